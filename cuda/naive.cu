@@ -1,0 +1,48 @@
+/*---
+summary: one thread an element, a warp walks down a column of C
+order: 10
+symbol: gemm
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+params:
+  BX: [16, 32, 8]               # threads along M
+  BY: [16, 8, 32]               # threads along N
+require:
+  - BX * BY <= 1024
+grid:
+  - cdiv(M, BX)
+  - cdiv(N, BY)
+block:
+  - BX
+  - BY
+source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
+---*/
+
+// The first thing one writes: thread (x, y) computes C[x][y] from K products in global memory.
+// Bound by memory transactions: neighbours in a warp differ in the row, so in layout nn every
+// load of A and every store of C touches as many 32-byte sectors as there are rows in the warp.
+//
+//            B  K x N                    warp = BX consecutive rows
+//            | y |
+//      A     +---+---------+
+//      x --> |   . C[x][y] |            x = blockIdx.x * BX + threadIdx.x   (row)
+//      x+1 ->|   .         |            y = blockIdx.y * BY + threadIdx.y   (column)
+//      x+2 ->|   .         |
+//            +-------------+
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    // Strides of op(A)[i][k] and op(B)[k][j] in the packed arrays.
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+
+    const int row = blockIdx.x * BX + threadIdx.x;
+    const int column = blockIdx.y * BY + threadIdx.y;
+    if (row >= M || column >= N) return;
+
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) {
+        sum += TACC(A[row * a_i + k * a_k]) * TACC(B[k * b_k + column * b_j]);
+    }
+    TC* c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+}

@@ -1,0 +1,5 @@
+"""`python -m gemmbench`."""
+
+from gemmbench.cli import main
+
+main()

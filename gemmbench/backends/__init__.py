@@ -1,0 +1,178 @@
+"""Where plans run: which device there is, its compiler, and the device opened.
+
+The modules of a back end are imported when it is asked for, so that a machine
+without a GPU needs nothing of CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmbench.backends.base import Backend, Compiler, Device
+from gemmbench.errors import DeviceError, UsageError, nearest
+from gemmbench.spec.plan import Target
+from gemmbench.spec.variant import Variant
+
+_FORMS = "auto, cpu, cuda or cuda:N"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which back end runs the kernels: "cuda", "cpu" or "fake"; its index or script; and why."""
+
+    primary: str
+    index: int = 0
+    script: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The devices of a run: the primary one, and the host beside it."""
+
+    choice: Choice
+    devices: Mapping[str, Device]
+
+    @property
+    def primary(self) -> Device:
+        """The device that kernels run on."""
+        return self.devices[self.choice.primary]
+
+    @property
+    def targets(self) -> dict[str, Target]:
+        """What planning must know, by back end."""
+        return {name: device.target for name, device in self.devices.items()}
+
+    @property
+    def default_baseline(self) -> str:
+        """The library that the rows are compared with."""
+        return "openblas" if self.choice.primary == "cpu" else "cublas"
+
+
+def choose(option: str) -> Choice:
+    """Read `--device`; opens nothing. Raises UsageError, or DeviceError where the device is not usable."""
+    kind, _, rest = option.partition(":")
+    if kind == "fake":
+        return Choice("fake", script=rest)
+    if option == "cpu":
+        return Choice("cpu")
+    if option == "auto":
+        why = _why_no_cuda(0)
+        return Choice("cpu", note=f"no GPU is used: {why}; running on the CPU") if why else Choice("cuda")
+    if kind != "cuda" or (rest and not rest.isdigit()) or option.endswith(":"):
+        raise UsageError(f"unknown device '{option}'{nearest(kind, ('auto', 'cpu', 'cuda'))}; known: {_FORMS}")
+    index = int(rest or 0)
+    if why := _why_no_cuda(index):
+        raise DeviceError(f"device {option} cannot be used: {why}; or take --device cpu")
+    return Choice("cuda", index)
+
+
+def _why_no_cuda(index: int) -> str:
+    from gemmbench.backends.cuda import probe
+
+    if why := probe.why_not():
+        return why
+    return "" if probe.probe(index) else f"there is no GPU number {index}"
+
+
+def glance(choice: Choice) -> dict[str, Target]:
+    """Targets without opening a device or importing its library: enough to tell what is ready."""
+    if choice.primary == "fake":
+        return {"fake": _fake_device().target}
+    from gemmbench.backends.cpu import device as host
+
+    targets = {"cpu": host.describe().target}
+    if choice.primary == "cuda":
+        from gemmbench.backends.cuda import probe
+
+        seen = probe.probe(choice.index)
+        if seen is not None:
+            targets["cuda"] = Target("cuda", seen.sm, 0, 0, 0, seen.memory)
+    return targets
+
+
+def describe(choice: Choice) -> Machine:
+    """Describe the devices of a run; opens none. Raises DeviceError."""
+    if choice.primary == "fake":
+        return Machine(choice, {"fake": _fake_device()})
+    from gemmbench.backends.cpu import device as host
+
+    devices = {"cpu": host.describe()}
+    if choice.primary == "cuda":
+        from gemmbench.backends.cuda import device
+
+        devices["cuda"] = device.describe(choice.index)
+    return Machine(choice, devices)
+
+
+def _fake_device() -> Device:
+    from gemmbench.backends import fake
+
+    return fake.describe()
+
+
+def compilers(machine: Machine, names: Iterable[str]) -> dict[str, Compiler]:
+    """The compilers of the named back ends."""
+    return {name: _compiler(machine, name) for name in names}
+
+
+def _compiler(machine: Machine, name: str) -> Compiler:
+    if name == "fake":
+        from gemmbench.backends.fake import FakeCompiler
+
+        return FakeCompiler(_script(machine.choice))
+    if name == "cuda":
+        from gemmbench.backends.cuda.nvcc import NvccCompiler
+
+        return NvccCompiler()
+    from gemmbench.backends.cpu.compiler import CpuCompiler
+
+    return CpuCompiler()
+
+
+def open_backends(machine: Machine, names: Iterable[str], gate: bool) -> dict[str, Backend]:
+    """Open the named back ends. Raises DeviceError."""
+    return {name: _open(machine, name, gate) for name in names}
+
+
+def _open(machine: Machine, name: str, gate: bool) -> Backend:
+    if name == "fake":
+        from gemmbench.backends.fake import FakeBackend
+
+        return FakeBackend(_script(machine.choice))
+    if name == "cuda":
+        from gemmbench.backends.cuda.backend import CudaBackend
+
+        return CudaBackend(machine.choice.index, gate=gate)
+    from gemmbench.backends.cpu.backend import CpuBackend
+
+    return CpuBackend()
+
+
+def _script(choice: Choice):  # type: ignore[no-untyped-def]
+    from gemmbench.backends.fake import Script
+
+    return Script.read(Path(choice.script)) if choice.script else Script()
+
+
+def libraries() -> list[Variant]:
+    """The variants that come from libraries."""
+    from gemmbench.backends.cpu.library import OPENBLAS
+    from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
+
+    return [CUBLAS, CUBLASLT, OPENBLAS]
+
+
+def refusal(variant: Variant, device: str) -> str:
+    """Why a back end cannot run a variant, whatever the problem; "" if it can."""
+    if device == "cpu" and variant.kind == "cuda":
+        from gemmbench.backends.cpu.support import unsupported
+
+        return unsupported(variant)
+    if device == "cuda" and variant.kind == "library":
+        from gemmbench.backends.cuda.probe import why_no_library
+
+        return why_no_library()
+    return ""

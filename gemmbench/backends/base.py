@@ -1,0 +1,155 @@
+"""What a back end is: a compiler, and a device with four verbs.
+
+    Compiler.compile(plan) -> Artifact            needs no device; called from several threads
+    Backend.allocate(bytes) -> Memory             bytes on the device
+    Backend.load(artifact) -> loaded
+    Backend.bind(loaded, plan, memory, sets, alpha, beta, mode) -> Executable
+    Executable.time(launches) -> Window
+
+Nothing above this package knows what a GPU is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from gemmbench.spec.plan import Plan, Target
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device, described without opening it.
+
+    `clock_hz` is its highest clock; `flops_per_cycle` maps a precision to the
+    floating-point operations the whole device can do in one cycle, so that a
+    percentage of peak can use the clock seen; empty where it is not known.
+    `bandwidth` is bytes/s of device memory, 0 if unknown. `software` names driver,
+    toolkit and libraries with their versions.
+    """
+
+    name: str
+    index: int
+    target: Target
+    clock_hz: float = 0.0
+    flops_per_cycle: Mapping[str, float] = field(default_factory=dict)
+    bandwidth: float = 0.0
+    software: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Build:
+    """What the compiler said of one kernel; -1 where the compiler does not say.
+
+    Registers per thread, static shared bytes per block, spilled bytes (stores plus
+    loads), seconds the compiler took (0 if it came from the cache).
+    """
+
+    registers: int = -1
+    shared: int = -1
+    spills: int = -1
+    seconds: float = 0.0
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Machine code of one plan: the file it lies in ("" for a library), and its build facts.
+
+    `key` is the hash of everything the code depends on: text, defines, architecture,
+    compiler version; for a library its name and version.
+    """
+
+    key: str
+    path: str
+    build: Build
+
+
+@dataclass(frozen=True)
+class OperandSet:
+    """Byte offsets of A, B and C of one launch in a Memory."""
+
+    A: int
+    B: int
+    C: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """One timed window: seconds for all its launches, and the clock seen (0 if unknown)."""
+
+    seconds: float
+    launches: int
+    clock_hz: float = 0.0
+
+
+class Memory(Protocol):
+    """Bytes on a device; every offset and count is in bytes."""
+
+    nbytes: int
+
+    def write(self, offset: int, array: np.ndarray) -> None:
+        """Copy a contiguous array to the device."""
+
+    def read(self, offset: int, out: np.ndarray) -> None:
+        """Fill the contiguous array `out` from the device."""
+
+    def copy(self, source: int, target: int, nbytes: int) -> None:
+        """Copy inside the device."""
+
+    def fill(self, offset: int, nbytes: int, byte: int) -> None:
+        """Set every byte of a range to `byte`."""
+
+    def free(self) -> None:
+        """Give the memory back."""
+
+
+class Executable(Protocol):
+    """A plan bound to its operands."""
+
+    def time(self, launches: int) -> Window:
+        """Run `launches` launches back to back, each on the next operand set, and time them together.
+
+        The first call uses the first set. Raises LaunchError or LaunchTimeout.
+        """
+
+
+class Compiler(Protocol):
+    """Turns plans into machine code; safe to call from several threads."""
+
+    def compile(self, plan: Plan) -> Artifact:
+        """Compile, or find in the cache. Raises BuildError (the text) or DeviceError (no compiler)."""
+
+
+class Backend(Protocol):
+    """An open device."""
+
+    device: Device
+    modes: tuple[str, ...]
+    """Ways to run a launch under which a missing barrier shows; `modes[0]` is how it is timed."""
+    max_launches: int
+    """The most launches one window may hold."""
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Raises OutOfMemory."""
+
+    def load(self, artifact: Artifact, plan: Plan) -> Any:
+        """Load machine code. Raises LaunchError."""
+
+    def bind(
+        self,
+        loaded: Any,
+        plan: Plan,
+        memory: Memory,
+        sets: Sequence[OperandSet],
+        alpha: float,
+        beta: float,
+        mode: str = "",
+    ) -> Executable:
+        """Fix the arguments of a launch. Raises LaunchError, NotOffered."""
+
+    def close(self) -> None:
+        """Free everything the back end holds."""

@@ -1,0 +1,55 @@
+"""Compiled code, kept by content: the same inputs never compile twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from gemmbench.backends.base import Artifact, Build
+
+
+def folder() -> Path:
+    """The cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
+    if chosen := os.environ.get("GEMMBENCH_CACHE_DIR"):
+        return Path(chosen)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("gemmbench")
+
+
+def key_of(parts: Iterable[str]) -> str:
+    """A content hash over `parts`, in order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()[:32]
+
+
+def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
+    """Return the artifact of `key`; if it is not there, `build(path)` must write it.
+
+    The file and its facts appear by rename, so a killed or a parallel run never
+    leaves half of one.
+    """
+    home = folder()
+    code, facts = home / f"{key}{suffix}", home / f"{key}.json"
+    if code.exists() and facts.exists():
+        known = Build(**json.loads(facts.read_text()))
+        return Artifact(key, str(code), replace(known, seconds=0.0, cached=True))
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home) as workshop:
+        draft = Path(workshop) / f"kernel{suffix}"
+        started = time.perf_counter()
+        made = replace(build(draft), seconds=time.perf_counter() - started)
+        noted = Path(workshop) / "facts"
+        noted.write_text(json.dumps(asdict(made)))
+        draft.replace(code)
+        noted.replace(facts)
+    return Artifact(key, str(code), made)

@@ -1,0 +1,112 @@
+"""The CPU, open: operands in shared memory, kernels in processes of their own."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gemmbench.backends.base import Artifact, OperandSet, Window
+from gemmbench.backends.cpu.compiler import CpuCompiler
+from gemmbench.backends.cpu.device import describe
+from gemmbench.backends.cpu.memory import CpuMemory
+from gemmbench.backends.cpu.openblas import Openblas, blas
+from gemmbench.backends.cpu.process import KernelProcess
+from gemmbench.errors import DeviceError, LaunchError
+from gemmbench.spec.plan import Geometry, Plan, Target
+
+TIMEOUT = 60.0
+_MOST_THREADS = 1024
+_ONE_CALL = Geometry((1, 1, 1), (1, 1, 1), 0)
+
+# Fill shared memory with NaN before every block; run threads, warps and blocks from last to first.
+_MODES = {"": (0, 0), "forward": (1, 0), "reverse": (1, 1)}
+
+
+class CpuBackend:
+    """The device. `timeout` is the most seconds one window may take."""
+
+    modes = tuple(_MODES)
+    max_launches = 1 << 20
+
+    def __init__(self, timeout: float = TIMEOUT):
+        self.device = replace(describe(), software=_software())
+        self._timeout = timeout
+        self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
+
+    def allocate(self, nbytes: int) -> CpuMemory:
+        """Memory that kernel processes map. Raises OutOfMemory."""
+        return CpuMemory(nbytes)
+
+    def load(self, artifact: Artifact, plan: Plan) -> Path | None:
+        """The executable, or None for a library. Raises LaunchError for what a block may not have."""
+        geometry, smem = plan.geometry, self.device.target.smem
+        if geometry is not None:
+            if geometry.threads > _MOST_THREADS:
+                raise LaunchError(f"a block of {geometry.threads} threads; at most {_MOST_THREADS}")
+            if artifact.build.shared + geometry.shared > smem:
+                static = f"{artifact.build.shared} static and {geometry.shared} dynamic"
+                raise LaunchError(f"{static} bytes of shared memory; a block may have {smem}")
+        return Path(artifact.path) if artifact.path else None
+
+    def bind(
+        self,
+        loaded: Any,
+        plan: Plan,
+        memory: Any,
+        sets: Sequence[OperandSet],
+        alpha: float,
+        beta: float,
+        mode: str = "",
+    ) -> KernelExecutable | Openblas:
+        """Start the kernel's process on its operands. Raises LaunchError."""
+        if loaded is None:
+            return Openblas(plan.problem, memory, sets, alpha, beta)
+        command = _binding(plan, memory, sets, (alpha, beta), mode, self.device.target)
+        process = KernelProcess(loaded, command, memory.file, self._timeout)
+        self._running.add(process)
+        return KernelExecutable(process)
+
+    def close(self) -> None:
+        """End every process that still runs."""
+        for process in self._running:
+            process.end()
+
+
+class KernelExecutable:
+    """An Executable in a process of its own."""
+
+    def __init__(self, process: KernelProcess):
+        self._process = process
+
+    def time(self, launches: int) -> Window:
+        """Time `launches` launches on the monotonic clock of the kernel's process."""
+        return Window(self._process.time(launches), launches)
+
+
+def _binding(
+    plan: Plan,
+    memory: CpuMemory,
+    sets: Sequence[OperandSet],
+    scalars: tuple[float, float],
+    mode: str,
+    target: Target,
+) -> str:
+    """The numbers of `struct Binding`, in the order runtime.cpp reads them."""
+    geometry, problem = plan.geometry or _ONE_CALL, plan.problem
+    numbers: list[float] = [memory.file, memory.nbytes, *geometry.grid, *geometry.block, geometry.shared]
+    numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K, *scalars, len(sets)]
+    for at in sets:
+        numbers += [at.A, at.B, at.C]
+    return " ".join(map(str, numbers))
+
+
+def _software() -> dict[str, str]:
+    """Versions of what results depend on; without a compiler the libraries alone can run."""
+    software = {**describe().software, "BLAS": blas()}
+    try:
+        return {"compiler": CpuCompiler().version, **software}
+    except DeviceError:
+        return software

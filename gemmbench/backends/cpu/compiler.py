@@ -1,0 +1,149 @@
+"""From a plan to an executable: kernel text, prelude and runtime, through the C++ compiler.
+
+The text of a kernel is used as it is, but for `extern __shared__`, which C++ cannot say. It
+stands in an unnamed namespace, so that its static storage belongs to this executable alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from functools import cached_property
+from pathlib import Path
+
+from gemmbench.backends import cache
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.cpu import library
+from gemmbench.backends.cpu.device import cpu_name
+from gemmbench.backends.cpu.support import synchronises
+from gemmbench.backends.source import compiler_text
+from gemmbench.errors import BuildError, DeviceError
+from gemmbench.spec.plan import Plan
+
+PRELUDE = Path(__file__).parent / "prelude"
+
+# Kernels read memory through other types than it was written with, as nvcc lets them.
+_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never")
+_NATIVE = "-march=native"
+_MOST_ERRORS = 3
+
+_ALIGNED = re.compile(r"(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)")
+_DYNAMIC_SHARED = re.compile(
+    r"\bextern\b(?P<before>[^;{}]*?)\b__shared__\b(?P<after>[^;{}]*?)(?P<name>\w+)\s*\[\s*\]\s*;"
+)
+
+_CALL = """
+#line 1 "call of {symbol}"
+namespace gb {{
+extern const bool synchronises = {synchronises};
+void entry(const Arguments& a) {{
+    {symbol}(a.M, a.N, a.K, TACC(a.alpha), (const TA*)a.A, (const TB*)a.B, TACC(a.beta), (TC*)a.C);
+}}
+}}
+"""
+
+
+def translation_unit(plan: Plan) -> str:
+    """The C++ text of a plan's kernel, and of the function by which the runtime calls it."""
+    variant, text = plan.variant, compiler_text(plan)
+    symbol = variant.launch.symbol if variant.launch else "gemm"
+    if variant.kind == "host":
+        return '#include "abi.h"\n' + text + _CALL.format(symbol=symbol, synchronises="false")
+    head, line, body = text.partition('#line 1 "')
+    waits = str(synchronises(body)).lower()
+    call = _CALL.format(symbol=symbol, synchronises=waits)
+    body = _DYNAMIC_SHARED.sub(_dynamic_shared, body)
+    return f'#include "prelude.h"\n{head}#include "words.h"\nnamespace {{\n{line}{body}\n}}{call}'
+
+
+def _dynamic_shared(declaration: re.Match[str]) -> str:
+    """`extern __shared__ T name[];` as a pointer to the runtime's buffer, which is aligned to 1 KiB."""
+    kind = _ALIGNED.sub(" ", declaration["before"] + declaration["after"])
+    lines = "\n" * declaration[0].count("\n")
+    kind = " ".join(kind.split())
+    return f"{kind}* const {declaration['name']} = reinterpret_cast<{kind}*>(gb_dynamic_shared);{lines}"
+
+
+class CpuCompiler:
+    """The C++ compiler of this machine: $CXX, else g++, clang++ or c++."""
+
+    def compile(self, plan: Plan) -> Artifact:
+        """Compile, or find in the cache. Raises BuildError, and DeviceError if there is no compiler."""
+        if plan.variant.kind == "library":
+            return library.artifact()
+        unit = translation_unit(plan)
+        key = cache.key_of([unit, *self._surroundings])
+        return cache.fetch(key, ".kernel", lambda path: self._build(unit, path))
+
+    @cached_property
+    def version(self) -> str:
+        """What the compiler says of itself, in one line. Raises DeviceError."""
+        return self._run(["--version"]).stdout.partition("\n")[0]
+
+    @cached_property
+    def _command(self) -> list[str]:
+        if chosen := os.environ.get("CXX"):
+            return shlex.split(chosen)
+        for name in ("g++", "clang++", "c++"):
+            if shutil.which(name):
+                return [name]
+        raise DeviceError("the cpu device needs a C++ compiler: apt-get install g++, or set CXX")
+
+    @cached_property
+    def _flags(self) -> tuple[str, ...]:
+        accepted = self._run([_NATIVE, "-E", "-x", "c++", os.devnull]).returncode == 0
+        return (*_FLAGS, _NATIVE) if accepted else _FLAGS
+
+    @cached_property
+    def _surroundings(self) -> list[str]:
+        # The processor too: code for this one may not run on another that shares the cache.
+        texts = [path.read_text() for path in sorted(PRELUDE.iterdir())]
+        return [*self._command, *self._flags, self.version, cpu_name(), *texts]
+
+    @cached_property
+    def _runtime(self) -> str:
+        """The compiled runtime, the same for every kernel."""
+        source = str(PRELUDE / "runtime.cpp")
+
+        def build(path: Path) -> Build:
+            self._must([*self._flags, "-c", source, "-o", path.name], path.parent)
+            return Build()
+
+        return cache.fetch(cache.key_of([source, *self._surroundings]), ".o", build).path
+
+    def _run(self, arguments: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LC_ALL": "C"}
+        command = [*self._command, *arguments]
+        try:
+            return subprocess.run(
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            )
+        except OSError as fault:
+            raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
+
+    def _build(self, unit: str, path: Path) -> Build:
+        folder = path.parent
+        (folder / "kernel.cpp").write_text(unit)
+        self._must([*self._flags, "-I", str(PRELUDE), "-c", "kernel.cpp"], folder)
+        self._must(["kernel.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
+        return Build(shared=_static_shared(path))
+
+    def _must(self, arguments: list[str], folder: Path) -> None:
+        done = self._run(arguments, folder)
+        if done.returncode:
+            raise BuildError(_first_errors(done.stderr))
+
+
+def _static_shared(path: Path) -> int:
+    """Bytes of static shared memory a block has, as the executable itself says."""
+    said = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout
+    return int(said.split()[1])
+
+
+def _first_errors(said: str) -> str:
+    lines = said.splitlines()
+    errors = [line for line in lines if re.search(r"\berror\b|undefined reference", line)]
+    return "\n".join((errors or lines)[:_MOST_ERRORS])

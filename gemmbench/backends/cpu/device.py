@@ -1,0 +1,74 @@
+"""What this machine is, as a device: read from the system, nothing is opened or compiled."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+from gemmbench.backends.base import Device
+from gemmbench.spec.plan import Target
+
+SHARED_MEMORY = 227 << 10
+"""Bytes of shared memory a block may have: what Hopper allows, so that kernels for it run."""
+
+_CPUS = Path("/sys/devices/system/cpu")
+_USUAL_CACHE = 32 << 20
+
+
+def describe() -> Device:
+    """This machine's processor, the cores this process may use, their last-level cache and free memory."""
+    target = Target("cpu", sm=0, sms=cores(), smem=SHARED_MEMORY, l2=last_level_cache(), memory=free_memory())
+    return Device(cpu_name(), 0, target, software={"numpy": metadata.version("numpy")})
+
+
+def cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cpu_name() -> str:
+    """The processor's name, else its architecture."""
+    for line in _lines("/proc/cpuinfo"):
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.machine()
+
+
+def last_level_cache() -> int:
+    """Bytes of last-level cache that the cores of this process reach; 32 MiB if the system does not say."""
+    shared: dict[str, int] = {}
+    for core in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ():
+        levels = sorted((_CPUS / f"cpu{core}" / "cache").glob("index*"))
+        if levels:
+            shared[_word(levels[-1] / "shared_cpu_list")] = _kibibytes(_word(levels[-1] / "size"))
+    return sum(shared.values()) or _USUAL_CACHE
+
+
+def free_memory() -> int:
+    """Bytes of memory that can be had now."""
+    for line in _lines("/proc/meminfo"):
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return _kibibytes(value.split()[0])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _kibibytes(text: str) -> int:
+    digits = text.rstrip("KM")
+    return int(digits or 0) << (20 if text.endswith("M") else 10)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _word(path: Path) -> str:
+    return next(iter(_lines(str(path))), "")

@@ -1,0 +1,25 @@
+"""The library variant of the CPU, known without importing the library."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.spec.problem import LAYOUTS
+from gemmbench.spec.variant import Variant
+
+OPENBLAS = Variant(
+    name="openblas",
+    summary="NumPy's matrix product, on all cores; alpha and beta cost extra passes over C",
+    order=1000,
+    kind="library",
+    devices=("cpu",),
+    precisions=("f32",),
+    layouts=LAYOUTS,
+    source="https://numpy.org/doc/stable/reference/generated/numpy.matmul.html",
+)
+
+
+def artifact() -> Artifact:
+    """The library as it is installed."""
+    return Artifact(f"openblas-numpy-{metadata.version('numpy')}", "", Build())

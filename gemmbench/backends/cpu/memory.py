@@ -1,0 +1,53 @@
+"""Operand memory that another process can map: an unnamed file of the system's memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+import numpy as np
+
+from gemmbench.backends.cpu.device import free_memory
+from gemmbench.errors import OutOfMemory
+
+
+class CpuMemory:
+    """A Memory; `file` is the descriptor to map. Raises OutOfMemory."""
+
+    def __init__(self, nbytes: int):
+        if nbytes > free_memory():
+            raise OutOfMemory(f"the operands need {nbytes >> 20} MiB, {free_memory() >> 20} MiB are free")
+        self.nbytes = nbytes
+        self.file = os.memfd_create("gemmbench")
+        try:
+            os.posix_fallocate(self.file, 0, nbytes)  # now or never: later it would be a crash
+            self._bytes = np.frombuffer(mmap.mmap(self.file, nbytes), np.uint8)
+        except OSError as fault:
+            os.close(self.file)
+            raise OutOfMemory(f"the operands need {nbytes >> 20} MiB: {fault.strerror}") from None
+
+    def write(self, offset: int, array: np.ndarray) -> None:
+        """Copy a contiguous array in."""
+        self._bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def read(self, offset: int, out: np.ndarray) -> None:
+        """Fill the contiguous array `out`."""
+        out.reshape(-1).view(np.uint8)[:] = self._bytes[offset : offset + out.nbytes]
+
+    def copy(self, source: int, target: int, nbytes: int) -> None:
+        """Copy inside."""
+        self._bytes[target : target + nbytes] = self._bytes[source : source + nbytes]
+
+    def fill(self, offset: int, nbytes: int, byte: int) -> None:
+        """Set every byte of a range."""
+        self._bytes[offset : offset + nbytes] = byte
+
+    def array(self, offset: int, shape: tuple[int, ...], kind: str) -> np.ndarray:
+        """The bytes at `offset` as an array, in place."""
+        return np.ndarray(shape, kind, self._bytes, offset)
+
+    def free(self) -> None:
+        """Close the file; the bytes go with the last array and the last process that sees them."""
+        if self.nbytes:
+            os.close(self.file)
+            self.nbytes, self._bytes = 0, np.zeros(0, np.uint8)

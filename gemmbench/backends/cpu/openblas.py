@@ -1,0 +1,59 @@
+"""The yardstick of the CPU: NumPy's matrix product on all cores.
+
+BLAS itself takes alpha and beta, NumPy's interface to it does not: where they are not 1 and 0,
+the extra passes over C that they cost here are part of the time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy import __config__
+
+from gemmbench.backends.base import OperandSet, Window
+from gemmbench.backends.cpu.memory import CpuMemory
+from gemmbench.spec.problem import Problem
+
+
+def blas() -> str:
+    """Name and version of the BLAS that NumPy was built with."""
+    build = getattr(__config__, "CONFIG", {}).get("Build Dependencies", {}).get("blas", {})
+    return f"{build.get('name', 'unknown')} {build.get('version', '')}".strip()
+
+
+class Openblas:
+    """An Executable: C = alpha op(A) op(B) + beta C. C is not read where beta is 0."""
+
+    def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet], alpha: float, beta: float):
+        self._views = [_views(problem, memory, at) for at in sets]
+        self._alpha, self._beta = alpha, beta
+        self._turn = 0
+        self._product = np.empty_like(self._views[0][2]) if beta else None
+
+    def time(self, launches: int) -> Window:
+        """Compute `launches` products, each on the next set, timed by the host's clock."""
+        started = time.perf_counter_ns()
+        for _ in range(launches):
+            self._launch(*self._views[self._turn % len(self._views)])
+            self._turn += 1
+        return Window((time.perf_counter_ns() - started) * 1e-9, launches)
+
+    def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
+        product = c if self._product is None else self._product
+        np.matmul(a, b, out=product)
+        if self._alpha != 1:
+            product *= self._alpha
+        if self._product is not None:
+            c *= self._beta
+            c += product
+
+
+def _views(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """op(A), op(B) and C in place: a transposed view is no copy, BLAS reads it as it lies."""
+    kind = problem.precision
+    a = memory.array(at.A, problem.shape("A"), kind.storage)
+    b = memory.array(at.B, problem.shape("B"), kind.storage)
+    c = memory.array(at.C, problem.shape("C"), kind.result)
+    return a.T if problem.trans_a else a, b.T if problem.trans_b else b, c

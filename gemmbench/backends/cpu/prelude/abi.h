@@ -1,0 +1,26 @@
+// What the two halves of an executable, a kernel and the runtime, know of each other.
+#pragma once
+#include <stdint.h>
+
+namespace gb {
+
+// The arguments of one launch; alpha and beta become the kernel's scalar type at the call.
+struct Arguments {
+    int M, N, K;
+    double alpha, beta;
+    char *A, *B, *C;
+};
+
+// The kernel's half, written below its text by compiler.py.
+extern const bool synchronises;   // the text names a barrier: its threads need a stack each
+void entry(const Arguments&);     // runs one thread of the kernel
+
+// The runtime's half, for the words in warp.h.
+constexpr unsigned kWarp = 32;
+constexpr uint64_t kExited = ~uint64_t(0);  // the slot of a lane that has returned
+
+void sync_block();
+void sync_warp(unsigned mask);
+const uint64_t* publish(unsigned mask, uint64_t value);  // the value of every lane in mask, by lane
+
+}  // namespace gb

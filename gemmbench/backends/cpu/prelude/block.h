@@ -1,0 +1,165 @@
+// One block: its threads, in coroutines if they meet at barriers, one after the other if not.
+//
+// A thread runs until it stops at a barrier or returns; then the first thread that is ready
+// goes on, of its own warp if there is one, else of the next warp in order. A barrier makes the
+// threads that wait for it ready when the last one arrives; threads that returned do not count.
+#pragma once
+#include <sys/mman.h>
+
+#include "abi.h"
+#include "coroutine.h"
+#include "vectors.h"
+
+uint3 threadIdx, blockIdx;  // the kernel's half reads them as constants
+dim3 blockDim, gridDim;
+
+namespace gb {
+
+[[noreturn]] void fault(const char* format, ...);  // tells the parent process, and ends this one
+
+constexpr unsigned kThreads = 1024;
+constexpr size_t kStack = 256 << 10;
+
+struct Warp {
+    uint32_t alive, ready, waiting;  // lanes that have not returned, can run, wait for lanes of the warp
+    uint32_t mask[kWarp];            // whom a waiting lane waits for
+    uint64_t slot[kWarp];            // what it publishes meanwhile
+};
+
+unsigned thread;  // the thread that runs
+static unsigned threads, alive, arrived;
+static unsigned warp_count, cursor;  // cursor: the warp that runs
+static bool reversed;
+static Warp warps[kThreads / kWarp];
+static uint3 index_of[kThreads];
+static Context contexts[kThreads], outside;
+static const Arguments* arguments;
+
+static uint32_t lane_bit() { return 1u << thread % kWarp; }
+
+static void select(unsigned next) {
+    thread = next;
+    threadIdx = index_of[next];
+}
+
+static void release_block() {
+    for (unsigned w = 0; w < warp_count; ++w) warps[w].ready = warps[w].alive;
+    arrived = 0;
+    cursor = reversed ? warp_count - 1 : 0;
+}
+
+// Make the lanes of `mask` ready if all of them that live wait for this very mask.
+static void release_lanes(Warp& warp, uint32_t mask) {
+    const uint32_t needed = mask & warp.alive;
+    if (needed & ~warp.waiting) return;
+    for (uint32_t rest = needed; rest; rest &= rest - 1)
+        if (warp.mask[__builtin_ctz(rest)] != mask) return;
+    warp.waiting &= ~needed;
+    warp.ready |= needed;
+}
+
+// The first thread that can run; the end of the block's process if there is none.
+static unsigned next_ready() {
+    for (; cursor < warp_count; cursor += reversed ? -1 : 1)  // below 0 wraps around
+        if (const uint32_t ready = warps[cursor].ready)
+            return cursor * kWarp + (reversed ? 31 - __builtin_clz(ready) : __builtin_ctz(ready));
+    fault("the threads of block (%u, %u, %u) wait at different barriers: %u of %u at __syncthreads",
+          blockIdx.x, blockIdx.y, blockIdx.z, arrived, alive);
+}
+
+static void run_next() {
+    const unsigned here = thread, next = next_ready();
+    if (next == here) return;
+    select(next);
+    switch_to(contexts[here], contexts[next]);
+}
+
+void sync_block() {
+    warps[thread / kWarp].ready &= ~lane_bit();
+    if (++arrived == alive) release_block();
+    run_next();
+}
+
+void sync_warp(unsigned mask) {
+    Warp& warp = warps[thread / kWarp];
+    warp.mask[thread % kWarp] = mask;
+    warp.waiting |= lane_bit();
+    warp.ready &= ~lane_bit();
+    release_lanes(warp, mask);
+    run_next();
+}
+
+const uint64_t* publish(unsigned mask, uint64_t value) {
+    Warp& warp = warps[thread / kWarp];
+    warp.slot[thread % kWarp] = value;
+    sync_warp(mask);
+    return warp.slot;
+}
+
+// This thread has returned; whoever waited only for it can go on.
+static void leave() {
+    Warp& warp = warps[thread / kWarp];
+    warp.alive &= ~lane_bit();
+    warp.ready &= ~lane_bit();
+    warp.slot[thread % kWarp] = kExited;
+    for (uint32_t rest = warp.waiting; rest; rest &= rest - 1)
+        release_lanes(warp, warp.mask[__builtin_ctz(rest)]);
+    if (--alive == 0) return switch_to(contexts[thread], outside);
+    if (arrived == alive) release_block();
+    run_next();
+}
+
+static void body() {
+    for (;;) {  // once for every block
+        entry(*arguments);
+        leave();
+    }
+}
+
+// Stacks begin at different places in their pages, or all would compete for the same lines of the cache.
+static void allocate_stacks() {
+    const size_t page = 64 << 10, color = 17 * 64;
+    char* base = static_cast<char*>(mmap(nullptr, threads * kStack, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (base == MAP_FAILED) fault("no memory for the stacks of %u threads", threads);
+    for (unsigned t = 0; t < threads; ++t) {
+        char* stack = base + t * kStack;
+        mprotect(stack, 4096, PROT_NONE);  // an overflow ends in SIGSEGV, not in another stack
+        contexts[t] = prepare(stack, kStack - t * color % page, body);
+    }
+}
+
+// Make ready to run blocks of this shape. Once in each process.
+static void prepare_threads(dim3 block, bool reverse) {
+    blockDim = block;
+    reversed = reverse;
+    threads = block.x * block.y * block.z;
+    warp_count = (threads + kWarp - 1) / kWarp;
+    for (unsigned t = 0; t < threads; ++t)
+        index_of[t] = {t % block.x, t / block.x % block.y, t / block.x / block.y};
+    if (synchronises) allocate_stacks();
+}
+
+static void run_coroutines() {
+    for (unsigned w = 0; w < warp_count; ++w) {
+        const unsigned lanes = threads - w * kWarp;
+        warps[w].alive = lanes < kWarp ? (1u << lanes) - 1 : ~0u;
+        warps[w].waiting = 0;
+    }
+    alive = threads;
+    release_block();
+    select(next_ready());
+    switch_to(outside, contexts[thread]);
+}
+
+// Run block blockIdx from its first thread to its last, or from its last to its first.
+static void run_block(const Arguments& launch) {
+    arguments = &launch;
+    if (synchronises) return run_coroutines();
+    for (unsigned t = 0; t < threads; ++t) {
+        select(reversed ? threads - 1 - t : t);
+        entry(launch);
+    }
+}
+
+}  // namespace gb

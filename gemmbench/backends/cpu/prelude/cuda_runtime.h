@@ -1,0 +1,1 @@
+// Nothing: the words of CUDA are there before a kernel begins.

@@ -1,0 +1,97 @@
+"""One running executable: started, asked, and its death explained."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import subprocess
+import time
+import weakref
+from pathlib import Path
+
+from gemmbench.errors import LaunchError, LaunchTimeout
+
+_HINTS = {
+    "SIGSEGV": "it touched memory outside its operands, a misaligned vector, or too much stack",
+    "SIGBUS": "it touched memory outside its operands",
+    "SIGFPE": "an integer was divided by zero",
+    "SIGILL": "__trap, or an instruction this processor lacks",
+    "SIGABRT": "an assertion failed",
+    "SIGKILL": "the system ended it, mostly for want of memory",
+}
+
+
+class KernelProcess:
+    """An executable that has mapped its operands; it ends with this object.
+
+    Its processes also end with the thread that started it, and stand in a session of
+    their own, out of reach of Ctrl-C. `binding` is the first command, `file` the
+    descriptor of the operands, `timeout` seconds for one window. Raises LaunchError.
+    """
+
+    def __init__(self, path: Path, binding: str, file: int, timeout: float):
+        self._timeout = timeout
+        try:
+            self._child = subprocess.Popen(
+                [path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                pass_fds=(file,),
+                start_new_session=True,
+            )
+        except OSError as fault:
+            raise LaunchError(f"cannot start {path}: {fault.strerror}") from None
+        self.end = weakref.finalize(self, _end, self._child)
+        self._ask(f"bind {binding}")
+
+    def time(self, launches: int) -> float:
+        """Seconds of `launches` launches back to back. Raises LaunchError, LaunchTimeout; then it has ended."""
+        return float(self._ask(f"time {launches}"))
+
+    def _ask(self, command: str) -> str:
+        """The answer to a command, less its first word."""
+        if not self.end.alive:
+            raise LaunchError("the kernel's process has ended, by an earlier fault")
+        assert self._child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._child.stdin.write(f"{command}\n".encode())
+        word, _, rest = self._answer().partition(" ")
+        if word == "fault":
+            self.end()
+            raise LaunchError(rest)
+        return rest
+
+    def _answer(self) -> str:
+        assert self._child.stdout is not None
+        answer, deadline = b"", time.monotonic() + self._timeout
+        while not answer.endswith(b"\n"):
+            if not _readable(self._child.stdout.fileno(), deadline):
+                self.end()
+                raise LaunchTimeout(f"did not end within {self._timeout:g} s")
+            more = self._child.stdout.read(4096)
+            if not more:
+                raise self._death()
+            answer += more
+        return answer.decode(errors="replace").strip()
+
+    def _death(self) -> LaunchError:
+        code = self._child.wait()
+        self.end()
+        if code >= 0:
+            return LaunchError(f"the kernel's process ended by itself, with code {code}")
+        name = signal.Signals(-code).name
+        return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}")
+
+
+def _readable(descriptor: int, deadline: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()  # its helpers die with it
+    with child:
+        pass  # closes the pipes and waits

@@ -1,0 +1,49 @@
+"""Which kernels the CPU can run, and how: questions to the text alone."""
+
+from __future__ import annotations
+
+import re
+
+from gemmbench.spec.variant import Variant
+
+_COMMENT_OR_STRING = re.compile(
+    r"""//[^\n]* | /\*.*?\*/ | "(?:\\.|[^"\\\n])*" | '(?:\\[^'\n]*|[^'\\\n])'""", re.DOTALL | re.VERBOSE
+)
+_ALIGNMENT = re.compile(r"\b(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)")
+_DEVICE_VARIABLE = re.compile(r"\b__(?:device|managed)__(?![^;{}()=]*\b(?:const|constexpr|operator)\b)[^;{}()=]*[;={]")
+_BARRIER = re.compile(r"\b__(?:sync\w+|\w+_sync)\b")
+
+_NEEDS_GPU = (
+    (re.compile(r"\b(?:asm|__asm|__asm__)\b"), "inline PTX"),
+    (re.compile(r"<mma\.h>|\b(?:nvcuda|\w*wmma|\w*wgmma)\b"), "tensor cores"),
+    (re.compile(r"\b__cluster_dims__|\bcluster_\w+|\bclusterIdx\b"), "thread block clusters"),
+    (re.compile(r"\bcooperative_groups\b"), "cooperative groups"),
+    (re.compile(r"\bCUtensorMap\b"), "tensor maps"),
+    (re.compile(r"<cuda/|\bcuda::|<cuda_pipeline|\b__pipeline_\w+"), "asynchronous copies or barriers"),
+    (re.compile(r"<cuda_fp[468]\.h>|\b__nv_fp[468]\w*"), "8-bit floating point"),
+)
+
+
+def code_of(text: str) -> str:
+    """The text without comments and with empty string and character literals; `#include <x>` stays."""
+    return _COMMENT_OR_STRING.sub(" ", text)
+
+
+def unsupported(variant: Variant) -> str:
+    """Why the CPU cannot execute this variant, in one sentence, or ""."""
+    if variant.kind != "cuda":
+        return ""
+    if variant.arch:
+        return f"is written for sm_{', sm_'.join(variant.arch)} alone, which the CPU cannot execute"
+    code = code_of(variant.text)
+    for pattern, what in _NEEDS_GPU:
+        if pattern.search(code):
+            return f"uses {what}, which the CPU cannot execute"
+    if _DEVICE_VARIABLE.search(_ALIGNMENT.sub(" ", code)):
+        return "keeps state in a __device__ variable, which the CPU's worker processes do not share"
+    return ""
+
+
+def synchronises(text: str) -> bool:
+    """Whether the threads of a block can wait for each other, so that each needs a stack of its own."""
+    return bool(_BARRIER.search(code_of(text)))

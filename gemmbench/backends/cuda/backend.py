@@ -1,0 +1,131 @@
+"""An open GPU."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, cast
+
+from gemmbench.backends.base import Artifact, Memory, OperandSet
+from gemmbench.backends.cuda import device
+from gemmbench.backends.cuda.clock import Clock
+from gemmbench.backends.cuda.cublas import Cublas
+from gemmbench.backends.cuda.cublaslt import CublasLt
+from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.gate import QUEUE, Gate, off_reason
+from gemmbench.backends.cuda.kernel import Addresses, Kernel
+from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.memory import DeviceMemory
+from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.window import Calls, WindowTimer
+from gemmbench.errors import DeviceError
+from gemmbench.spec.plan import Plan
+
+_HELPERS = Path(__file__).with_name("helpers.cu")
+_LIBRARIES: dict[str, type[Cublas] | type[CublasLt]] = {CUBLAS.name: Cublas, CUBLASLT.name: CublasLt}
+
+
+class Loaded(Protocol):
+    """A kernel, or an open library; `errors` are what its calls raise besides pycuda's errors."""
+
+    errors: tuple[type[Exception], ...]
+
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float) -> Calls:
+        """Fix the arguments of a launch on each operand set."""
+
+
+class CudaBackend:
+    """GPU `index` as CUDA numbers it, a `base.Backend`; everything runs on one stream of its primary context.
+
+    Use it from the thread that opened it. With `gate` False, or under a tool that
+    gate.off_reason finds, windows go without a gate, and device.software says so. After an
+    error that a kernel caused the context is lost: go on in a new process.
+    """
+
+    modes: tuple[str, ...] = ("",)
+    max_launches = QUEUE
+
+    def __init__(self, index: int = 0, gate: bool = True):
+        """Open the GPU. Raises DeviceError, and BuildError if nvcc refuses the helper kernels."""
+        self._cuda = device.driver()
+        reason = off_reason() if gate else "switched off"
+        described = device.describe(index)
+        gated = {"gate": f"off: {reason}" if reason else "on"}
+        self.device = replace(described, software={**described.software, **device.library_versions(), **gated})
+        helpers = _helpers(described.target.sm)
+        self._libraries: dict[str, Cublas | CublasLt] = {}
+        try:
+            self._open(index, helpers, gate=not reason)
+        except self._cuda.Error as fault:
+            raise DeviceError(f"GPU {index} cannot be opened: {fault}") from fault
+
+    def _open(self, index: int, helpers: str, gate: bool) -> None:
+        self._context = self._cuda.Device(index).retain_primary_context()
+        self._context.push()
+        atexit.register(self.close)  # pycuda aborts a process that ends with a context pushed
+        self._stream = self._cuda.Stream()
+        module = self._cuda.module_from_file(helpers)
+        self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
+        self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
+
+    def allocate(self, nbytes: int) -> DeviceMemory:
+        """Raises OutOfMemory."""
+        return DeviceMemory(nbytes)
+
+    def load(self, artifact: Artifact, plan: Plan) -> Loaded:
+        """Load a cubin, or open a library. Raises LaunchError, NotOffered, OutOfMemory."""
+        launch, geometry = plan.variant.launch, plan.geometry
+        with translated((self._cuda.Error,), plan.variant.name):
+            if launch is None or geometry is None:
+                return self._library(plan.variant.name)
+            return Kernel(artifact.path, launch.symbol, geometry, self.device.target.smem, self._stream)
+
+    def bind(
+        self,
+        loaded: Loaded,
+        plan: Plan,
+        memory: Memory,
+        sets: Sequence[OperandSet],
+        alpha: float,
+        beta: float,
+        mode: str = "",
+    ) -> WindowTimer:
+        """Fix the arguments of a launch on each operand set of a memory this back end allocated.
+
+        Raises LaunchError, NotOffered.
+        """
+        at = cast(DeviceMemory, memory).address
+        addresses = [(at + each.A, at + each.B, at + each.C) for each in sets]
+        errors = (self._cuda.Error, *loaded.errors)
+        with translated(errors, plan.variant.name):
+            calls = loaded.calls(plan, addresses, alpha, beta)
+            return WindowTimer(calls, errors, self._stream, self._clock, self._gate)
+
+    def close(self) -> None:
+        """Free what the back end holds; harmless if done before."""
+        if self._context is None:
+            return
+        atexit.unregister(self.close)
+        for library in self._libraries.values():
+            with suppress(Exception):  # after a crashed kernel nothing can be freed
+                library.close()
+        self._libraries.clear()
+        del self._stream, self._clock, self._gate
+        with suppress(self._cuda.Error):
+            self._context.pop()
+        self._context = None
+
+    def _library(self, name: str) -> Cublas | CublasLt:
+        if name not in self._libraries:
+            self._libraries[name] = _LIBRARIES[name](self._stream, self.device.target.sm)
+        return self._libraries[name]
+
+
+def _helpers(sm: int) -> str:
+    """Path of the compiled helper kernels. Raises DeviceError without nvcc."""
+    place = f"gemmbench/backends/cuda/{_HELPERS.name}"
+    text = f'#line 1 "{place}"\n{_HELPERS.read_text()}'
+    return NvccCompiler().cubin(text, str(sm), "gate", place).path

@@ -1,0 +1,54 @@
+"""The SM clock during a window, from stamps taken on the device itself.
+
+NVML, read between windows, shows the idle clock; each multiprocessor's cycle counter and
+the global nanosecond timer, read before and after, show the one the kernels had.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_FIELDS = 3  # multiprocessor, cycles, nanoseconds, as in helpers.cu
+_BLOCKS_PER_SM = 4
+_SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
+
+
+def frequency(before: np.ndarray, after: np.ndarray) -> float:
+    """Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if it cannot be told.
+
+    The median over the multiprocessors that both stamps met and at least 50 us lie between.
+    """
+    first, last = _by_sm(before), _by_sm(after)
+    spans = [last[sm] - first[sm] for sm in first.keys() & last.keys()]
+    rates = [float(cycles) / float(ns) for _, cycles, ns in spans if ns >= _SHORTEST]
+    return 1e9 * float(np.median(rates)) if rates else 0.0
+
+
+def _by_sm(stamp: np.ndarray) -> dict[int, np.ndarray]:
+    signed = stamp.astype(np.int64)
+    return {int(row[0]): row for row in signed}
+
+
+class Clock:
+    """Stamps a stream before and after a window; `kernel` is the `stamp` function of helpers.cu."""
+
+    def __init__(self, kernel: Any, stream: Any, sms: int):
+        import pycuda.driver as cuda
+
+        self._cuda, self._stream = cuda, stream
+        self._kernel = kernel.prepare("P")
+        self._blocks = _BLOCKS_PER_SM * sms
+        self._seen = np.zeros((2, self._blocks, _FIELDS), np.uint64)
+        self._slots = cuda.mem_alloc(self._seen.nbytes)
+
+    def stamp(self, which: int) -> None:
+        """Queue stamp 0 (before) or 1 (after)."""
+        slot = int(self._slots) + which * self._seen[0].nbytes
+        self._kernel.prepared_async_call((self._blocks, 1, 1), (1, 1, 1), self._stream, slot)
+
+    def read(self) -> float:
+        """Hz between the last two stamps, 0 if unknown; the stream must be synchronised."""
+        self._cuda.memcpy_dtoh(self._seen, self._slots)
+        return frequency(*self._seen)

@@ -1,0 +1,46 @@
+/* Kernels that time other kernels; never variants.
+
+   What a stream holds while one window is measured:
+
+       gate | stamp | event | launch launch ... launch | event | stamp
+        `-- spins until all the rest is queued, so no host time lies between the events
+
+   %globaltimer counts nanoseconds, in steps of up to 1 us; %smid is the multiprocessor a
+   block runs on, clock64() that multiprocessor's own cycle counter. */
+
+__device__ unsigned long long nanoseconds()
+{
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+/* Hold the stream until the host has written `ticket`, or a later one, to *opened.
+
+   One thread. After `limit` nanoseconds it gives up, lets the stream go and leaves its
+   ticket in *expired: a host that never opens the gate must not hang the GPU. Both words
+   are mapped host memory; tickets rise, so no word is ever reset. */
+extern "C" __global__ void gate(const volatile unsigned* opened, volatile unsigned* expired, unsigned ticket,
+                                unsigned long long limit)
+{
+    const unsigned long long start = nanoseconds();
+    while (*opened < ticket) {
+        if (nanoseconds() - start > limit) {
+            *expired = ticket;
+            return;
+        }
+    }
+}
+
+struct Stamp {
+    unsigned long long sm, cycles, nanoseconds;
+};
+
+/* Note where and when each block runs. Blocks of one thread, several for each
+   multiprocessor, so that two stamps meet on most of them. */
+extern "C" __global__ void stamp(Stamp* slots)
+{
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    slots[blockIdx.x] = {sm, static_cast<unsigned long long>(clock64()), nanoseconds()};
+}

@@ -1,0 +1,62 @@
+"""Bytes on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.cuda.failure import translated
+from gemmbench.errors import OutOfMemory
+
+
+class DeviceMemory:
+    """One allocation, a `base.Memory`.
+
+    The copies are those of the legacy default stream: they wait for what the back end's
+    stream holds, and it waits for them. Each raises LaunchError for a kernel that crashed
+    before, ValueError for a range outside the allocation.
+    """
+
+    def __init__(self, nbytes: int):
+        """Allocate `nbytes`. Raises OutOfMemory."""
+        import pycuda.driver as cuda
+
+        self.nbytes = nbytes
+        self._cuda: Any = cuda
+        try:
+            self._allocation = cuda.mem_alloc(nbytes)
+        except (cuda.MemoryError, OverflowError) as fault:
+            free, total = cuda.mem_get_info()
+            raise OutOfMemory(f"{nbytes:,} bytes do not fit: {free:,} of {total:,} are free") from fault
+        self.address = int(self._allocation)
+
+    def write(self, offset: int, array: np.ndarray) -> None:
+        """Copy a contiguous array to the device."""
+        with translated((self._cuda.Error,)):
+            self._cuda.memcpy_htod(self._at(offset, array.nbytes), array)
+
+    def read(self, offset: int, out: np.ndarray) -> None:
+        """Fill the contiguous array `out` from the device."""
+        with translated((self._cuda.Error,)):
+            self._cuda.memcpy_dtoh(out, self._at(offset, out.nbytes))
+
+    def copy(self, source: int, target: int, nbytes: int) -> None:
+        """Copy inside the device."""
+        with translated((self._cuda.Error,)):
+            self._cuda.memcpy_dtod(self._at(target, nbytes), self._at(source, nbytes), nbytes)
+
+    def fill(self, offset: int, nbytes: int, byte: int) -> None:
+        """Set every byte of a range to `byte`."""
+        with translated((self._cuda.Error,)):
+            self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
+
+    def free(self) -> None:
+        """Give the memory back."""
+        with translated((self._cuda.Error,)):
+            self._allocation.free()
+
+    def _at(self, offset: int, nbytes: int) -> int:
+        if offset < 0 or offset + nbytes > self.nbytes:
+            raise ValueError(f"bytes {offset} to {offset + nbytes} of an allocation of {self.nbytes}")
+        return self.address + offset

@@ -1,0 +1,127 @@
+"""How many blocks a multiprocessor can hold: arithmetic, for a laptop without a GPU.
+
+Limits: CUDA programming guide, "Technical Specifications per Compute Capability".
+Rules (what is rounded to what): the toolkit's occupancy calculator, cuda_occupancy.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmbench.errors import DeviceError
+
+_WARP = 32
+_MAX_THREADS = 1024  # of a block
+_REGISTERS = 64 * 1024  # of a multiprocessor, and of a block
+_REGISTER_GRAIN = 256  # registers are given to a warp in this many
+_MAX_REGISTERS = 255  # of a thread
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Warps, blocks and shared bytes of a multiprocessor, and what a block may have of them."""
+
+    warps: int
+    blocks: int
+    shared: int
+    block_shared: int
+    reserved: int
+    grain: int
+    block_registers: int = _REGISTERS
+    partitions: int = 4
+
+
+def _old(shared: int, block_registers: int = _REGISTERS, partitions: int = 4) -> _Limits:
+    """5.x and 6.x: 48 KiB a block whatever the multiprocessor has."""
+    return _Limits(64, 32, shared << 10, 48 << 10, 0, 256, block_registers, partitions)
+
+
+def _volta(warps: int, blocks: int, shared: int) -> _Limits:
+    """7.x: a block may have all shared memory there is."""
+    return _Limits(warps, blocks, shared << 10, shared << 10, 0, 256)
+
+
+def _ampere(warps: int, blocks: int, shared: int) -> _Limits:
+    """From 8.0 on: the system keeps 1 KiB of every block's shared memory for itself."""
+    return _Limits(warps, blocks, shared << 10, (shared - 1) << 10, 1 << 10, 128)
+
+
+_TABLE = {
+    50: _old(64),
+    52: _old(96),
+    53: _old(64, block_registers=32 * 1024),
+    60: _old(64, partitions=2),
+    61: _old(96),
+    62: _old(64, block_registers=32 * 1024),
+    70: _volta(64, 32, 96),
+    72: _volta(64, 32, 96),
+    75: _volta(32, 16, 64),
+    80: _ampere(64, 32, 164),
+    86: _ampere(48, 16, 100),
+    87: _ampere(48, 16, 164),
+    89: _ampere(48, 24, 100),
+    90: _ampere(64, 32, 228),
+    100: _ampere(64, 32, 228),
+    103: _ampere(64, 32, 228),
+    110: _ampere(48, 24, 228),
+    120: _ampere(48, 24, 100),
+    121: _ampere(48, 24, 100),
+}
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """What one multiprocessor holds at once; `blocks_per_sm` 0 means the kernel cannot run.
+
+    `fraction` is warps of max_warps; `limiter` what allows no more: "warps", "registers",
+    "shared memory" or "blocks", the first of them that binds.
+    """
+
+    blocks_per_sm: int
+    warps_per_sm: int
+    max_warps: int
+    fraction: float
+    limiter: str
+
+
+def theoretical(sm: int, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+    """Occupancy of a kernel: threads a block, registers a thread, static plus dynamic shared bytes.
+
+    `sm` is the compute capability as an integer (90). Raises DeviceError if it is not in the table.
+    """
+    if sm not in _TABLE:
+        raise DeviceError(f"occupancy of sm_{sm} is not known; known: {', '.join(map(str, _TABLE))}")
+    limits = _TABLE[sm]
+    warps = max(1, -(-threads // _WARP))
+    allowed = {
+        "warps": limits.warps // warps if threads <= _MAX_THREADS else 0,
+        "registers": _by_registers(limits, warps, registers),
+        "shared memory": _by_shared(limits, shared_bytes),
+        "blocks": limits.blocks,
+    }
+    limiter, blocks = min(allowed.items(), key=lambda item: item[1])
+    return Occupancy(blocks, blocks * warps, limits.warps, blocks * warps / limits.warps, limiter)
+
+
+def _by_registers(limits: _Limits, warps: int, registers: int) -> int:
+    of_warp = _round_up(max(1, registers) * _WARP, _REGISTER_GRAIN)
+    # The hardware checks a block as if its warps filled all four partitions evenly.
+    if registers > _MAX_REGISTERS or of_warp * _round_up(warps, 4) > limits.block_registers:
+        return 0
+
+    def blocks(partitions: int) -> int:
+        return _REGISTERS // partitions // of_warp * partitions // warps
+
+    # What does not fit four partitions is not let run on the two of 6.0 either.
+    return blocks(limits.partitions) if blocks(4) else 0
+
+
+def _by_shared(limits: _Limits, shared_bytes: int) -> int:
+    if shared_bytes > limits.block_shared:
+        return 0
+    of_block = _round_up(shared_bytes + limits.reserved, limits.grain)
+    return limits.shared // of_block if of_block else limits.blocks
+
+
+def _round_up(value: int, grain: int) -> int:
+    return -(-value // grain) * grain

@@ -1,0 +1,161 @@
+"""Finding GPUs in milliseconds: without a context, without pycuda.
+
+NVML is asked if `nvidia-ml-py` is there, else the driver's files in /proc, else it is
+enough that `nvidia-smi` exists. NVML counts GPUs by PCI bus, CUDA by default the
+fastest first: on a machine with unlike GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_PROC = Path("/proc/driver/nvidia/gpus")
+
+
+@dataclass(frozen=True)
+class GpuSummary:
+    """A GPU seen from outside: `sm` is 90 for 9.0, `memory` in bytes; 0 where not known."""
+
+    name: str
+    index: int
+    sm: int = 0
+    memory: int = 0
+
+
+@dataclass(frozen=True)
+class _Gpu:
+    name: str
+    uuid: str = ""
+    sm: int = 0
+    memory: int = 0
+
+
+def probe(index: int = 0) -> GpuSummary | None:
+    """The GPU that CUDA would number `index`, or None."""
+    found = visible()
+    return found[index] if 0 <= index < len(found) else None
+
+
+def visible() -> list[GpuSummary]:
+    """All GPUs that CUDA_VISIBLE_DEVICES lets through, in its order."""
+    shown = enumerate(_chosen(_installed() or []))
+    return [GpuSummary(gpu.name, index, gpu.sm, gpu.memory) for index, gpu in shown]
+
+
+def why_not() -> str:
+    """One sentence why no GPU can be used, or "" if one can.
+
+    A missing nvmath-python is no reason: only the rows of cuBLAS are skipped.
+    """
+    installed = _installed()
+    if installed is None:
+        return "no NVIDIA driver"
+    if not _chosen(installed):
+        return "no GPU visible" + (": CUDA_VISIBLE_DEVICES hides all there are" if installed else "")
+    if find_spec("pycuda") is None:
+        return "pycuda is not installed: pip install 'gemmbench[cuda]'"
+    return ""
+
+
+def why_no_library() -> str:
+    """One sentence why cuBLAS and cuBLASLt cannot be used where a GPU can, or "" if they can."""
+    return "" if find_spec("nvmath") else "nvmath-python is not installed: pip install 'gemmbench[cuda]'"
+
+
+@contextmanager
+def nvml() -> Iterator[ModuleType | None]:
+    """NVML, open inside the block; None where it is not to be had."""
+    pynvml = _open_nvml()
+    try:
+        yield pynvml
+    finally:
+        if pynvml is not None:
+            pynvml.nvmlShutdown()
+
+
+def ask(pynvml: ModuleType, question: str, *arguments: object) -> Any:
+    """NVML's answer to the function named `question`, or None where this GPU or driver has none."""
+    try:
+        return getattr(pynvml, question)(*arguments)
+    except pynvml.NVMLError:
+        return None
+
+
+def _open_nvml() -> ModuleType | None:
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:  # no driver, or no library of it
+        return None
+    return pynvml
+
+
+def _installed() -> list[_Gpu] | None:
+    """Every GPU of the machine; None if there is no driver."""
+    with nvml() as found:
+        if found is not None:
+            handles = map(found.nvmlDeviceGetHandleByIndex, range(found.nvmlDeviceGetCount()))
+            return [_described(found, handle) for handle in handles]
+    if _PROC.is_dir():
+        return [_read(path) for path in sorted(_PROC.glob("*/information"))]
+    return [_Gpu("NVIDIA GPU")] if shutil.which("nvidia-smi") else None
+
+
+def _described(pynvml: ModuleType, handle: object) -> _Gpu:
+    major, minor = ask(pynvml, "nvmlDeviceGetCudaComputeCapability", handle) or (0, 0)
+    memory = ask(pynvml, "nvmlDeviceGetMemoryInfo", handle)  # none where it is the host's
+    name = text(ask(pynvml, "nvmlDeviceGetName", handle) or "NVIDIA GPU")
+    uuid = text(ask(pynvml, "nvmlDeviceGetUUID", handle) or "")
+    return _Gpu(name, uuid, 10 * major + minor, int(memory.total) if memory else 0)
+
+
+def text(value: str | bytes) -> str:
+    """A string of NVML, which older versions of its package hand out as bytes."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _read(information: Path) -> _Gpu:
+    """One GPU from the driver's `information` file: lines like `Model:  NVIDIA H200`."""
+    text = information.read_text(errors="replace")
+    name = re.search(r"^Model:\s*(.+?)\s*$", text, re.MULTILINE)
+    uuid = re.search(r"^GPU UUID:\s*(\S+)", text, re.MULTILINE)
+    return _Gpu(name[1] if name else "NVIDIA GPU", uuid[1] if uuid else "")
+
+
+def _chosen(installed: Sequence[_Gpu]) -> list[_Gpu]:
+    """What CUDA_VISIBLE_DEVICES leaves: entries after the first invalid one count for nothing.
+
+    The rule, and that an entry is an index, a UUID or its beginning: CUDA programming
+    guide, environment variables.
+    """
+    wish = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if wish is None:
+        return list(installed)
+    shown: list[_Gpu] = []
+    for entry in wish.split(","):
+        gpu = _entry(installed, entry.strip())
+        if gpu is None:
+            break
+        shown.append(gpu)
+    return shown
+
+
+def _entry(installed: Sequence[_Gpu], entry: str) -> _Gpu | None:
+    if entry.isdecimal():
+        return installed[int(entry)] if int(entry) < len(installed) else None
+    if entry.startswith("MIG-"):
+        return _Gpu("MIG instance", entry)
+    matches = [gpu for gpu in installed if entry.startswith("GPU-") and gpu.uuid.startswith(entry)]
+    return matches[0] if len(matches) == 1 else None

@@ -1,0 +1,48 @@
+"""Reading what nvcc and `ptxas -v` print."""
+
+from __future__ import annotations
+
+import re
+
+from gemmbench.backends.base import Build
+
+_SECTION = re.compile(r"Compiling entry function '([^']+)'")
+_SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_PLACE = re.compile(r"^(\S[^(\n]*)\((\d+)\): ")
+_NOISE = re.compile(r"^ptxas info|^\s*$|^Remark: |errors? detected in the compilation of")
+
+
+def kernels(said: str) -> list[str]:
+    """The kernels that were compiled, by the names they have in the machine code."""
+    return _SECTION.findall(said)
+
+
+def facts(said: str, symbol: str) -> Build | None:
+    """The build facts of one kernel, or None if it was not compiled.
+
+    Spilled bytes count stores plus loads, those of functions it calls included.
+    """
+    parts = _SECTION.split(said)  # text, name, text, name, text ...
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if symbol not in sections:
+        return None
+    section = sections[symbol]
+    registers, shared = _REGISTERS.search(section), _SHARED.search(section)
+    return Build(
+        registers=int(registers[1]) if registers else -1,
+        shared=int(shared[1]) if shared else 0,
+        spills=sum(map(int, _SPILLS.findall(section))),
+    )
+
+
+def complaint(said: str) -> list[str]:
+    """The lines from the first error on, without noise, places written `file:line:`."""
+    lines = [_PLACE.sub(r"\1:\2: ", line) for line in said.splitlines() if not _NOISE.search(line)]
+    first = next((number for number, line in enumerate(lines) if _is_error(line)), 0)
+    return lines[first:]
+
+
+def _is_error(line: str) -> bool:
+    return re.search(r"\b(error|fatal)\b", line) is not None

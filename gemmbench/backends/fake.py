@@ -1,0 +1,184 @@
+"""A device that exists on paper: results by NumPy, times from a script.
+
+The command line, the statistics and every table are tested on it to the last digit.
+A script is a mapping, in a test or a YAML file (`--device fake:script.yaml`):
+
+    times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}   # seconds a launch, by launch window, in turn
+    faults: {tiled: unwritten}                         # unwritten, zero, last_column, overrun, race, crash, build
+    clock: 1.5e9
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Window
+from gemmbench.errors import BuildError, LaunchError, UsageError
+from gemmbench.spec.plan import Plan, Target
+from gemmbench.spec.problem import Problem
+
+_DEFAULT_SECONDS = 1e-3
+FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build")
+
+
+@dataclass(frozen=True)
+class Script:
+    """Seconds a launch and faults by variant, and the clock every window sees."""
+
+    times: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+    clock: float = 1e9
+
+    @classmethod
+    def read(cls, path: Path) -> Script:
+        """Read a script. Raises UsageError."""
+        import yaml
+
+        try:
+            return cls(**yaml.safe_load(path.read_text()))
+        except (OSError, TypeError, yaml.YAMLError) as fault:
+            raise UsageError(f"{path}: not a script for the fake device: {fault}") from None
+
+
+def describe() -> Device:
+    """A round device: 10 multiprocessors at 1 GHz, 1000 operations a cycle, 1 MiB of cache."""
+    target = Target(kind="fake", sm=90, sms=10, smem=100 << 10, l2=1 << 20, memory=1 << 30)
+    return Device("Fake GPU", 0, target, 1e9, {"f32": 1000.0}, 1e12, {"driver": "1.0"})
+
+
+class FakeCompiler:
+    """Compiles nothing."""
+
+    def __init__(self, script: Script):
+        self.script = script
+
+    def compile(self, plan: Plan) -> Artifact:
+        """Return 32 registers and no spills, whatever the text. Raises BuildError if the script says so."""
+        name = plan.variant.name
+        if self.script.faults.get(name) == "build":
+            raise BuildError(f"{plan.variant.path}:1: error: as scripted")
+        return Artifact(f"fake-{name}-{plan.config}", "", Build(registers=32, shared=0, spills=0))
+
+
+class FakeBackend:
+    """The device; `modes` and `max_launches` as a back end must have them."""
+
+    modes: tuple[str, ...] = ("",)
+    max_launches = 1000
+
+    def __init__(self, script: Script | None = None):
+        self.device = describe()
+        self.script = script or Script()
+        self._clocks: dict[str, Iterator[float]] = {}
+
+    def allocate(self, nbytes: int) -> FakeMemory:
+        """Host memory."""
+        return FakeMemory(nbytes)
+
+    def load(self, artifact: Artifact, plan: Plan) -> str:
+        """Nothing to load."""
+        return artifact.key
+
+    def bind(
+        self,
+        loaded: Any,
+        plan: Plan,
+        memory: Any,
+        sets: Sequence[OperandSet],
+        alpha: float,
+        beta: float,
+        mode: str = "",
+    ) -> FakeExecutable:
+        """Bind to host memory."""
+        name = plan.variant.name
+        seconds = self.script.times.get(name, _DEFAULT_SECONDS)
+        listed = [seconds] if isinstance(seconds, (int, float)) else seconds
+        times = self._clocks.setdefault(name, itertools.cycle(listed))
+        fault = self.script.faults.get(name, "")
+        return FakeExecutable(plan.problem, memory, sets, alpha, beta, times, fault, self.script.clock)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class FakeMemory:
+    """Host bytes."""
+
+    def __init__(self, nbytes: int):
+        self.nbytes, self.bytes = nbytes, np.zeros(nbytes, np.uint8)
+
+    def write(self, offset: int, array: np.ndarray) -> None:
+        """Copy in."""
+        self.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def read(self, offset: int, out: np.ndarray) -> None:
+        """Copy out."""
+        out.reshape(-1).view(np.uint8)[:] = self.bytes[offset : offset + out.nbytes]
+
+    def copy(self, source: int, target: int, nbytes: int) -> None:
+        """Copy inside."""
+        self.bytes[target : target + nbytes] = self.bytes[source : source + nbytes]
+
+    def fill(self, offset: int, nbytes: int, byte: int) -> None:
+        """Set bytes."""
+        self.bytes[offset : offset + nbytes] = byte
+
+    def free(self) -> None:
+        """Drop the bytes."""
+        self.bytes = np.zeros(0, np.uint8)
+
+
+@dataclass
+class FakeExecutable:
+    """Computes with NumPy, with the scripted fault; takes the scripted time."""
+
+    problem: Problem
+    memory: FakeMemory
+    sets: Sequence[OperandSet]
+    alpha: float
+    beta: float
+    times: Iterator[float]
+    fault: str
+    clock: float
+    launched: int = 0
+
+    def time(self, launches: int) -> Window:
+        """Run, and report the next scripted time. Raises LaunchError if the script says so."""
+        if self.fault == "crash":
+            raise LaunchError("crashed, as scripted")
+        for _ in range(min(launches, len(self.sets))):
+            self._launch(self.sets[self.launched % len(self.sets)])
+            self.launched += 1
+        return Window(next(self.times) * launches, launches, self.clock)
+
+    def _view(self, offset: int, operand: str) -> np.ndarray:
+        shape = self.problem.shape(operand)
+        kind = self.problem.precision.result if operand == "C" else self.problem.precision.storage
+        nbytes = self.problem.operand_bytes(operand)
+        return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
+
+    def _launch(self, at: OperandSet) -> None:
+        a, b, c = self._view(at.A, "A"), self._view(at.B, "B"), self._view(at.C, "C")
+        product = (a.T if self.problem.trans_a else a) @ (b.T if self.problem.trans_b else b)
+        result = np.float32(self.alpha) * product
+        if self.beta:
+            result += np.float32(self.beta) * c
+        self._store(at, c, result)
+
+    def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:
+        if self.fault == "unwritten":
+            return
+        if self.fault == "last_column":
+            c[:, :-1] = result[:, :-1]
+            return
+        c[:] = 0 if self.fault == "zero" else result
+        if self.fault == "overrun":
+            self.memory.fill(at.C + self.problem.operand_bytes("C"), 4, 0)
+        if self.fault == "race" and self.launched % 7 == 6:
+            c[0, 0] += 1

@@ -1,0 +1,58 @@
+"""Batches: at most 16 plans of one problem, measured together, the baseline among them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gemmbench.backends.base import Artifact
+from gemmbench.errors import PlanError
+from gemmbench.spec.plan import Plan
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.sweep import Measuring
+
+LARGEST = 16
+METHOD = 1  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
+
+Built = Artifact | PlanError
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Plans of one problem on one machine; ratios are formed inside a batch only.
+
+    `built` holds, for each plan, its machine code or why there is none.
+    """
+
+    index: int
+    problem: Problem
+    plans: tuple[Plan, ...]
+    built: tuple[Built, ...]
+    measuring: Measuring
+    phase: str = "sweep"
+
+    @property
+    def key(self) -> str:
+        """A hash of all that the numbers depend on but the machine: code, problem, method."""
+        parts: list[object] = [METHOD, self.problem, self.measuring, self.phase]
+        for plan, built in zip(self.plans, self.built, strict=True):
+            made = built.key if isinstance(built, Artifact) else str(built)
+            parts += [plan.variant.name, plan.config, plan.device, plan.geometry, made]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def split(plans: Iterable[Plan], baseline: str) -> list[tuple[Plan, ...]]:
+    """Group plans by problem into batches, each with the baseline's first plan of that problem."""
+    problems: dict[Problem, list[Plan]] = {}
+    for plan in plans:
+        problems.setdefault(plan.problem, []).append(plan)
+    return [batch for group in problems.values() for batch in _split_problem(group, baseline)]
+
+
+def _split_problem(plans: Sequence[Plan], baseline: str) -> list[tuple[Plan, ...]]:
+    anchor = [plan for plan in plans if plan.variant.name == baseline][:1]
+    others = [plan for plan in plans if plan not in anchor]
+    room = LARGEST - len(anchor)
+    groups = [others[start : start + room] for start in range(0, len(others), room)] or [[]]
+    return [(*group, *anchor) for group in groups]

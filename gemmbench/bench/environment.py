@@ -1,0 +1,53 @@
+"""The header of a run: what ran, on what, when."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+
+from gemmbench import __version__
+from gemmbench.backends import Machine
+from gemmbench.bench.record import Environment
+from gemmbench.spec.sweep import Sweep
+
+
+def describe(machine: Machine, sweep: Sweep, command: str) -> Environment:
+    """Describe a run that starts now. `command` is what was typed."""
+    device, target = machine.primary, machine.primary.target
+    now = datetime.now(timezone.utc)
+    host = machine.devices.get("cpu")
+    return Environment(
+        run=f"{now:%Y%m%d-%H%M%S}-{sweep.name}-{secrets.token_hex(2)}",
+        started=now.isoformat(timespec="seconds"),
+        sweep=sweep.name,
+        command=command,
+        gemmbench=__version__,
+        revision=_revision(),
+        python=platform.python_version(),
+        device=device.name,
+        kind=target.kind,
+        baseline=sweep.baseline,
+        sm=target.sm,
+        sms=target.sms,
+        l2=target.l2,
+        memory=target.memory,
+        clock_hz=device.clock_hz,
+        bandwidth=device.bandwidth,
+        flops_per_cycle=dict(device.flops_per_cycle),
+        software=dict(device.software),
+        host=host.name if host else "",
+        cores=host.target.sms if host else 0,
+    )
+
+
+def _revision() -> str:
+    """The git revision of the sources, with `+` if they were changed; "" outside a checkout."""
+    here = Path(__file__).resolve().parent
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--abbrev=12"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""

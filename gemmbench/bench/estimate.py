@@ -1,0 +1,31 @@
+"""A rough guess of how long a sweep takes, for `--dry-run`; nothing is measured here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from gemmbench.backends import Machine
+from gemmbench.spec.plan import Plan
+from gemmbench.spec.sweep import Measuring
+
+_COMPILE_SECONDS = 0.7
+_SHARE_OF_PEAK = 0.2  # an average rung of the ladder
+_CPU_RATE = 2e9  # operations a second and core, kernels in coroutines
+_CHECKS = 4  # launches to verify, size the window and compare the copies
+
+
+def seconds(plans: Sequence[Plan], machine: Machine, measuring: Measuring) -> float:
+    """Seconds for compiling (as if nothing were cached), verifying and measuring `plans`."""
+    kernels = {(plan.variant.name, plan.device, plan.defines) for plan in plans if plan.variant.text}
+    compiling = len(kernels) * _COMPILE_SECONDS / (os.cpu_count() or 1)
+    return compiling + sum(_plan_seconds(plan, machine, measuring) for plan in plans)
+
+
+def _plan_seconds(plan: Plan, machine: Machine, measuring: Measuring) -> float:
+    device = machine.devices[plan.device]
+    cycle = device.flops_per_cycle.get(plan.problem.precision_name, 0.0)
+    rate = _SHARE_OF_PEAK * cycle * device.clock_hz or _CPU_RATE * device.target.sms
+    launch = plan.problem.flops / rate
+    window = max(launch, measuring.window)
+    return min(measuring.max_time, measuring.rounds * window) + _CHECKS * launch

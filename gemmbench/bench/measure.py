@@ -1,0 +1,127 @@
+"""Timing: all executables of a batch in interleaved rounds.
+
+A round is a seeded permutation of the executables, the next one its mirror image, so
+that slow drift of the clock falls on all alike. A sample is one window: launches back
+to back for at least 1 ms, divided by their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gemmbench.backends.base import Executable, Window
+from gemmbench.errors import PlanError
+from gemmbench.spec.sweep import Measuring
+
+_SETTLED = 0.005
+_LONG_WINDOW = 0.2
+
+
+@dataclass
+class Measurement:
+    """Samples of one executable: seconds a launch, by round; and the SM clock seen in each window, in Hz.
+
+    `stopped` says why it has no more: "rounds", "max-time", "interrupted", or "failed" with `fault`.
+    """
+
+    launches: int = 1
+    samples: dict[int, float] = field(default_factory=dict)
+    clocks: list[float] = field(default_factory=list)
+    stopped: str = "rounds"
+    fault: PlanError | None = None
+
+    def add(self, round_: int, window: Window) -> None:
+        """Keep one window."""
+        self.samples[round_] = window.seconds / window.launches
+        if window.clock_hz:
+            self.clocks.append(window.clock_hz)
+
+
+class Rounds:
+    """Measures executables together; a failing one drops out and the others go on."""
+
+    def __init__(
+        self,
+        executables: Sequence[Executable],
+        policy: Measuring,
+        most_launches: int,
+        interrupted: Callable[[], bool],
+        progress: Callable[[int, int], None],
+    ):
+        self.executables, self.policy, self.most_launches = executables, policy, most_launches
+        self.interrupted, self.progress = interrupted, progress
+        self.measurements = [Measurement() for _ in executables]
+        self.quota = [policy.rounds] * len(executables)
+
+    def run(self, warm_seconds: float) -> list[Measurement]:
+        """Warm for at most `warm_seconds`, then measure. Measurements stand in the order of the executables."""
+        for index in range(len(self.executables)):
+            self._size_window(index)
+        self._warm(warm_seconds)
+        rng = np.random.default_rng(self.policy.seed)
+        order = np.arange(len(self.executables))
+        for round_ in range(max(self.quota, default=0)):
+            order = rng.permutation(len(self.executables)) if round_ % 2 == 0 else order[::-1]
+            self._round(round_, order.tolist())
+            self.progress(round_ + 1, self.policy.rounds)
+            if self.interrupted():
+                break
+        self._explain()
+        return self.measurements
+
+    def _window(self, index: int) -> Window | None:
+        measurement = self.measurements[index]
+        if measurement.fault is not None:
+            return None
+        try:
+            return self.executables[index].time(measurement.launches)
+        except PlanError as fault:
+            measurement.fault, measurement.stopped = fault, "failed"
+            return None
+
+    def _size_window(self, index: int) -> None:
+        """Choose launches for a window of the wanted length, and rounds for the time allowed."""
+        measurement = self.measurements[index]
+        window = self._window(index)
+        for _ in range(3):  # the first launch may be slow, so the guess is refined
+            if window is None:
+                return
+            if window.seconds >= self.policy.window or measurement.launches == self.most_launches:
+                break
+            short = 1.1 * self.policy.window / max(window.seconds / window.launches, 1e-9)
+            measurement.launches = min(self.most_launches, max(measurement.launches, math.ceil(short)))
+            window = self._window(index)
+        if window is None:
+            return
+        seconds = max(window.seconds / window.launches * measurement.launches, 1e-9)
+        allowed = int(min(self.policy.max_time / seconds, self.policy.rounds))
+        # An odd round has lost its mirror image, so a short measurement keeps to whole pairs.
+        self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
+
+    def _warm(self, seconds: float) -> None:
+        """Run everything until two passes agree within 0.5 %, or the time is over."""
+        spent, previous = 0.0, 0.0
+        while spent < seconds and not self.interrupted():
+            windows = [self._window(index) for index, quota in enumerate(self.quota) if quota > 1]
+            taken = sum(window.seconds for window in windows if window and window.seconds < _LONG_WINDOW)
+            if not taken or abs(taken - previous) <= _SETTLED * taken:
+                break
+            spent, previous = spent + taken, taken
+
+    def _round(self, round_: int, order: Sequence[int]) -> None:
+        for index in order:
+            if round_ < self.quota[index] and not self.interrupted():
+                window = self._window(index)
+                if window is not None:
+                    self.measurements[index].add(round_, window)
+
+    def _explain(self) -> None:
+        for measurement, quota in zip(self.measurements, self.quota, strict=True):
+            if measurement.fault is None and len(measurement.samples) < quota:
+                measurement.stopped = "interrupted"
+            elif measurement.fault is None and quota < self.policy.rounds:
+                measurement.stopped = "max-time"

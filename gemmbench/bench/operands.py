@@ -1,0 +1,176 @@
+"""Operands: the numbers in A, B and C, and where they lie on the device.
+
+One arena holds every operand set of a problem. Each matrix lies between guard zones:
+NaN around the inputs, so that a read beyond them spoils the result, and a pattern
+around C, so that a write beyond it is seen.
+
+    | NaN | A | NaN | B | NaN | pattern | C | pattern |   next set ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemmbench.backends.base import Backend, OperandSet
+from gemmbench.spec.options import Fill
+from gemmbench.spec.precision import Precision
+from gemmbench.spec.problem import Problem
+
+_NAN = 0xFF  # every byte 0xFF is a NaN in every floating-point format
+_PATTERN = 0xA5
+_ALIGN = 512
+_LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
+
+
+@dataclass(frozen=True)
+class Operands:
+    """Host arrays as they are stored: A and B in the precision's storage type, C its result type."""
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+
+
+def make(problem: Problem, fill: Fill, seed: int) -> Operands:
+    """Fill A, B and the C that beta multiplies. `ints` are -2, -1, 1, 2: never 0, which would hide a product."""
+    rng = np.random.default_rng(seed)
+    kind = problem.precision
+    a = round_factor(_values(rng, problem.shape("A"), fill), kind).astype(kind.storage)
+    b = round_factor(_values(rng, problem.shape("B"), fill), kind).astype(kind.storage)
+    return Operands(a, b, _values(rng, problem.shape("C"), fill).astype(kind.result))
+
+
+def _values(rng: np.random.Generator, shape: tuple[int, int], fill: Fill) -> np.ndarray:
+    if fill == "uniform":
+        return rng.random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
+    if fill == "normal":
+        return rng.standard_normal(shape, dtype=np.float32)
+    if fill == "ints":
+        return np.array([-2, -1, 1, 2], np.float32)[rng.integers(0, 4, shape, dtype=np.uint8)]
+    return np.full(shape, 0.0 if fill == "zeros" else 1.0, np.float32)
+
+
+def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
+    """Round float32 to the significand bits a factor keeps (to nearest), so that products are exact."""
+    dropped = 24 - precision.factor_bits
+    if dropped <= 0:
+        return values
+    half = np.uint32(1 << (dropped - 1))
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return ((bits + half) & ~np.uint32((1 << dropped) - 1)).view(np.float32)
+
+
+def cold_sets(problem: Problem, last_level_cache: int, room: int) -> tuple[int, bool]:
+    """How many operand sets keep every launch cold, and whether they do.
+
+    Their total is at least 4 times the last-level cache: at 2 times, random replacement
+    still hits one time in five. `room` is bytes available.
+    """
+    touched = sum(problem.operand_bytes(operand) for operand in "ABC")
+    wanted = max(_LEAST_SETS, -(-_CACHE_FACTOR * last_level_cache // touched))
+    possible = max(1, room // set_bytes(problem))
+    count = min(wanted, possible, _MOST_SETS)
+    return count, count >= wanted
+
+
+def set_bytes(problem: Problem) -> int:
+    """Bytes of one operand set with its guard zones."""
+    return _Layout(problem).total
+
+
+class _Layout:
+    """Offsets inside one set."""
+
+    def __init__(self, problem: Problem):
+        longest = max(problem.operand_bytes(name) // problem.shape(name)[0] for name in "ABC")
+        # A kernel that forgets a guard goes a tile too far: 128 rows, within reason.
+        guard = _up(min(max(128 * longest, 4096), 4 << 20))
+        self.guards: list[tuple[int, int, int]] = []
+        self.offsets: dict[str, int] = {}
+        self.total = 0
+        for name, byte_before in (("A", _NAN), ("B", _NAN), ("C", _PATTERN)):
+            if name == "C":
+                self._guard(guard, _NAN)
+            self._guard(guard, byte_before)
+            self.offsets[name] = self.total
+            size = problem.operand_bytes(name)
+            slack = _up(size) - size
+            self.guards.append((self.total + size, slack, _PATTERN if name == "C" else _NAN))
+            self.total += size + slack
+        self._guard(guard, _PATTERN)
+
+    def _guard(self, size: int, byte: int) -> None:
+        self.guards.append((self.total, size, byte))
+        self.total += size
+
+
+def _up(size: int) -> int:
+    return -(-size // _ALIGN) * _ALIGN
+
+
+class Arena:
+    """Operand sets of one problem on a device. Raises OutOfMemory."""
+
+    def __init__(self, backend: Backend, problem: Problem, count: int):
+        self.problem, self._layout = problem, _Layout(problem)
+        self.memory = backend.allocate(count * self._layout.total)
+        bases = [index * self._layout.total for index in range(count)]
+        offsets = self._layout.offsets
+        self.sets = tuple(OperandSet(base + offsets["A"], base + offsets["B"], base + offsets["C"]) for base in bases)
+        for base in bases:
+            for offset, size, byte in self._layout.guards:
+                self.memory.fill(base + offset, size, byte)
+
+    def write_inputs(self, operands: Operands, sets: int) -> None:
+        """Write A and B into the first `sets` sets."""
+        first = self.sets[0]
+        self.memory.write(first.A, operands.A)
+        self.memory.write(first.B, operands.B)
+        for other in self.sets[1:sets]:
+            self.memory.copy(first.A, other.A, operands.A.nbytes)
+            self.memory.copy(first.B, other.B, operands.B.nbytes)
+
+    def reset_c(self, operands: Operands, beta: float, sets: int) -> None:
+        """Make C ready for a launch: NaN where beta is 0 and C must not be read, else the C that beta multiplies."""
+        first = self.sets[0]
+        if beta:
+            self.memory.write(first.C, operands.C)
+        for other in self.sets[:sets]:
+            if not beta:
+                self.memory.fill(other.C, operands.C.nbytes, _NAN)
+            elif other is not first:
+                self.memory.copy(first.C, other.C, operands.C.nbytes)
+
+    def read_c(self, index: int = 0) -> np.ndarray:
+        """C of one set, as a host array."""
+        out = np.empty(self.problem.shape("C"), self.problem.precision.result)
+        self.memory.read(self.sets[index].C, out)
+        return out
+
+    def breach(self, index: int = 0) -> str:
+        """Say which guard zone of a set was written to, or ""; what was overwritten is restored."""
+        for offset, size, byte in self._layout.guards:
+            found = np.empty(size, np.uint8)
+            self.memory.read(index * self._layout.total + offset, found)
+            wrong = np.flatnonzero(found != byte)
+            if wrong.size:
+                self.memory.fill(index * self._layout.total + offset, size, byte)
+                return self._where(offset, int(wrong[0]), wrong.size)
+        return ""
+
+    def _where(self, offset: int, first: int, count: int) -> str:
+        name = min(self._layout.offsets, key=lambda name: self._distance(name, offset))
+        start = self._layout.offsets[name]
+        side = "before" if offset < start else "after the end of"
+        return f"wrote outside its output: {count} bytes {side} {name} changed, the first {first} bytes into the zone"
+
+    def _distance(self, name: str, offset: int) -> int:
+        start = self._layout.offsets[name]
+        end = start + self.problem.operand_bytes(name)
+        return start - offset if offset < start else offset - end
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self.memory.free()

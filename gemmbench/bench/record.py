@@ -1,0 +1,106 @@
+"""What is written down: one header for a run, one record for a row. Times are seconds a launch."""
+
+from __future__ import annotations
+
+import msgspec
+
+SCHEMA = 1
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
+    """The first line of a results file: what ran, on what, when."""
+
+    schema: int = SCHEMA
+    run: str
+    started: str
+    sweep: str
+    command: str
+    gemmbench: str
+    revision: str = ""
+    python: str = ""
+    device: str
+    kind: str
+    baseline: str = ""
+    sm: int = 0
+    sms: int = 0
+    l2: int = 0
+    memory: int = 0
+    clock_hz: float = 0.0
+    bandwidth: float = 0.0
+    flops_per_cycle: dict[str, float] = {}
+    software: dict[str, str] = {}
+    host: str = ""
+    cores: int = 0
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
+    """One plan or skip.
+
+    status: ok, wrong, skipped, failed, timeout, out of memory. phase: "sweep", or
+    "final" for the best configuration of a sweep, measured again on fresh rounds.
+    """
+
+    variant: str
+    order: float
+    config: dict[str, int]
+    device: str
+    M: int
+    N: int
+    K: int
+    layout: str
+    precision: str
+    alpha: float
+    beta: float
+    status: str
+    reason: str = ""
+    phase: str = "sweep"
+    batch: int = 0
+    batch_key: str = ""
+    batch_rows: int = 0
+    artifact: str = ""
+    grid: list[int] = []
+    block: list[int] = []
+    shared_dynamic: int = 0
+    shared_static: int = -1
+    registers: int = -1
+    spills: int = -1
+    compile_seconds: float = 0.0
+    checked: bool = False
+    check_rule: str = ""
+    error: float | None = None
+    samples: list[float] = []
+    rounds: list[int] = []
+    launches: int = 0
+    stopped: str = ""
+    clocks_hz: list[float] = []
+    cache: str = ""
+    sets: int = 0
+    data: str = ""
+    seed: int = 0
+    gated: bool = True
+
+    @property
+    def by_round(self) -> dict[int, float]:
+        """Samples by round."""
+        return dict(zip(self.rounds, self.samples, strict=True))
+
+    @property
+    def size(self) -> str:
+        """`4096` or `1024x768x1024`."""
+        cube = self.M == self.N == self.K
+        return str(self.M) if cube else f"{self.M}x{self.N}x{self.K}"
+
+    @property
+    def configuration(self) -> str:
+        """`BM=128 BN=128`."""
+        return " ".join(f"{name}={value}" for name, value in self.config.items())
+
+    @property
+    def problem_key(self) -> tuple[int, int, int, str, str, float, float]:
+        """What makes two rows answers to the same problem."""
+        return self.M, self.N, self.K, self.layout, self.precision, self.alpha, self.beta
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes two rows the same row."""
+        return (*self.problem_key, self.variant, *sorted(self.config.items()), self.phase)

@@ -1,0 +1,138 @@
+"""The runner: compiles ahead, runs batches in order, hands every record on at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gemmbench.backends.base import Compiler
+from gemmbench.bench import stats
+from gemmbench.bench.batch import Batch, Built, split
+from gemmbench.bench.record import Record
+from gemmbench.bench.worker import SWEEP, Progress, silent, skip_record
+from gemmbench.errors import PlanError
+from gemmbench.spec.plan import Plan, Skip
+from gemmbench.spec.sweep import Measuring
+
+Done = Mapping[str, Sequence[Record]]
+"""Complete batches of an earlier run, by batch key."""
+
+
+class Laboratory(Protocol):
+    """The worker's side of the cut."""
+
+    def experiment(self, batch: Batch) -> list[Record]:
+        """Verify and measure every plan of a batch."""
+
+
+@dataclass
+class Runner:
+    """Runs plans through a laboratory.
+
+    `compilers` maps a device to its compiler; `emit` takes each record as it is made;
+    `done` holds batches that need not be measured again.
+    """
+
+    compilers: Mapping[str, Compiler]
+    laboratory: Laboratory
+    measuring: Measuring
+    baseline: str
+    emit: Callable[[Record], None]
+    progress: Progress = silent
+    interrupted: Callable[[], bool] = lambda: False
+    done: Done = field(default_factory=dict)
+    _batches: int = 0
+
+    def run(self, expanded: Iterable[Plan | Skip]) -> list[Record]:
+        """Emit and return one record a plan or skip, then the finals of what was swept."""
+        everything = list(expanded)
+        records = [skip_record(item) for item in everything if isinstance(item, Skip)]
+        if not self.done:
+            for record in records:
+                self.emit(record)
+        plans = [item for item in everything if isinstance(item, Plan)]
+        built = build_all(plans, self.compilers, self.progress)
+        records += self._measure_all(split(plans, self.baseline), built, "sweep")
+        finalists = self._finalists(plans, records)
+        return records + self._measure_all(split(finalists, self.baseline), built, "final")
+
+    def _measure_all(self, groups: Sequence[tuple[Plan, ...]], built: Mapping[Plan, Built], phase: str) -> list[Record]:
+        found: list[Record] = []
+        for number, group in enumerate(groups):
+            self.progress(f"{SWEEP}{group[0].problem}", number, len(groups))
+            found += self._measure(group, built, phase)
+        return found
+
+    def _measure(self, group: tuple[Plan, ...], built: Mapping[Plan, Built], phase: str) -> list[Record]:
+        if self.interrupted():
+            return []
+        self._batches += 1
+        batch = Batch(
+            self._batches, group[0].problem, group, tuple(built[plan] for plan in group), self.measuring, phase
+        )
+        if self.done and batch.key in self.done:
+            return list(self.done[batch.key])
+        found = self.laboratory.experiment(batch)
+        for record in found:
+            self.emit(record)
+        return found
+
+    def _finalists(self, plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
+        """The best configuration of every variant that was swept, and the baseline.
+
+        The fastest of many is partly the luckiest, so it is measured again on fresh rounds.
+        """
+        medians = {_identity(record): stats.summarize(record.by_round).value for record in records if _ranked(record)}
+        swept: dict[tuple[object, ...], list[Plan]] = {}
+        for plan in plans:
+            if _plan_identity(plan) in medians:
+                swept.setdefault((plan.problem, plan.variant.name), []).append(plan)
+        best = [
+            min(group, key=lambda plan: medians[_plan_identity(plan)]) for group in swept.values() if len(group) > 1
+        ]
+        problems = {plan.problem for plan in best}
+        anchors = [plan for plan in plans if plan.variant.name == self.baseline and plan.problem in problems]
+        return list(dict.fromkeys([*best, *(plan for plan in anchors if not _same_variant(plan, best))]))
+
+
+def _same_variant(plan: Plan, others: Iterable[Plan]) -> bool:
+    return any(plan.variant.name == other.variant.name and plan.problem == other.problem for other in others)
+
+
+def _ranked(record: Record) -> bool:
+    return record.status == "ok" and bool(record.samples) and record.phase == "sweep"
+
+
+def _identity(record: Record) -> tuple[object, ...]:
+    return (*record.problem_key, record.variant, *record.config.items())
+
+
+def _plan_identity(plan: Plan) -> tuple[object, ...]:
+    p = plan.problem
+    key = (p.M, p.N, p.K, p.layout, p.precision_name, p.alpha, p.beta)
+    return (*key, plan.variant.name, *plan.config.values)
+
+
+def build_all(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress: Progress) -> dict[Plan, Built]:
+    """Compile every plan on all cores; what does not compile maps to the fault. Raises DeviceError."""
+    distinct: dict[tuple[object, ...], list[Plan]] = {}
+    for plan in plans:
+        distinct.setdefault((plan.variant.name, plan.device, plan.arch, plan.defines), []).append(plan)
+    built: dict[Plan, Built] = {}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = {pool.submit(_build, compilers[group[0].device], group[0]): group for group in distinct.values()}
+        for number, job in enumerate(as_completed(jobs)):
+            progress("compile", number + 1, len(jobs))
+            for plan in jobs[job]:
+                built[plan] = job.result()
+    return built
+
+
+def _build(compiler: Compiler, plan: Plan) -> Built:
+    try:
+        return compiler.compile(plan)
+    except PlanError as fault:
+        return fault

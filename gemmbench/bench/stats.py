@@ -1,0 +1,96 @@
+"""Statistics of interleaved rounds: medians, bootstrap intervals, paired ratios, verdicts.
+
+Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to
+first order; so pairs, not samples, are what is resampled (B. Efron, "Bootstrap methods:
+another look at the jackknife", 1979; percentile intervals).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LEAST_PAIRS = 5
+MARGIN = 0.01
+_RESAMPLES = 4000
+_COVERAGE = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval; low and high are NaN under 5 mirrored pairs."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def known(self) -> bool:
+        """There were enough pairs for an interval."""
+        return not math.isnan(self.low)
+
+
+def summarize(samples: Mapping[int, float]) -> Interval:
+    """Median of samples by round, in their unit, with its interval."""
+    value = float(np.median(list(samples.values())))
+    pairs = _mirrored(samples)
+    if len(pairs) < LEAST_PAIRS:
+        return Interval(value)
+    table = np.array([[samples[first], samples[second]] for first, second in pairs])
+    drawn = table[_draws(len(pairs))].reshape(_RESAMPLES, -1)
+    low, high = np.percentile(np.median(drawn, axis=1), _COVERAGE)
+    return Interval(value, float(low), float(high))
+
+
+def speed_ratio(samples: Mapping[int, float], base: Mapping[int, float]) -> Interval:
+    """How many times as fast as `base`, from rounds both took part in: 2 means half the time.
+
+    Without a shared mirrored pair it is the ratio of the medians, with no interval.
+    """
+    shared = {round_: math.log(base[round_] / samples[round_]) for round_ in samples if round_ in base}
+    pairs = _mirrored(shared)
+    if not pairs:
+        return Interval(float(np.median(list(base.values())) / np.median(list(samples.values()))))
+    logs = np.array([(shared[first] + shared[second]) / 2 for first, second in pairs])
+    value = math.exp(float(np.median(logs)))
+    if len(pairs) < LEAST_PAIRS:
+        return Interval(value)
+    low, high = np.exp(np.percentile(np.median(logs[_draws(len(pairs))], axis=1), _COVERAGE))
+    return Interval(value, float(low), float(high))
+
+
+def verdict(ratio: Interval) -> str:
+    """`faster` or `slower` if the interval lies outside 1 +- 1 %, `same` if inside, else `inconclusive`."""
+    if not ratio.known:
+        return "inconclusive"
+    if ratio.low > 1 + MARGIN:
+        return "faster"
+    if ratio.high < 1 - MARGIN:
+        return "slower"
+    inside = ratio.low >= 1 - MARGIN and ratio.high <= 1 + MARGIN
+    return "same" if inside else "inconclusive"
+
+
+def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
+    """Minimum, lower and upper quartile."""
+    low, high = np.percentile(samples, (25, 75))
+    return float(min(samples)), float(low), float(high)
+
+
+def outliers(samples: Sequence[float]) -> int:
+    """Samples outside 1.5 interquartile ranges of the quartiles (Tukey's fences); none is dropped."""
+    _, low, high = quartiles(samples)
+    reach = 1.5 * (high - low)
+    return sum(not low - reach <= sample <= high + reach for sample in samples)
+
+
+def _mirrored(samples: Mapping[int, float]) -> list[tuple[int, int]]:
+    """Rounds 2p and 2p + 1 that are both there."""
+    return [(first, first + 1) for first in sorted(samples) if first % 2 == 0 and first + 1 in samples]
+
+
+def _draws(count: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, count, (_RESAMPLES, count))

@@ -1,0 +1,181 @@
+"""Is the result right? Exactly, on integers; within rounding, on real data.
+
+Small integers make every partial sum exact, so a correct kernel in any order of
+summation gives the exact result. Up to 1024 cubed each element is compared. Above,
+C x = A (B x) is compared for 32 random vectors of -1 and 1 (R. Freivalds,
+"Probabilistic machines can use less running time", 1977), in float64 and exact: a
+wrong row slips through with probability 2**-32.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from gemmbench.bench.operands import Operands
+from gemmbench.spec.problem import Problem
+
+_WHOLE = 1024**3
+_VECTORS = 32
+_ROWS = 128
+_CHUNK = 1 << 24
+ROUNDING_FACTOR = 16
+
+
+@dataclass(frozen=True)
+class Check:
+    """The judgement on one result.
+
+    `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit
+    roundoff of the accumulator; `rule` is what judged; `message` says what is wrong.
+    """
+
+    ok: bool
+    rule: str
+    error: float = 0.0
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a problem's result must be, for one fill and one pair of scalars; computed once, in float64."""
+
+    problem: Problem
+    operands: Operands
+    alpha: float
+    beta: float
+    rows_wanted: tuple[int, ...] = field(default=())
+
+    @property
+    def whole(self) -> bool:
+        """Small enough to compare every element."""
+        return self.problem.M * self.problem.N * self.problem.K <= _WHOLE
+
+    @cached_property
+    def _a(self) -> np.ndarray:
+        return self.operands.A.T if self.problem.trans_a else self.operands.A
+
+    @cached_property
+    def _b(self) -> np.ndarray:
+        return self.operands.B.T if self.problem.trans_b else self.operands.B
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The rows that are compared: all, or 128: the first, the last, tile edges, random ones."""
+        M = self.problem.M
+        if self.whole or M <= _ROWS:
+            return np.arange(M)
+        edges = [row for tile in (8, 16, 32, 64, 128, 256) for row in (tile - 1, tile, M - M % tile - 1, M - M % tile)]
+        certain = sorted({0, M - 1, *(row for row in edges if row < M)})
+        random = np.random.default_rng(0).permutation(M)
+        picked = dict.fromkeys([*certain, *random.tolist()])
+        return np.array(sorted(list(picked)[:_ROWS]))
+
+    @cached_property
+    def exact(self) -> np.ndarray:
+        """C64 on the compared rows."""
+        return self._of_rows(self.rows)
+
+    def _of_rows(self, rows: np.ndarray) -> np.ndarray:
+        product = self.alpha * (self._a[rows].astype(np.float64) @ self._b64)
+        return product + self.beta * self.operands.C[rows].astype(np.float64) if self.beta else product
+
+    @cached_property
+    def _b64(self) -> np.ndarray:
+        return self._b.astype(np.float64)
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """|alpha| |A| |B| + |beta| |C0| on the compared rows."""
+        product = abs(self.alpha) * (np.abs(self._a[self.rows].astype(np.float64)) @ np.abs(self._b64))
+        return product + abs(self.beta) * np.abs(self.operands.C[self.rows].astype(np.float64))
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """N x 32 random -1 and 1."""
+        random = np.random.default_rng(1).integers(0, 2, (self.problem.N, _VECTORS))
+        return random.astype(np.float64) * 2 - 1
+
+    @cached_property
+    def projected(self) -> np.ndarray:
+        """alpha A (B x) + beta C0 x, exact for integers."""
+        product = self.alpha * _times(self._a, _times(self._b, self.vectors))
+        return product + self.beta * _times(self.operands.C, self.vectors) if self.beta else product
+
+    def check_exact(self, result: np.ndarray) -> Check:
+        """Compare an integer result for equality: element by element, or by Freivalds' vectors."""
+        if self.whole:
+            return self._equality(result, self.rows)
+        with np.errstate(invalid="ignore"):
+            right = _times(result, self.vectors) == self.projected
+        wrong = np.flatnonzero(~right.all(axis=1))
+        if not wrong.size:
+            return Check(True, "exact")
+        check = self._equality(result[wrong[:1]], wrong[:1])
+        return Check(False, "exact", check.error, f"{wrong.size} of {len(result)} rows wrong; {check.message}")
+
+    def _equality(self, result: np.ndarray, rows: np.ndarray) -> Check:
+        want = self.exact if len(rows) == len(self.rows) and self.whole else self._of_rows(rows)
+        right = result.astype(np.float64) == want
+        if right.all():
+            return Check(True, "exact")
+        return Check(False, "exact", math.inf, self._describe(result, want, ~right, rows))
+
+    def check_rounding(self, result: np.ndarray) -> Check:
+        """Compare a real result with the bound 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
+
+        The bound: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
+        section 3.5, with 16 for the growth that random signs leave of its factor K.
+        """
+        precision = self.problem.precision
+        got = result[self.rows].astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(got - self.exact)
+            bound = ROUNDING_FACTOR * precision.unit * self.scale + 2 * precision.result_unit * np.abs(self.exact)
+            right = difference <= bound  # a NaN is not
+        if not np.isfinite(got).all():
+            error = math.inf
+        else:
+            unit = precision.unit * self.scale
+            error = float(np.max(np.divide(difference, unit, out=np.zeros_like(unit), where=unit > 0)))
+        if right.all():
+            return Check(True, "rounding", error)
+        return Check(False, "rounding", error, self._describe(got, self.exact, ~right, self.rows, error))
+
+    def _describe(
+        self, got: np.ndarray, want: np.ndarray, wrong: np.ndarray, rows: np.ndarray, error: float = math.inf
+    ) -> str:
+        i, j = (int(index) for index in np.argwhere(wrong)[0])
+        first = f"first C[{rows[i]}][{j}] = {got[i, j]:.9g}, should be {want[i, j]:.9g}"
+        share = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}"
+        cause = _cause(got, wrong, rows, self.problem, error)
+        return f"{share}: {cause}" if cause else share
+
+
+def _cause(got: np.ndarray, wrong: np.ndarray, rows: np.ndarray, problem: Problem, error: float) -> str:
+    """The likely cause in words, or ""."""
+    unwritten = np.isnan(got)
+    columns = np.flatnonzero(wrong.any(axis=0))
+    if unwritten.all():
+        return "C was never written, or C was read though beta is 0"
+    if (unwritten == wrong).all():
+        return "these elements were never written, or were made from memory outside A and B"
+    if columns[0] > problem.N // 2 and not wrong.all():
+        return f"only columns from {columns[0]} on: look at the guard on N"
+    if len(rows) == problem.M and np.flatnonzero(wrong.any(axis=1))[0] > problem.M // 2:
+        return "only the last rows: look at the guard on M"
+    if math.isfinite(error) and error < 1e5 and wrong.mean() > 0.2:
+        return (
+            f"{error:.0f} units of rounding, {ROUNDING_FACTOR} are allowed: a lower precision inside, or lost products"
+        )
+    return ""
+
+
+def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """matrix @ vectors in float64, converting a slab of rows at a time to bound the memory."""
+    step = max(1, _CHUNK // matrix.shape[1])
+    slabs = [matrix[row : row + step].astype(np.float64) @ vectors for row in range(0, matrix.shape[0], step)]
+    return np.concatenate(slabs)

@@ -1,0 +1,102 @@
+"""`gemmbench inspect`: what the compiler made of a kernel; needs nvcc, no GPU."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmbench.cli import options
+
+if TYPE_CHECKING:
+    from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.spec.plan import Plan, Skip
+
+STDOUT = "-"
+
+
+@click.command()
+@click.argument("variant", type=options.VariantName())
+@options.option("--arch", help="Architecture, such as 90 or 90a.  [default: this GPU's, else 90]")
+@options.option("--sms", type=int, help="Multiprocessors, for the waves.  [default: those of a usual GPU]")
+@options.sizes
+@options.precisions
+@options.layouts
+@options.params
+@options.option("--ptx", metavar="FILE", help="Write the PTX to FILE, or to stdout with -.")
+@options.option("--sass", metavar="FILE", help="Write the machine code to FILE, or to stdout with -.")
+@options.kernels
+@options.option("--format", "style", metavar="NAME", default="simple", type=click.Choice(options.FORMATS))
+def inspect(variant: str, ptx: str | None, sass: str | None, style: str, **settings: Any) -> int:
+    """Show registers, spills, shared memory, occupancy, blocks and waves of VARIANT."""
+    from tabulate import tabulate
+
+    from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.errors import OK, UsageError
+    from gemmbench.report.inspection import USUAL_SMS, Inspection
+    from gemmbench.spec.plan import Skip
+
+    arch = settings["arch"] or _this_gpu()
+    if not re.fullmatch(r"\d{2,3}[af]?", arch):
+        raise UsageError(f"--arch '{arch}' is not one; write a compute capability without the dot, such as 90 or 90a")
+    sm = int(arch.rstrip("af"))
+    sms = settings["sms"] or USUAL_SMS.get(sm, 1)
+    compiler, plans = NvccCompiler(), []
+    for item in _expand(variant, settings, sm):
+        if isinstance(item, Skip):
+            click.echo(f"skipped {item.config}: {item.reason}", err=True)
+        else:
+            plans.append(item)
+    if not plans:
+        raise UsageError(f"no configuration of {variant} is left to inspect")
+    rows = [Inspection.of(plan, compiler.compile(plan).build, sm, sms).cells() for plan in plans]
+    if STDOUT not in (ptx, sass):
+        click.echo(tabulate(rows, headers="keys", tablefmt=style, disable_numparse=True))
+        click.echo(f"\nsm_{arch}, {sms} SMs, nvcc at {compiler.nvcc}")
+    _write_code(compiler, plans, ptx, sass)
+    return OK
+
+
+def _this_gpu() -> str:
+    from gemmbench.backends.cuda.probe import probe
+
+    seen = probe(0)
+    return str(seen.sm) if seen and seen.sm else "90"
+
+
+def _expand(variant: str, settings: dict[str, Any], sm: int) -> list[Plan | Skip]:
+    from gemmbench import backends
+    from gemmbench.cli.session import open_catalog
+    from gemmbench.errors import UsageError
+    from gemmbench.spec.expand import check_params, configurations, expand
+    from gemmbench.spec.options import Options
+    from gemmbench.spec.plan import Target
+    from gemmbench.spec.sweep import read_sweep
+
+    found = open_catalog(settings["kernels"]).get(variant)
+    if found.kind != "cuda":
+        raise UsageError(f"{variant} is no .cu file, so there is nothing for nvcc to compile")
+    asked = {key: settings[key] for key in ("precisions", "layouts", "params")}
+    sweep = read_sweep("quick", Options(variants=(variant,), sizes=settings["sizes"] or "4096", **asked), False)
+    params = sweep.choices[0].params
+    check_params([(found, params)])
+    # What an architecture allows a block; the size of a device's memory does not matter here.
+    target = Target("cuda", sm, settings["sms"] or 1, 227 << 10 if sm >= 90 else 96 << 10, 0, 0)
+    return expand(sweep.problems, [(found, configurations(found, params))], "cuda", {"cuda": target}, backends.refusal)
+
+
+def _write_code(compiler: NvccCompiler, plans: list[Plan], ptx: str | None, sass: str | None) -> None:
+    from gemmbench.errors import UsageError
+    from gemmbench.report.store import write_text
+
+    if (ptx or sass) and len(plans) > 1:
+        raise UsageError(
+            f"--ptx and --sass take one configuration, here are {len(plans)}; choose with --param and --sizes"
+        )
+    for path, code in ((ptx, compiler.ptx), (sass, compiler.sass)):
+        if path == STDOUT:
+            click.echo(code(plans[0]))
+        elif path:
+            write_text(Path(path), code(plans[0]))

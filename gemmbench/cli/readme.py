@@ -1,0 +1,97 @@
+"""Writes the generated parts of README.md: `python -m gemmbench.cli.readme [--check]`.
+
+A part stands between two comments and is made from results/ or from the code, never by hand:
+
+    <!-- begin table results/nvidia-h200/quick.jsonl M=1024 -->   one problem of a results file
+    <!-- begin best results/nvidia-h200/tiles.jsonl 5 -->         the fastest configurations
+    <!-- begin columns -->                                        the columns of the CSV
+    <!-- begin help run -->                                       a command's --help
+    <!-- end -->
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+
+from gemmbench.errors import GemmbenchError, StoreError
+from gemmbench.report import store, tables
+from gemmbench.report.comparison import COLUMNS, Group, groups
+from gemmbench.spec.paths import data_folder
+
+README = data_folder("cuda").parent / "README.md"
+_PART = re.compile(r"(<!-- begin (\w+) ?(.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_STYLE = "github"
+
+
+def generated(text: str) -> str:
+    """`text` with every generated part made anew. Raises StoreError for a part that cannot be made."""
+
+    def part(found: re.Match[str]) -> str:
+        kind, arguments = found[2], found[3].split()
+        if kind not in _MAKERS:
+            raise StoreError(f"README.md: unknown part '{kind}'; known: {', '.join(_MAKERS)}")
+        return f"{found[1]}\n{_MAKERS[kind](*arguments)}\n\n{found[4]}"
+
+    return _PART.sub(part, text)
+
+
+def _table(file: str, *wanted: str) -> str:
+    run = store.read(README.parent / file)
+    chosen = [group for group in groups(run) if all(_matches(group, word) for word in wanted)]
+    parts = [tables.table_of(run.environment, tables.shown_rows(group.rows), _STYLE) for group in chosen]
+    titles = [f"{group.title}:" for group in chosen]
+    body = "\n\n".join(f"{title}\n\n{part}" for title, part in zip(titles, parts, strict=True))
+    return "\n".join([body, "", *(f"- {line}" for line in tables.footer(run))])
+
+
+def _best(file: str, count: str) -> str:
+    run = store.read(README.parent / file)
+    parts = []
+    for group in groups(run):
+        ranked = sorted((row for row in group.rows if row.ranked), key=lambda row: row.time.value)
+        parts.append(tables.table_of(run.environment, ranked[: int(count)], _STYLE))
+    return "\n\n".join(parts)
+
+
+def _matches(group: Group, word: str) -> bool:
+    name, _, value = word.partition("=")
+    return str(getattr(group.rows[0].record, name)) == value
+
+
+def _columns() -> str:
+    lines = [f"| `{name}` | {meaning} |" for name, meaning in COLUMNS.items()]
+    return "\n".join(["| column | meaning |", "|---|---|", *lines])
+
+
+def _help(command: str) -> str:
+    call = [sys.executable, "-m", "gemmbench", command, "--help"]
+    said = subprocess.run(call, capture_output=True, text=True, check=True, env={"COLUMNS": "100"}).stdout
+    return f"```text\n$ gemmbench {command} --help\n{said.split(chr(10), 1)[1].strip()}\n```"
+
+
+_MAKERS: dict[str, Callable[..., str]] = {"table": _table, "best": _best, "columns": _columns, "help": _help}
+
+
+def main() -> int:
+    """Rewrite README.md, or with --check say whether it is up to date; the exit code."""
+    before = README.read_text(encoding="utf-8")
+    try:
+        after = generated(before)
+    except GemmbenchError as fault:
+        click.echo(fault, err=True)
+        return fault.exit_code
+    if "--check" not in sys.argv:
+        README.write_text(after, encoding="utf-8")
+    elif before != after:
+        click.echo("README.md is not up to date with results/ and the code: run `make docs`", err=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

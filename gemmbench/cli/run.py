@@ -1,0 +1,27 @@
+"""`gemmbench run`: the main job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gemmbench.cli import options
+
+
+@click.command()
+@click.argument("variants", nargs=-1, type=options.VariantName())
+@options.option("-c", "--config", default="quick", show_default=True, help="A config's name, or a YAML file.")
+@options.run_options
+def run(variants: tuple[str, ...], config: str, **settings: Any) -> int:
+    """Verify and time VARIANTs (default: those of the config) and compare them with the baseline.
+
+    Every row is verified before it is timed. Rows go to a results file as they are made.
+    """
+    from gemmbench.cli import session
+    from gemmbench.spec.sweep import read_sweep
+
+    machine = session.find_machine(settings["device"])
+    on_cpu = machine.choice.primary == "cpu"
+    sweep = read_sweep(config, options.sweep_options(settings, variants), on_cpu)
+    return session.conduct(sweep, machine, settings)[0]

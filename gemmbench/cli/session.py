@@ -1,0 +1,240 @@
+"""What run, compare and verify share: the sweep, its plans, a device, a journal, the tables."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmbench import backends
+from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, UsageError
+
+if TYPE_CHECKING:
+    from gemmbench.bench.record import Record
+    from gemmbench.report.store import Run
+    from gemmbench.spec.catalog import Catalog
+    from gemmbench.spec.plan import Plan, Skip
+    from gemmbench.spec.sweep import Sweep
+
+
+NEWEST = "newest"
+
+
+def open_catalog(folder: str | None) -> Catalog:
+    """The project's kernels, those of `--kernels`, and the libraries."""
+    from gemmbench.spec.catalog import Catalog
+    from gemmbench.spec.paths import data_folder
+
+    return Catalog([data_folder("cuda"), *([Path(folder)] if folder else [])], backends.libraries())
+
+
+def find_machine(option: str) -> backends.Machine:
+    """The devices of this run; says on stderr when `auto` took the CPU."""
+    choice = backends.choose(option)
+    if choice.note:
+        click.echo(choice.note, err=True)
+    return backends.describe(choice)
+
+
+@dataclass
+class Asked:
+    """A sweep that has been planned for a machine."""
+
+    sweep: Sweep
+    machine: backends.Machine
+    expanded: list[Plan | Skip]
+
+    @property
+    def plans(self) -> list[Plan]:
+        """What can run."""
+        from gemmbench.spec.plan import Plan
+
+        return [item for item in self.expanded if isinstance(item, Plan)]
+
+    @property
+    def devices(self) -> list[str]:
+        """Back ends that the plans need."""
+        return sorted({plan.device for plan in self.plans})
+
+
+def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, explicit_baseline: bool) -> Asked:
+    """Settle the baseline, look the variants up, plan. Raises UsageError and SpecError."""
+    from gemmbench.spec.expand import check_memory, check_params, configurations, expand
+    from gemmbench.spec.sweep import Choice
+
+    catalog = open_catalog(kernels)
+    baseline = _baseline(sweep, machine, catalog, explicit_baseline)
+    named = {choice.name: choice.params for choice in sweep.choices}
+    choices = sweep.choices if baseline in named else (*sweep.choices, Choice(baseline, {}))
+    params = {choice.name: choice.params for choice in choices}
+    chosen = [(variant, params[variant.name]) for variant in catalog.ladder(params)]
+    check_params(chosen)
+    check_memory(sweep.problems, machine.targets)
+    configs = [(variant, configurations(variant, values)) for variant, values in chosen]
+    expanded = expand(sweep.problems, configs, machine.choice.primary, machine.targets, backends.refusal)
+    return Asked(replace(sweep, baseline=baseline, choices=choices), machine, expanded)
+
+
+def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explicit: bool) -> str:
+    """The sweep's baseline if it can run here, else the machine's own; one that was asked for must."""
+    from gemmbench.spec.expand import place
+
+    name = sweep.baseline or machine.default_baseline
+    variant = catalog.get(name)
+    if place(variant, machine.choice.primary, machine.targets) in machine.targets:
+        return name
+    if explicit:
+        raise UsageError(f"baseline {name} needs a GPU; take --baseline {machine.default_baseline}")
+    return machine.default_baseline
+
+
+def measure(asked: Asked, out: str, resume: str | None) -> tuple[Run, bool]:
+    """Run the plans into a journal; returns the results, and whether it was interrupted."""
+    from gemmbench.bench.runner import Runner
+    from gemmbench.bench.worker import Worker
+    from gemmbench.cli.progress import progress_bar
+    from gemmbench.report import store
+
+    run = _run_file(asked, Path(out), resume)
+    done = store.complete_batches(run.records)
+    stop = Interruption()
+    journal = store.Journal(run.path, run.environment)
+
+    def emit(record: Record) -> None:
+        journal.write(record)
+        run.records.append(record)
+
+    measuring, baseline = asked.sweep.measuring, asked.sweep.baseline
+    with journal, opened(asked.machine, asked.devices, measuring.gate) as devices, progress_bar() as progress:
+        compilers = backends.compilers(asked.machine, asked.devices)
+        worker = Worker(devices, progress, stop.asked)
+        with stop.watched():
+            Runner(compilers, worker, measuring, baseline, emit, progress, stop.asked, done).run(asked.expanded)
+    return run, stop.asked()
+
+
+def _run_file(asked: Asked, folder: Path, resume: str | None) -> Run:
+    """A new results file, or the one to go on with. Raises StoreError, UsageError."""
+    from gemmbench.bench.environment import describe
+    from gemmbench.report import store
+
+    environment = describe(asked.machine, asked.sweep, _command_line())
+    if resume is None:
+        return store.Run(environment, path=folder / f"{environment.run}.jsonl")
+    newest = resume == NEWEST
+    path = store.newest(folder, environment.sweep, environment.device) if newest else Path(resume)
+    run = store.read(path)
+    if run.environment.device != environment.device:
+        there, here = run.environment.device, environment.device
+        raise UsageError(f"{path}: measured on {there}, this is {here}; start a new run without --resume")
+    click.echo(f"going on with {path}: {len(run.records)} rows are there", err=True)
+    return run
+
+
+@contextmanager
+def opened(machine: backends.Machine, names: list[str], gate: bool) -> Iterator[dict[str, backends.Backend]]:
+    """Open back ends for the block. Raises DeviceError."""
+    devices = backends.open_backends(machine, names, gate)
+    try:
+        yield devices
+    finally:
+        for backend in devices.values():
+            backend.close()
+
+
+def _command_line() -> str:
+    return " ".join(["gemmbench", *sys.argv[1:]])
+
+
+class Interruption:
+    """Ctrl-C: the first asks for an end after this window, the second ends at once."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def asked(self) -> bool:
+        """Ctrl-C was pressed."""
+        return self._asked
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Take over SIGINT inside the block."""
+        previous = signal.signal(signal.SIGINT, self._take)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
+    def _take(self, *_: Any) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+        click.echo("stopping after this window; press Ctrl-C again to stop at once", err=True)
+
+
+def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
+    """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran."""
+    asked = plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
+    if settings["dry_run"]:
+        from gemmbench.cli.dry_run import show_plans
+
+        return show_plans(asked, settings["style"]), None
+    results, interrupted = measure(asked, settings["out"], settings["resume"])
+    return finish(results, interrupted, settings), results
+
+
+def finish(run: Run, interrupted: bool, settings: dict[str, Any]) -> int:
+    """Write the exports, print the tables, return the exit code."""
+    from gemmbench.report import store
+    from gemmbench.report.comparison import flat
+
+    if run.records:
+        store.write_text(run.path.with_suffix(".csv"), store.to_csv(flat(run)))
+    export(run, settings)
+    print_report(run, settings["style"])
+    if run.records:
+        click.echo(f"results: {run.path} and {run.path.with_suffix('.csv').name}", err=True)
+    return code_of(run.records, interrupted)
+
+
+def export(run: Run, settings: dict[str, Any]) -> None:
+    """Write what --export-csv, --export-json and --export-markdown ask for. Raises StoreError."""
+    from gemmbench.report import store, tables
+    from gemmbench.report.comparison import flat
+
+    if path := settings["export_csv"]:
+        store.write_text(Path(path), store.to_csv(flat(run)))
+    if path := settings["export_json"]:
+        store.write_text(Path(path), store.to_json(run.environment, flat(run)))
+    if path := settings["export_markdown"]:
+        store.write_text(Path(path), tables.text(run, "github"))
+
+
+def print_report(run: Run, style: str | None) -> None:
+    """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was asked for."""
+    from gemmbench.report import tables
+
+    style = style or (tables.RICH if sys.stdout.isatty() else "simple")
+    if style != tables.RICH:
+        click.echo(tables.text(run, style), nl=False)
+        return
+    from rich.console import Console
+
+    Console().print(tables.rich_report(run))
+
+
+def code_of(records: list[Record], interrupted: bool) -> int:
+    """0 if every row that ran is right, 1 if one is not, 3 if nothing ran, 130 if interrupted."""
+    if interrupted:
+        return INTERRUPTED
+    ran = [record for record in records if record.status != "skipped"]
+    if not ran:
+        click.echo("nothing ran: every row was skipped, for the reasons above", err=True)
+        return NO_DEVICE
+    return OK if all(record.status == "ok" for record in ran) else BAD_ROW

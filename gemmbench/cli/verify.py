@@ -1,0 +1,88 @@
+"""`gemmbench verify`: correctness alone, over the awkward problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmbench.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gemmbench import backends
+    from gemmbench.bench.record import Record
+    from gemmbench.spec.plan import Plan, Skip
+    from gemmbench.spec.variant import Variant
+
+
+@click.command()
+@click.argument("variants", nargs=-1, type=options.VariantName())
+@options.option("--all", "every", is_flag=True, help="Every configuration, not one change per parameter.")
+@options.sizes
+@options.precisions
+@options.layouts
+@options.device
+@options.kernels
+@options.seed
+@options.option("--format", "style", metavar="NAME", default="simple", type=click.Choice(options.FORMATS))
+def verify(variants: tuple[str, ...], every: bool, style: str, **settings: Any) -> int:
+    """Verify VARIANTs (default: all that run here) on shapes where kernels break; time nothing.
+
+    Sizes of 1, primes, one off a tile, M != N != K, in every layout and precision a variant
+    declares, alpha and beta other than 1 and 0.
+    """
+    from gemmbench.cli import session
+    from gemmbench.report.verification import failures, table
+
+    machine = session.find_machine(settings["device"])
+    catalog = session.open_catalog(settings["kernels"])
+    chosen = catalog.ladder(variants or catalog.names)
+    expanded = _plans(chosen, every, settings, machine)
+    records, interrupted = _check(expanded, machine, settings["seed"] or 0)
+    click.echo(table(records, style))
+    for line in failures(records):
+        click.echo(line)
+    return session.code_of(records, interrupted)
+
+
+def _plans(
+    chosen: Sequence[Variant], every: bool, settings: dict[str, Any], machine: backends.Machine
+) -> list[Plan | Skip]:
+    from gemmbench import backends
+    from gemmbench.spec import awkward
+    from gemmbench.spec.expand import check_memory, configurations, expand
+    from gemmbench.spec.sizes import parse_sizes
+    from gemmbench.spec.sweep import ALL, chosen_layouts, chosen_precisions
+
+    found: list[Plan | Skip] = []
+    for variant in chosen:
+        layouts = chosen_layouts(settings["layouts"]) or variant.layouts
+        precisions = chosen_precisions(settings["precisions"]) or variant.precisions
+        shapes = parse_sizes(settings["sizes"]) if settings["sizes"] else awkward.SHAPES
+        configs = configurations(variant, {ALL: ()}) if every else awkward.one_change_each(variant)
+        asked = [(awkward.problems(shapes, layouts, precisions), configs)]
+        if not settings["sizes"]:
+            asked.append((awkward.problems([awkward.LARGE], layouts[:1], precisions), configs[:1]))
+        for problems, wanted in asked:
+            check_memory(problems, machine.targets)
+            found += expand(problems, [(variant, wanted)], machine.choice.primary, machine.targets, backends.refusal)
+    return found
+
+
+def _check(expanded: list[Plan | Skip], machine: backends.Machine, seed: int) -> tuple[list[Record], bool]:
+    from gemmbench import backends
+    from gemmbench.bench.runner import Runner
+    from gemmbench.bench.worker import Verifier
+    from gemmbench.cli import session
+    from gemmbench.cli.progress import progress_bar
+    from gemmbench.spec.plan import Plan
+    from gemmbench.spec.sweep import Measuring
+
+    names = sorted({item.device for item in expanded if isinstance(item, Plan)})
+    compilers, stop = backends.compilers(machine, names), session.Interruption()
+    with session.opened(machine, names, gate=False) as devices, progress_bar() as progress, stop.watched():
+        laboratory = Verifier(devices, progress, stop.asked)
+        runner = Runner(compilers, laboratory, Measuring(seed=seed), "", lambda _: None, progress, stop.asked)
+        return runner.run(expanded), stop.asked()

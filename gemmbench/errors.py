@@ -1,0 +1,95 @@
+"""Every error gemmbench raises on purpose, and the exit code each one ends in.
+
+    GemmbenchError
+    |-- UsageError         2   an option, a config or a manifest is wrong
+    |   `-- SpecError      2   ... at a known place in a file
+    |-- StoreError         2   a results file cannot be read or written
+    |-- DeviceError        3   no such device, or its tools are missing
+    `-- PlanError          -   one plan failed: it becomes a row, the sweep goes on
+        |-- BuildError         the compiler refused the text
+        |-- LaunchError        the launch failed, or the kernel crashed
+        |-- LaunchTimeout      the kernel did not end in time
+        |-- OutOfMemory        the operands do not fit
+        `-- NotOffered         the library has no such algorithm for this problem
+
+A message gives the place, the fault and the next step. `gemmbench.cli` turns an
+error into its message and exit code; nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class GemmbenchError(Exception):
+    """The root: a message for the user, and an exit code."""
+
+    exit_code = BAD_ROW
+
+
+class UsageError(GemmbenchError):
+    """An option, a config or a manifest is wrong."""
+
+    exit_code = USAGE
+
+
+class SpecError(UsageError):
+    """A fault at `place` ("cuda/tiled.cu" or a config's path) and, if known, a line."""
+
+    def __init__(self, place: str, line: int | None, fault: str):
+        self.place, self.line, self.fault = place, line, fault
+        super().__init__(f"{place}:{line}: {fault}" if line else f"{place}: {fault}")
+
+
+class StoreError(GemmbenchError):
+    """A results file cannot be read or written."""
+
+    exit_code = USAGE
+
+
+class DeviceError(GemmbenchError):
+    """The device asked for, or a tool it needs, is not there."""
+
+    exit_code = NO_DEVICE
+
+
+class PlanError(GemmbenchError):
+    """One plan cannot be measured; `status` is what its row says."""
+
+    status = "failed"
+
+
+class BuildError(PlanError):
+    """The compiler refused the text; the message holds its own words."""
+
+
+class LaunchError(PlanError):
+    """The launch failed, or the kernel crashed."""
+
+
+class LaunchTimeout(PlanError):
+    """The kernel did not end in time."""
+
+    status = "timeout"
+
+
+class OutOfMemory(PlanError):
+    """The operands, or what the kernel needs beside them, do not fit."""
+
+    status = "out of memory"
+
+
+class NotOffered(PlanError):
+    """The library offers no such algorithm for this problem."""
+
+    status = "skipped"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `" (did you mean 'x'?)"` for the closest of `known`, or `""`."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean '{close[0]}'?)" if close else ""

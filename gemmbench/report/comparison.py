@@ -1,0 +1,251 @@
+"""What the samples mean: GFLOPS, percent of the baseline, percent of peak, verdicts.
+
+Everything here is derived from stored samples; nothing derived is ever read back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmbench.bench import stats
+from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.stats import Interval
+from gemmbench.report.store import Run
+
+_NONE = Interval(math.nan)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record with what follows from it; a number that does not exist is NaN.
+
+    `time` is seconds a launch, `percent` the speed in percent of the baseline's,
+    `peak` percent of the device's peak at the clock seen.
+    """
+
+    record: Record
+    time: Interval = _NONE
+    gflops: float = math.nan
+    percent: Interval = _NONE
+    peak: float = math.nan
+    clock_hz: float = math.nan
+    too_good: bool = False
+
+    @property
+    def ranked(self) -> bool:
+        """Right, timed, and possible."""
+        return self.record.status == "ok" and bool(self.record.samples) and not self.too_good
+
+    @property
+    def status(self) -> str:
+        """The record's status, or `too good` for a time below the device's floor."""
+        return "too good" if self.too_good else self.record.status
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one problem, in ladder order."""
+
+    title: str
+    rows: list[Row]
+
+
+def groups(run: Run) -> list[Group]:
+    """Rows by problem, in the order they were asked for; a baseline measured in several batches stands once."""
+    by_problem: dict[tuple[object, ...], list[Record]] = {}
+    for record in run.records:
+        by_problem.setdefault(record.problem_key, []).append(record)
+    return [Group(_title(records[0]), _rows(run.environment, records)) for records in by_problem.values()]
+
+
+def _title(record: Record) -> str:
+    scalars = f", alpha {record.alpha:g}, beta {record.beta:g}" if (record.alpha, record.beta) != (1, 0) else ""
+    return f"M = {record.M}, N = {record.N}, K = {record.K}, {record.layout}, {record.precision}{scalars}"
+
+
+def _rows(environment: Environment, records: list[Record]) -> list[Row]:
+    bases = {
+        record.batch: record
+        for record in records
+        if record.variant == environment.baseline and record.status == "ok" and record.samples
+    }
+    again = {record.variant for record in records if record.phase == "final"}
+    once = [record for record in records if record.variant != environment.baseline or record.variant not in again]
+    again_only = [record for record in records if record not in once and record.phase == "final"]
+    distinct = {record.identity: record for record in reversed([*once, *again_only])}
+    rows = [_row(environment, record, bases.get(record.batch)) for record in distinct.values()]
+    return sorted(rows, key=_ladder)
+
+
+def _ladder(row: Row) -> tuple[float, str, bool, float]:
+    """Rungs in order; within a rung finals first, then the fastest, then rows without a time."""
+    seconds = row.time.value if row.ranked else math.inf
+    return row.record.order, row.record.variant, row.record.phase != "final", seconds
+
+
+def _row(environment: Environment, record: Record, base: Record | None) -> Row:
+    if not record.samples:
+        return Row(record)
+    time = stats.summarize(record.by_round)
+    gflops = 2 * record.M * record.N * record.K / time.value / 1e9
+    percent = _percent(record, base) if base else _NONE
+    clock = _median(record.clocks_hz)
+    peak = 100 * gflops * 1e9 / _peak(environment, record, clock)
+    return Row(record, time, gflops, percent, peak, clock, _too_good(environment, record, time.value))
+
+
+def _percent(record: Record, base: Record) -> Interval:
+    if record is base:
+        return Interval(100.0)
+    ratio = stats.speed_ratio(record.by_round, base.by_round)
+    if base.device != record.device:
+        return Interval(100 * ratio.value)  # not measured in the same rounds
+    return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)
+
+
+def _median(values: Sequence[float]) -> float:
+    import statistics
+
+    return statistics.median(values) if values else math.nan
+
+
+def _peak(environment: Environment, record: Record, clock_hz: float) -> float:
+    """Operations a second at a clock; NaN if unknown, or if the row is of another device than the run."""
+    per_cycle = environment.flops_per_cycle.get(record.precision, math.nan)
+    return per_cycle * clock_hz if record.device == environment.kind else math.nan
+
+
+def _too_good(environment: Environment, record: Record, seconds: float) -> bool:
+    """Faster than the arithmetic at the highest clock, or when cold than the memory, can be."""
+    arithmetic = 2 * record.M * record.N * record.K / _peak(environment, record, environment.clock_hz or math.nan)
+    bandwidth = environment.bandwidth if record.cache == "cold" and record.device == environment.kind else 0
+    width = 2 if record.precision in ("f16", "bf16") else 8 if record.precision == "f64" else 4
+    moved = width * (record.M * record.K + record.K * record.N + record.M * record.N)
+    return seconds < arithmetic or bool(bandwidth and seconds < moved / bandwidth)
+
+
+def sentences(run: Run, names: Sequence[str]) -> list[str]:
+    """One sentence for each pair of variants and each problem: ratio, interval, verdict."""
+    found = []
+    for group in groups(run):
+        best = {name: _best(group.rows, name) for name in names}
+        for slow, fast in itertools.combinations(names, 2):
+            found.append(f"{group.title}: {_sentence(slow, best[slow], fast, best[fast])}")
+    return found
+
+
+def _best(rows: Sequence[Row], name: str) -> Row | None:
+    mine = [row for row in rows if row.record.variant == name and row.ranked]
+    final = [row for row in mine if row.record.phase == "final"]
+    return min(final or mine, key=lambda row: row.time.value, default=None)
+
+
+def _sentence(one: str, a: Row | None, other: str, b: Row | None) -> str:
+    if a is None or b is None:
+        missing = " and ".join(name for name, row in ((one, a), (other, b)) if row is None)
+        return f"{one} and {other} cannot be compared: no valid time for {missing}."
+    ratio = stats.speed_ratio(b.record.by_round, a.record.by_round)
+    if a.record.batch != b.record.batch or a.record.device != b.record.device:
+        return f"{other} takes {1 / ratio.value:.4g} of the time of {one} (not measured in the same rounds)."
+    if not ratio.known:
+        return f"{other} runs at {ratio.value:.4g} times the speed of {one} (too few rounds for a verdict)."
+    interval = f"95 % interval {ratio.low:.4g} to {ratio.high:.4g}"
+    word = {"faster": "faster than", "slower": "slower than", "same": "the same as"}
+    outcome = word.get(stats.verdict(ratio))
+    verdict = f"{other} is {outcome} {one}" if outcome else "inconclusive"
+    return f"{other} runs at {ratio.value:.4g} times the speed of {one} ({interval}): {verdict}."
+
+
+COLUMNS = {
+    "run": "id of the run, as in the file's name",
+    "device_name": "the device the row ran on",
+    "device": "its back end: cuda or cpu",
+    "variant": "name of the kernel or library",
+    "config": "its parameters",
+    "M": "rows of C",
+    "N": "columns of C",
+    "K": "the dimension summed over",
+    "layout": "nn, nt, tn or tt: A, then B, stored as used (n) or transposed (t)",
+    "precision": "f32 or tf32",
+    "alpha": "C = alpha A B + beta C",
+    "beta": "0: C is not read",
+    "phase": "sweep, or final: the best configuration of a sweep, measured again on fresh rounds",
+    "status": "ok, wrong, skipped, failed, timeout, out of memory, too good",
+    "time_s": "seconds a launch: median over the rounds",
+    "time_low_s": "lower end of its 95 % interval",
+    "time_high_s": "upper end",
+    "time_min_s": "fastest round",
+    "time_q1_s": "lower quartile",
+    "time_q3_s": "upper quartile",
+    "rounds": "samples taken",
+    "outliers": "samples outside Tukey's fences; none is dropped",
+    "launches": "launches in one window",
+    "gflops": "2 M N K / time_s / 1e9",
+    "baseline": "the variant that is 100 %",
+    "percent_of_baseline": "speed in percent of the baseline's, paired by rounds",
+    "percent_low": "lower end of its 95 % interval",
+    "percent_high": "upper end",
+    "percent_of_peak": "of the device's arithmetic peak at the clock seen",
+    "error_units": "largest error in units of u (|alpha| |A| |B| + |beta| |C0|)",
+    "clock_hz": "SM clock seen in the windows, median",
+    "cache": "cold, partly cold or hot",
+    "sets": "operand sets in turn",
+    "data": "what A and B hold",
+    "seed": "its seed",
+    "stopped": "why it has no more rounds: rounds, max-time, interrupted, failed",
+    "grid": "blocks in x, y, z",
+    "block": "threads of a block in x, y, z",
+    "registers": "registers a thread; -1: unknown",
+    "spills": "spilled bytes, stores plus loads; -1: unknown",
+    "shared_static": "static shared bytes a block; -1: unknown",
+    "shared_dynamic": "dynamic shared bytes a block",
+    "reason": "why a row is not ok",
+}
+"""The columns of the CSV and JSON exports, in order, and what they mean; columns are only ever added at the end."""
+
+
+def flat(run: Run) -> list[dict[str, object]]:
+    """Every row as plain columns, those of COLUMNS. Seconds, bytes, Hz; None where unknown."""
+    return [_flat(run.environment, row) for group in groups(run) for row in group.rows]
+
+
+def _flat(environment: Environment, row: Row) -> dict[str, object]:
+    record = row.record
+    here = record.device == environment.kind
+    derived = {
+        "run": environment.run,
+        "device_name": environment.device if here else environment.host or "cpu",
+        "config": record.configuration,
+        "status": row.status,
+        "baseline": environment.baseline,
+        "gflops": row.gflops,
+        "percent_of_peak": row.peak,
+        "error_units": record.error,
+        "clock_hz": row.clock_hz,
+        "grid": "x".join(map(str, record.grid)),
+        "block": "x".join(map(str, record.block)),
+        **_times(row),
+    }
+    values = {name: derived[name] if name in derived else getattr(record, name) for name in COLUMNS}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+
+
+def _times(row: Row) -> dict[str, object]:
+    samples = row.record.samples
+    least, low, high = stats.quartiles(samples) if samples else (math.nan,) * 3
+    return {
+        "time_s": row.time.value,
+        "time_low_s": row.time.low,
+        "time_high_s": row.time.high,
+        "time_min_s": least,
+        "time_q1_s": low,
+        "time_q3_s": high,
+        "rounds": len(samples),
+        "outliers": stats.outliers(samples) if samples else 0,
+        "percent_of_baseline": row.percent.value,
+        "percent_low": row.percent.low,
+        "percent_high": row.percent.high,
+    }

@@ -1,0 +1,153 @@
+"""Results on disk: a journal of JSON lines, written row by row, and exports made from it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from gemmbench.bench.record import SCHEMA, Environment, Record
+from gemmbench.errors import StoreError
+
+_decode = msgspec.json.Decoder(Environment | Record).decode
+
+
+@dataclass
+class Run:
+    """One results file: its environment, its records in order, and what was odd about reading it."""
+
+    environment: Environment
+    records: list[Record] = field(default_factory=list)
+    path: Path = field(default_factory=Path)
+    warning: str = ""
+
+
+class Journal:
+    """Appends rows to a results file, each whole and at once; a new file begins with its environment."""
+
+    def __init__(self, path: Path, environment: Environment):
+        """Raises StoreError where the folder cannot be written."""
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab")
+        except OSError as fault:
+            raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
+        self._header = None if self._file.tell() else environment
+
+    def write(self, record: Record) -> None:
+        """Append one row; when this returns, the operating system has it. Raises StoreError."""
+        rows = [row for row in (self._header, record) if row is not None]
+        try:
+            self._file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+            self._file.flush()
+        except OSError as fault:
+            raise StoreError(f"cannot write to {self.path}: {fault.strerror}") from None
+        self._header = None
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close; a file that got no row is not left behind."""
+        self._file.close()
+        if self._header is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def read(path: Path) -> Run:
+    """Read a results file. A last line cut short is left out, with a warning. Raises StoreError."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as fault:
+        raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
+    rows, warning = _rows(path, lines)
+    if not rows or not isinstance(rows[0], Environment):
+        raise StoreError(f"{path}:1: not a gemmbench results file: its first line must describe the run")
+    records = [row for row in rows if isinstance(row, Record)]
+    return Run(rows[0], _settled(records), path, warning)
+
+
+def _rows(path: Path, lines: list[bytes]) -> tuple[list[Environment | Record], str]:
+    rows: list[Environment | Record] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            rows.append(_decode(line))
+        except msgspec.DecodeError as fault:
+            _refuse_newer(path, line)
+            if number == len(lines):  # no newline after it: the writer was cut off
+                return rows, f"{path}: the last line is cut off and was left out; --resume measures it again"
+            raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
+        _refuse_newer(path, line)
+    return rows, ""
+
+
+def _refuse_newer(path: Path, line: bytes) -> None:
+    try:
+        schema = msgspec.json.decode(line).get("schema", SCHEMA)
+    except (msgspec.DecodeError, AttributeError):
+        return
+    if schema > SCHEMA:
+        raise StoreError(f"{path}: written by a newer gemmbench (schema {schema}, this one reads {SCHEMA}); upgrade")
+
+
+def _settled(records: list[Record]) -> list[Record]:
+    """Of rows that were measured again after an interruption, the last."""
+    latest: dict[tuple[object, ...], Record] = {}
+    for record in records:
+        latest[(record.identity, record.batch)] = record
+    return list(latest.values())
+
+
+def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
+    """Batches with all their rows, by key."""
+    batches: dict[str, list[Record]] = {}
+    for record in records:
+        if record.batch_key and record.stopped != "interrupted":
+            batches.setdefault(record.batch_key, []).append(record)
+    return {key: rows for key, rows in batches.items() if len(rows) == rows[0].batch_rows}
+
+
+def newest(folder: Path, sweep: str, device: str) -> Path:
+    """The newest results file of this sweep and device in a folder. Raises StoreError."""
+    for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True):
+        try:
+            environment = read(path).environment
+        except StoreError:
+            continue
+        if (environment.sweep, environment.device) == (sweep, device):
+            return path
+    raise StoreError(f"nothing to resume: no results of sweep '{sweep}' on {device} in {folder}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write an export, whole or not at all. Raises StoreError."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as fault:
+        raise StoreError(f"cannot write {path}: {fault.strerror}") from None
+
+
+def to_csv(rows: list[dict[str, object]]) -> str:
+    """Rows as CSV; the columns are those of `report.comparison.flat`."""
+    out = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return out.getvalue()
+
+
+def to_json(environment: Environment, rows: list[dict[str, object]]) -> str:
+    """Rows and the environment as one JSON object."""
+    both = {"environment": msgspec.to_builtins(environment), "rows": rows}
+    return msgspec.json.format(msgspec.json.encode(both), indent=1).decode() + "\n"

@@ -1,0 +1,194 @@
+"""Tables: rows as text, in rich or in any of tabulate's formats."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.stats import Interval
+from gemmbench.report.comparison import Group, Row, groups
+from gemmbench.report.store import Run
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+RICH = "rich"
+MOST_CONFIGURATIONS = 10
+
+Column = tuple[str, Callable[[Row], str]]
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, no exponent; `-` for a number that does not exist."""
+    if value is None or math.isnan(value):
+        return "-"
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:.0f}"
+    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def with_interval(found: Interval) -> str:
+    """`98.31 [98.02, 98.60]`."""
+    if not found.known:
+        return number(found.value)
+    return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
+
+
+def columns(environment: Environment) -> list[Column]:
+    """The default columns."""
+    baseline = environment.baseline or "baseline"
+    return [
+        ("kernel", lambda row: row.record.variant),
+        ("configuration", _configuration),
+        ("time (ms)", lambda row: _if_right(row, number(row.time.value * 1e3))),
+        ("GFLOPS", lambda row: _if_right(row, number(row.gflops))),
+        (f"% of {baseline}", lambda row: _if_right(row, with_interval(row.percent))),
+        ("% of peak", lambda row: _if_right(row, number(row.peak))),
+        ("error (u)", lambda row: number(row.record.error) if row.record.checked else "-"),
+        ("status", lambda row: _status(environment, row)),
+    ]
+
+
+def _if_right(row: Row, cell: str) -> str:
+    """The speed of a wrong kernel means nothing and is not shown."""
+    return cell if row.record.status == "ok" else "-"
+
+
+def _configuration(row: Row) -> str:
+    final = " (measured again)" if row.record.phase == "final" and row.record.config else ""
+    return (row.record.configuration or "-") + final
+
+
+def _status(environment: Environment, row: Row) -> str:
+    """The status; a row that ran on the CPU beside a GPU says so."""
+    elsewhere = row.record.device == "cpu" and environment.kind != "cpu"
+    return f"{row.status}, cpu" if elsewhere and row.record.status != "skipped" else row.status
+
+
+def shown_rows(rows: Sequence[Row]) -> list[Row]:
+    """Rows for a table: skips are counted below it, and of a long sweep the fastest are shown."""
+    kept, seen = [], Counter[str]()
+    for row in rows:
+        if row.record.status == "skipped" and row.record.config and _swept(row, rows):
+            continue
+        seen[row.record.variant] += 1
+        if seen[row.record.variant] <= MOST_CONFIGURATIONS or row.status not in ("ok", "skipped"):
+            kept.append(row)
+    return kept
+
+
+def _swept(row: Row, rows: Sequence[Row]) -> bool:
+    return any(other.record.variant == row.record.variant and other.record.status != "skipped" for other in rows)
+
+
+def notes(group: Group) -> list[str]:
+    """What a table cannot show: reasons, and what it leaves out."""
+    shown = shown_rows(group.rows)
+    skipped = [row.record for row in group.rows if row.record.status == "skipped"]
+    found = [f"{name}: skipped: {reason}{times}" for name, reason, times in _reasons(skipped)]
+    for row in group.rows:
+        if row.record.status not in ("ok", "skipped"):
+            name = " ".join(filter(None, (row.record.variant, row.record.configuration)))
+            found.append(f"{name}: {row.record.status}: {row.record.reason}")
+        elif row.too_good:
+            found.append(f"{row.record.variant}: faster than this device can be; not ranked")
+        elif row.record.stopped == "interrupted":
+            found.append(f"{row.record.variant}: interrupted after {len(row.record.samples)} rounds")
+    hidden = len([row for row in group.rows if row.record.status != "skipped"]) - len(
+        [row for row in shown if row.record.status != "skipped"]
+    )
+    if hidden:
+        found.append(f"{hidden} slower configurations are in the results file and the exports")
+    return found
+
+
+def _reasons(skipped: Sequence[Record]) -> list[tuple[str, str, str]]:
+    counted = Counter((record.variant, record.reason) for record in skipped)
+    return [(*key, f" ({count} configurations)" if count > 1 else "") for key, count in counted.items()]
+
+
+def footer(run: Run) -> list[str]:
+    """How the numbers were made, and on what."""
+    environment = run.environment
+    timed = [record for record in run.records if record.samples]
+    lines = ["GFLOPS = 2 M N K / time. Time: median over interleaved rounds, one launch."]
+    if timed:
+        lines.append(_method(timed))
+    clocks = sorted(clock for record in timed for clock in record.clocks_hz)
+    seen = f", clock seen {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
+    what = "SMs" if environment.kind == "cuda" else "cores"
+    lines.append(f"Device: {environment.device} ({environment.kind}), {environment.sms} {what}{seen}.")
+    if environment.host and environment.kind != "cpu" and any(record.device == "cpu" for record in timed):
+        lines.append(f"Rows marked cpu: {environment.host}, {environment.cores} cores.")
+    if environment.software:
+        lines.append(
+            "Software: " + ", ".join(f"{name} {version}" for name, version in environment.software.items()) + "."
+        )
+    lines.append("Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.")
+    return lines
+
+
+def _method(timed: Sequence[Record]) -> str:
+    def span(values: Sequence[int]) -> str:
+        return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
+
+    caches = Counter(record.cache for record in timed).most_common()
+    cache = ", ".join(name for name, _ in caches)
+    sets = span([record.sets for record in timed])
+    data = timed[0]
+    rounds = span([len(record.samples) for record in timed])
+    return f"Cache: {cache} ({sets} operand sets in turn). Data: {data.data}, seed {data.seed}. Rounds: {rounds}."
+
+
+def table_of(environment: Environment, rows: Sequence[Row], style: str) -> str:
+    """The table of one problem in one of tabulate's formats."""
+    from tabulate import tabulate
+
+    wanted = columns(environment)
+    cells = [[show(row) for _, show in wanted] for row in rows]
+    return str(tabulate(cells, [name for name, _ in wanted], tablefmt=style, disable_numparse=True))
+
+
+def text(run: Run, style: str) -> str:
+    """The whole report in one of tabulate's formats."""
+    parts = []
+    for group in groups(run):
+        table = table_of(run.environment, shown_rows(group.rows), style)
+        parts.append("\n".join([_heading(group.title, style), "", table, *_listed(notes(group), style)]))
+    return "\n\n".join([*parts, "\n".join(_listed(footer(run), style)).lstrip("\n")]) + "\n"
+
+
+def _heading(title: str, style: str) -> str:
+    if style in ("github", "pipe"):
+        return f"### {title}"
+    return f"<h3>{title}</h3>" if style in ("html", "unsafehtml") else title
+
+
+def _listed(lines: Sequence[str], style: str) -> list[str]:
+    if not lines:
+        return []
+    return ["", *(f"- {line}" for line in lines)] if style in ("github", "pipe") else ["", *lines]
+
+
+def rich_report(run: Run) -> RenderableType:
+    """The whole report for a terminal."""
+    from rich.console import Group as Stack
+    from rich.markup import escape
+    from rich.table import Table
+
+    parts: list[RenderableType] = []
+    for group in groups(run):
+        wanted = columns(run.environment)
+        table = Table(title=escape(group.title), title_justify="left", title_style="bold")
+        for name, _ in wanted:
+            right = name not in ("kernel", "configuration", "status")
+            table.add_column(name, justify="right" if right else "left", overflow="fold")
+        for row in shown_rows(group.rows):
+            style = None if row.status == "ok" else "dim" if row.status == "skipped" else "red"
+            table.add_row(*(escape(show(row)) for _, show in wanted), style=style)
+        parts += [table, *(escape(note) for note in notes(group)), ""]
+    return Stack(*parts, *(f"[dim]{escape(line)}[/dim]" for line in footer(run)))

@@ -1,0 +1,146 @@
+"""Expressions of a manifest: integers, comparisons and a few functions, nothing else.
+
+simpleeval walks the tree; here it is told less than it can do: no attributes, no
+subscripts, no powers, no strings, and a division that must come out even.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from simpleeval import InvalidExpression, SimpleEval, safe_mult
+
+from gemmbench.errors import nearest
+
+FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
+PROBLEM_NAMES = ("M", "N", "K")
+DEVICE_NAMES = ("SMS", "SMEM", "L2")
+
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: safe_mult,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_NODES = (
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),
+    *(ast.Name, ast.Constant, ast.Load, ast.And, ast.Or, ast.Div),
+    *_OPERATORS,
+)
+_LONGEST = 400
+
+
+class ExpressionError(ValueError):
+    """The text is no expression of a manifest, or it has no value here."""
+
+
+class InexactDivision(ExpressionError):
+    """A `/` left a remainder: the configuration is skipped, with this as the reason."""
+
+
+def _divide(a: int, b: int) -> int:
+    quotient, rest = divmod(a, b)
+    if rest:
+        raise InexactDivision(f"{a} / {b} leaves a remainder of {rest}")
+    return quotient
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression; prints as it was written.
+
+    `names` are the names it reads; `line` is where it stands in its file (0: nowhere).
+    """
+
+    text: str
+    names: tuple[str, ...]
+    line: int = field(compare=False)
+    _tree: ast.expr = field(repr=False, compare=False, hash=False)
+    _known: dict = field(default_factory=dict, repr=False, compare=False, hash=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple:
+        return parse, (self.text, None, self.line)
+
+    def value(self, names: Mapping[str, int]) -> int:
+        """Evaluate. Values are remembered, since a sweep asks for the same few again and again.
+
+        Raises InexactDivision or ExpressionError.
+        """
+        key = tuple(names[name] for name in self.names)
+        if key not in self._known:
+            self._known[key] = self._evaluate(names)
+        found = self._known[key]
+        if isinstance(found, ExpressionError):
+            raise found
+        return found
+
+    def _evaluate(self, names: Mapping[str, int]) -> int | ExpressionError:
+        evaluator = _evaluator()
+        evaluator.names = {name: names[name] for name in self.names}
+        try:
+            return evaluator.eval(self.text, previously_parsed=self._tree)
+        except InexactDivision as fault:
+            return InexactDivision(f"{self.text}: {fault}")
+        except (InvalidExpression, ArithmeticError, TypeError) as fault:
+            return ExpressionError(f"{self.text}: {fault}")
+
+
+@lru_cache(maxsize=1)
+def _evaluator() -> SimpleEval:
+    operators = {**_OPERATORS, ast.Div: _divide}
+    return SimpleEval(operators=operators, functions=dict(FUNCTIONS))
+
+
+def parse(text: str | int, known: Collection[str] | None = None, line: int = 0) -> Expression:
+    """Parse an expression over the names `known` (None: any).
+
+    Raises ExpressionError for what is not arithmetic, comparison or a known function.
+    """
+    text = str(text).strip()
+    if len(text) > _LONGEST:
+        raise ExpressionError(f"an expression of {len(text)} characters; at most {_LONGEST}")
+    if text.count("(") != text.count(")"):
+        raise ExpressionError(f"'{text}' has unbalanced parentheses")
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ExpressionError(f"'{text}' is not an expression") from None
+    names: dict[str, None] = {}
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        _allow(node, text, id(node) in called, known, names)
+    return Expression(text, tuple(names), line, tree.body)
+
+
+def _allow(node: ast.AST, text: str, called: bool, known: Collection[str] | None, names: dict) -> None:
+    if not isinstance(node, _NODES):
+        what = type(node).__name__
+        raise ExpressionError(f"'{text}': {what} is not allowed; use + - * / // %, comparisons, and, or, not, if")
+    if isinstance(node, ast.Constant) and type(node.value) is not int:
+        raise ExpressionError(f"'{text}': {node.value!r} is not an integer")
+    if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.keywords):
+        raise ExpressionError(f"'{text}': only {', '.join(FUNCTIONS)} can be called")
+    if isinstance(node, ast.Name):
+        if called and node.id not in FUNCTIONS:
+            raise ExpressionError(f"'{text}': unknown function '{node.id}'; known: {', '.join(FUNCTIONS)}")
+        if not called:
+            if known is not None and node.id not in known:
+                hint = nearest(node.id, known)
+                raise ExpressionError(f"'{text}': unknown name '{node.id}'{hint}; known: {', '.join(known)}")
+            names[node.id] = None

@@ -1,0 +1,274 @@
+"""A sweep: what is measured and how, from a config file with the command line's changes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gemmbench.errors import UsageError, nearest
+from gemmbench.spec import yamlfile
+from gemmbench.spec.options import Cache, Fill, Options
+from gemmbench.spec.paths import data_folder, shown
+from gemmbench.spec.precision import precision
+from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.spec.sizes import Shape, parse_sizes
+
+Params = Mapping[str, tuple[int, ...]]
+"""Values chosen for parameters; the key ALL stands for every value of every parameter."""
+ALL = "all"
+
+
+class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
+    """The key `measure` of a config."""
+
+    cache: Cache = "cold"
+    data: Fill = "uniform"
+    seed: int = 0
+    rounds: int = 16
+    max_time: int | float = 5.0
+
+
+class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of a config, as they are written."""
+
+    variants: list[str | dict[str, Any]]
+    summary: str = ""
+    sizes: list[int | str] = []
+    shapes: list[list[int]] = []
+    axes: dict[str, list[int]] = {}
+    precisions: list[str] = msgspec.field(default_factory=lambda: ["f32"])
+    layouts: list[str] = msgspec.field(default_factory=lambda: ["nn"])
+    alpha: int | float = 1
+    beta: int | float = 0
+    params: dict[str, Any] | str = {}
+    baseline: str = ""
+    measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
+    on_cpu: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The measuring policy.
+
+    `max_time` is seconds of timing for one plan, `window` the least seconds of one
+    timed window, `gate` whether launches queue behind a gate.
+    """
+
+    cache: Cache = "cold"
+    data: Fill = "uniform"
+    seed: int = 0
+    rounds: int = 16
+    max_time: float = 5.0
+    window: float = 1e-3
+    gate: bool = True
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One variant of a sweep, with the parameter values to try ({}: its default configuration)."""
+
+    name: str
+    params: Params
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Everything a run is asked for."""
+
+    name: str
+    problems: tuple[Problem, ...]
+    choices: tuple[Choice, ...]
+    baseline: str
+    measuring: Measuring
+
+
+def find_config(name: str) -> Path:
+    """Return the file of a config given by name or path. Raises UsageError with the nearest name."""
+    home = data_folder("configs")
+    for path in (home / f"{name}.yaml", Path(name)):
+        if path.is_file():
+            return path
+    known = sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
+    raise UsageError(f"no config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or the path of a file")
+
+
+def read_sweep(name: str, options: Options, on_cpu: bool) -> Sweep:
+    """Read a config and apply the command line. Raises UsageError or SpecError."""
+    path = find_config(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{shown(path)}: cannot be read: {fault}") from None
+    document = yamlfile.load(text, shown(path))
+    model = document.convert(SweepModel)
+    if on_cpu and model.on_cpu:
+        document = _overlaid(document, model.on_cpu)
+        model = document.convert(SweepModel)
+    return _Builder(document, model, options).sweep(path.stem)
+
+
+def named_sweep(names: tuple[str, ...], base: str, options: Options, on_cpu: bool) -> Sweep:
+    """The sweep `base` on the named variants alone, under the name `compare`."""
+    sweep = read_sweep(base, replace(options, variants=names), on_cpu)
+    return replace(sweep, name="compare")
+
+
+def _overlaid(document: yamlfile.Document, changes: dict[str, Any]) -> yamlfile.Document:
+    """The document with the keys of its `on_cpu` in force; their lines come along."""
+    data, lines = dict(document.data), dict(document.lines)
+    if any(key in changes for key in ("sizes", "shapes", "axes")):
+        for key in ("sizes", "shapes", "axes"):
+            data.pop(key, None)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(data.get(key), dict)
+        data[key] = {**data[key], **value} if both else value
+    for path, line in document.lines.items():
+        if path[:1] == ("on_cpu",) and len(path) > 1:
+            lines[path[1:]] = line
+    return yamlfile.Document(document.place, {**data, "on_cpu": {}}, lines)
+
+
+class _Builder:
+    """Builds one Sweep; a fault names the option, or the line of the config."""
+
+    def __init__(self, document: yamlfile.Document, model: SweepModel, options: Options):
+        self.document, self.model, self.options = document, model, options
+
+    def sweep(self, name: str) -> Sweep:
+        return Sweep(name, self.problems(), self.choices(), self.baseline(), self.measuring())
+
+    def baseline(self) -> str:
+        return self.options.baseline if self.options.baseline is not None else self.model.baseline
+
+    def problems(self) -> tuple[Problem, ...]:
+        options, model = self.options, self.model
+        alpha = model.alpha if options.alpha is None else options.alpha
+        beta = model.beta if options.beta is None else options.beta
+        combinations = itertools.product(self.precisions(), self.layouts(), self.shapes())
+        return tuple(
+            Problem(*shape, layout=layout, precision_name=kind, alpha=float(alpha), beta=float(beta))
+            for kind, layout, shape in combinations
+        )
+
+    def precisions(self) -> list[str]:
+        return chosen_precisions(self.options.precisions or ",".join(self.model.precisions))
+
+    def layouts(self) -> list[str]:
+        return chosen_layouts(self.options.layouts or ",".join(self.model.layouts))
+
+    def shapes(self) -> list[Shape]:
+        if self.options.sizes is not None:
+            found = parse_sizes(self.options.sizes)
+        else:
+            found = [*self.listed_sizes(), *self.listed_shapes(), *self.axes()]
+        if not found:
+            raise UsageError(f"{self.document.place}: no sizes, shapes or axes; add `sizes: [1024]`")
+        return list(dict.fromkeys(found))
+
+    def listed_sizes(self) -> list[Shape]:
+        found: list[Shape] = []
+        for index, item in enumerate(self.model.sizes):
+            found += self.at(("sizes", index), item)
+        return found
+
+    def listed_shapes(self) -> list[Shape]:
+        found: list[Shape] = []
+        for index, item in enumerate(self.model.shapes):
+            if len(item) != 3:
+                raise self.document.fault(("shapes", index), f"shapes: {item} should be [M, N, K]")
+            found += self.at(("shapes", index), "x".join(map(str, item)))
+        return found
+
+    def axes(self) -> list[Shape]:
+        axes = self.model.axes
+        if not axes:
+            return []
+        if set(axes) != set("MNK"):
+            raise self.document.fault(("axes",), f"axes: has {', '.join(axes)}; give M, N and K")
+        texts = ("x".join(map(str, shape)) for shape in itertools.product(axes["M"], axes["N"], axes["K"]))
+        return [shape for text in texts for shape in self.at(("axes",), text)]
+
+    def at(self, path: yamlfile.Path, text: str | int) -> list[Shape]:
+        try:
+            return parse_sizes(text)
+        except UsageError as fault:
+            raise self.document.fault(path, str(fault)) from None
+
+    def choices(self) -> tuple[Choice, ...]:
+        common = self.params()
+        if self.options.variants:
+            return tuple(Choice(name, common) for name in dict.fromkeys(self.options.variants))
+        found = [self.choice(index, item, common) for index, item in enumerate(self.model.variants)]
+        return tuple({choice.name: choice for choice in found}.values())
+
+    def choice(self, index: int, item: str | dict[str, Any], common: Params) -> Choice:
+        if isinstance(item, str):
+            return Choice(item, common)
+        path: yamlfile.Path = ("variants", index)
+        if len(item) != 1:
+            raise self.document.fault(path, "variants: write `- name` or `- name: {PARAMETER: [values]}`")
+        ((name, own),) = item.items()
+        return Choice(name, common if self.options.params else self.values((*path, name), own))
+
+    def params(self) -> Params:
+        if not self.options.params:
+            return self.values(("params",), self.model.params)
+        found: dict[str, tuple[int, ...]] = {}
+        for text in self.options.params:
+            name, equals, values = text.partition("=")
+            if text == ALL:
+                found[ALL] = ()
+            elif not equals or not all(part.strip().lstrip("-").isdigit() for part in values.split(",")):
+                raise UsageError(f"--param '{text}' is not one; write --param BM=64,128 or --param all")
+            else:
+                found[name.strip()] = tuple(int(part) for part in values.split(","))
+        return found
+
+    def values(self, path: yamlfile.Path, written: dict[str, Any] | str) -> Params:
+        if written == ALL:
+            return {ALL: ()}
+        if not isinstance(written, dict):
+            raise self.document.fault(path, f"{path[0]}: '{written}' should be `all` or names with values")
+        found: dict[str, tuple[int, ...]] = {}
+        for name, values in written.items():
+            values = values if isinstance(values, list) else [values]
+            if not values or any(type(value) is not int for value in values):
+                raise self.document.fault((*path, name), f"{name}: {values} should be integers, such as [64, 128]")
+            found[name] = tuple(values)
+        return found
+
+    def measuring(self) -> Measuring:
+        model, options = self.model.measure, self.options
+        chosen = {
+            key: getattr(model, key) if getattr(options, key) is None else getattr(options, key)
+            for key in ("cache", "data", "seed", "rounds", "max_time")
+        }
+        if chosen["rounds"] < 1:
+            raise UsageError(f"rounds: {chosen['rounds']} is below 1; give at least 1 (16 for an interval)")
+        if not chosen["max_time"] > 0:
+            raise UsageError(f"max_time: {chosen['max_time']} s leaves no time; give a positive number of seconds")
+        if chosen["seed"] < 0:
+            raise UsageError(f"seed: {chosen['seed']} is negative; give 0 or more")
+        return Measuring(**chosen, gate=options.gate)
+
+
+def chosen_precisions(text: str | None) -> list[str]:
+    """Precisions separated by commas, [] for none. Raises UsageError."""
+    return [precision(name).name for name in _listed(text)]
+
+
+def chosen_layouts(text: str | None) -> list[str]:
+    """Layouts separated by commas, [] for none. Raises UsageError."""
+    for name in _listed(text):
+        if name not in LAYOUTS:
+            raise UsageError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}; known: {', '.join(LAYOUTS)}")
+    return _listed(text)
+
+
+def _listed(text: str | None) -> list[str]:
+    return list(dict.fromkeys(part.strip() for part in text.split(","))) if text else []

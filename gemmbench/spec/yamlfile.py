@@ -1,0 +1,144 @@
+"""YAML with line numbers, and without its traps.
+
+YAML 1.1 reads `010` as 8, `no` as False, `1e3` as text and lets a later key replace
+an earlier one in silence; a flow list splits `cdiv(N, BN)` at its comma. Each of
+these is refused here with the line and the fix.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from gemmbench.errors import SpecError, nearest
+
+Path = tuple[str | int, ...]
+Model = TypeVar("Model", bound=msgspec.Struct)
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
+_MOST_NODES = 20_000
+
+
+@dataclass
+class Document:
+    """Plain data, the line of every path in it, and the name of the file they came from."""
+
+    place: str
+    data: Any
+    lines: dict[Path, int]
+
+    def line(self, path: Path) -> int:
+        """The line of `path`, or of the nearest thing around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def fault(self, path: Path, message: str) -> SpecError:
+        """An error at the line of `path`."""
+        return SpecError(self.place, self.line(path), message)
+
+    def convert(self, model: type[Model]) -> Model:
+        """Validate against a msgspec struct; raise SpecError at the line of the fault."""
+        try:
+            return msgspec.convert(self.data, model, strict=True)
+        except msgspec.ValidationError as fault:
+            message, _, where = str(fault).partition(" - at `$")
+            path = _path_of(where.rstrip("`"))
+            if unknown := re.match(r"Object contains unknown field `(.+)`", message):
+                message, path = _unknown_field(unknown[1], model), (*path, unknown[1])
+            name = ".".join(str(step) for step in path)
+            raise self.fault(path, f"{name}: {message}" if name and not unknown else message) from None
+
+
+def _unknown_field(name: str, model: type[msgspec.Struct]) -> str:
+    fields = [field.encode_name for field in msgspec.structs.fields(model)]
+    return f"unknown key '{name}'{nearest(name, fields)}; known: {', '.join(fields)}"
+
+
+def _path_of(where: str) -> Path:
+    steps = re.findall(r"\.([A-Za-z_]\w*)|\[(\d+)\]", where)
+    return tuple(name or int(index) for name, index in steps)
+
+
+def load(text: str, place: str, first_line: int = 1) -> Document:
+    """Parse `text`, whose first line is line `first_line` of `place`. Raises SpecError."""
+    reader = _Reader(place, first_line)
+    try:
+        node = yaml.compose(text, Loader=_LOADER)
+    except yaml.YAMLError as fault:
+        mark = getattr(fault, "problem_mark", None)
+        line = first_line + (mark.line if mark else 0)
+        raise SpecError(place, line, f"broken YAML: {getattr(fault, 'problem', None) or fault}") from None
+    if not isinstance(node, yaml.MappingNode):
+        raise SpecError(place, first_line, "expected `key: value` lines")
+    return Document(place, reader.read(node, ()), reader.lines)
+
+
+class _Reader:
+    """Turns composed nodes into plain data, noting lines and refusing traps."""
+
+    def __init__(self, place: str, first_line: int):
+        self.place, self.first_line = place, first_line
+        self.lines: dict[Path, int] = {}
+        self.count = 0
+
+    def refuse(self, node: yaml.Node, message: str) -> SpecError:
+        return SpecError(self.place, self.first_line + node.start_mark.line, message)
+
+    def read(self, node: yaml.Node, path: Path) -> Any:
+        self.count += 1
+        if self.count > _MOST_NODES or len(path) > 20:
+            raise self.refuse(node, "too large, or an alias that contains itself")
+        self.lines[path] = self.first_line + node.start_mark.line
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(item, (*path, index)) for index, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node)
+        raise self.refuse(node, "expected a word, a number, a list or `key: value` lines")
+
+    def mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            name = key.value
+            if not isinstance(key, yaml.ScalarNode) or not isinstance(name, str) or name == "<<":
+                raise self.refuse(key, "a key must be a plain word")
+            inside = (*path, name)
+            if name in found:
+                first = self.lines[inside]
+                raise self.refuse(key, f"duplicate key '{name}' (first on line {first}); keep one of them")
+            found[name] = self.read(value, inside)
+            self.lines[inside] = self.first_line + key.start_mark.line
+        return found
+
+    def scalar(self, node: yaml.ScalarNode) -> Any:
+        text, kind = node.value, node.tag.rpartition(":")[2]
+        plain = node.style is None
+        if kind == "int" and ":" not in text:
+            return self.integer(node, text)
+        if kind == "float":
+            return float(text.replace("_", ""))
+        if kind == "bool":
+            if text.lower() not in ("true", "false"):
+                raise self.refuse(node, f"YAML reads `{text}` as a truth value; write true or false, or quote it")
+            return text.lower() == "true"
+        if kind == "null":
+            return None
+        if kind not in ("str", "int", "timestamp"):
+            raise self.refuse(node, f"a value of type {node.tag} is not allowed")
+        if plain and _EXPONENT.match(text):
+            raise self.refuse(node, f"YAML reads `{text}` as text; write {float(text):.12g}")
+        if plain and text.count("(") != text.count(")"):
+            raise self.refuse(node, f"'{text}' was cut at a comma; write one item a line, each after a dash")
+        return text
+
+    def integer(self, node: yaml.Node, text: str) -> int:
+        if re.match(r"[-+]?0[\d_]", text):
+            raise self.refuse(node, f"YAML reads `{text}` as an octal number; write it without the leading 0")
+        return int(text.replace("_", ""), 0)
