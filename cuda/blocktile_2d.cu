@@ -1,0 +1,95 @@
+/*---
+summary: 2D block tile in shared memory, TM x TN accumulators a thread
+order: 40
+symbol: gemm
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+params:
+  BM: [128, 64, 32]
+  BN: [128, 64, 32]
+  BK: [8, 16, 32]
+  TM: [8, 4]
+  TN: [8, 4]
+require:
+  - BM * BN / (TM * TN) >= 32
+  - BM * BN / (TM * TN) <= 1024
+  - (BM + 4 + BN + 4) * BK * 4 <= 49152      # both tiles in static shared memory
+grid:
+  - cdiv(N, BN)
+  - cdiv(M, BM)
+block:
+  - BM * BN / (TM * TN)
+source: https://siboehm.com/articles/22/CUDA-MMM
+---*/
+
+// Against tiled: each thread keeps TM x TN sums in registers and takes an outer product per k:
+// TM + TN loads from shared memory feed TM * TN multiply-adds, where tiled needs two for each.
+// Bound by the issue of shared-memory loads, which are scalar here, and by their latency at the
+// barriers: loading the next tile and computing this one do not overlap.
+//
+//              BN                      one thread's elements (TM = TN = 2, drawn in C):
+//            +-------+ Bs BK
+//            +-------+                   x . . x . .      rows    ty, ty + RM, ty + 2 RM, ...
+//      BK    .       .                   . . . . . .      columns tx, tx + RN, tx + 2 RN, ...
+//    +---+   +-------+                   x . . x . .      RM = BM / TM,  RN = BN / TN
+//  BM|As |   |   C   |
+//    +---+   +-------+                 Strided, not adjacent: neighbours in a warp read neighbouring
+//                                      banks of Bs and store neighbouring columns of C.
+//
+// As is kept transposed (BK x BM). Its rows are BM + 4 long, so that the threads of a warp, which
+// load A along K, store it to different banks.
+
+#define THREADS (BM * BN / (TM * TN))
+#define RM (BM / TM)
+#define RN (BN / TN)
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[BK][BM + 4];
+    __shared__ TB Bs[BK][BN + 4];
+
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
+    const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
+
+    TACC sum[TM][TN] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+        for (int e = threadIdx.x; e < BM * BK; e += THREADS) {
+            const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
+            const int i = row0 + m;
+            As[k][m] = i < M && k0 + k < K ? A[i * a_i + (k0 + k) * a_k] : TA(0);
+        }
+        for (int e = threadIdx.x; e < BN * BK; e += THREADS) {
+            const int n = TRANS_B ? e / BK : e % BN, k = TRANS_B ? e % BK : e / BN;
+            const int j = column0 + n;
+            Bs[k][n] = k0 + k < K && j < N ? B[(k0 + k) * b_k + j * b_j] : TB(0);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            TACC a[TM], b[TN];
+#pragma unroll
+            for (int m = 0; m < TM; ++m) a[m] = TACC(As[k][ty + m * RM]);
+#pragma unroll
+            for (int n = 0; n < TN; ++n) b[n] = TACC(Bs[k][tx + n * RN]);
+#pragma unroll
+            for (int m = 0; m < TM; ++m)
+#pragma unroll
+                for (int n = 0; n < TN; ++n) sum[m][n] += a[m] * b[n];
+        }
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+#pragma unroll
+    for (int m = 0; m < TM; ++m) {
+#pragma unroll
+        for (int n = 0; n < TN; ++n) {
+            const int row = row0 + ty + m * RM, column = column0 + tx + n * RN;
+            if (row >= M || column >= N) continue;
+            TC* c = C + size_t(row) * N + column;
+            *c = beta == 0 ? alpha * sum[m][n] : alpha * sum[m][n] + beta * TACC(*c);  // beta 0: C is not read
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/*---
+summary: the triple loop on one core of the CPU
+order: 0
+symbol: gemm
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+source: https://en.wikipedia.org/wiki/Matrix_multiplication_algorithm#Iterative_algorithm
+---*/
+
+// Where every post begins: one dot product an element, one core, no blocking. Bound by the
+// latency of one addition after another, and in layout nn by walking down a column of B.
+//
+//      for each row i of A           i ->  A [ . . k . . ]
+//        for each column j of B                              C[i][j] = sum over k of A[i][k] B[k][j]
+//          for each k                j ->  B [ . . k . . ]'
+
+#include <cstddef>
+
+extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    for (int i = 0; i < M; ++i) {
+        for (int j = 0; j < N; ++j) {
+            TACC sum = 0;
+            for (int k = 0; k < K; ++k) sum += TACC(A[i * a_i + k * a_k]) * TACC(B[k * b_k + j * b_j]);
+            TC* c = C + size_t(i) * N + j;
+            *c = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+        }
+    }
+}

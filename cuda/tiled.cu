@@ -1,0 +1,66 @@
+/*---
+summary: square tiles of A and B in shared memory, one element a thread
+order: 30
+symbol: gemm
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+params:
+  TILE: [16, 8, 32]
+grid:
+  - cdiv(N, TILE)
+  - cdiv(M, TILE)
+block:
+  - TILE
+  - TILE
+source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
+---*/
+
+// Against coalesced: each element of A and B is read from global memory once per tile instead
+// of once per thread, TILE times less traffic. Bound by shared memory: still two loads for every
+// multiply-add, now from shared memory.
+//
+//                      Bs
+//                    +----+  k0
+//              B     |####|                for k0 = 0, TILE, 2 TILE, ...
+//                    +----+                    load As, Bs (zeros outside the matrices)
+//           k0       |                         barrier
+//      A +--[##]--   +----+                    sum += As[ty][k] * Bs[k][tx]
+//            As      |####| C tile             barrier
+//                    +----+
+//
+// A tile is loaded with threadIdx.x along the direction that is contiguous in memory, whatever the
+// layout; the column of padding keeps the transposed store into shared memory free of conflicts.
+
+extern "C" __global__ void __launch_bounds__(TILE * TILE)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[TILE][TILE + 1];
+    __shared__ TB Bs[TILE][TILE + 1];
+
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row0 = blockIdx.y * TILE, column0 = blockIdx.x * TILE;
+
+    // The element of each tile that this thread loads.
+    const int a_row = TRANS_A ? tx : ty, a_depth = TRANS_A ? ty : tx;
+    const int b_depth = TRANS_B ? tx : ty, b_column = TRANS_B ? ty : tx;
+    const int i = row0 + a_row, j = column0 + b_column;
+
+    TACC sum = 0;
+    for (int k0 = 0; k0 < K; k0 += TILE) {
+        const int ka = k0 + a_depth, kb = k0 + b_depth;
+        As[a_row][a_depth] = i < M && ka < K ? A[i * a_i + ka * a_k] : TA(0);
+        Bs[b_depth][b_column] = kb < K && j < N ? B[kb * b_k + j * b_j] : TB(0);
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < TILE; ++k) {
+            sum += TACC(As[ty][k]) * TACC(Bs[k][tx]);
+        }
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+    const int row = row0 + ty, column = column0 + tx;
+    if (row >= M || column >= N) return;
+    TC* c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+}
