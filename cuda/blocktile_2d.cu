@@ -7,9 +7,9 @@ layouts: [nn, nt, tn, tt]
 params:
   BM: [128, 64, 32]
   BN: [128, 64, 32]
-  BK: [8, 16, 32]
+  BK: [32, 16, 8]
   TM: [8, 4]
-  TN: [8, 4]
+  TN: [4, 8]
 require:
   - BM * BN / (TM * TN) >= 32
   - BM * BN / (TM * TN) <= 1024

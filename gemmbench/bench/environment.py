@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import secrets
 import subprocess
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from gemmbench.bench.record import Environment
 from gemmbench.spec.sweep import Sweep
 
 
-def describe(machine: Machine, sweep: Sweep, command: str) -> Environment:
-    """Describe a run that starts now. `command` is what was typed."""
+def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:
+    """Describe a run that starts now. `command` is what was typed, `software` the versions in use."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
     host = machine.devices.get("cpu")
@@ -37,7 +38,7 @@ def describe(machine: Machine, sweep: Sweep, command: str) -> Environment:
         clock_hz=device.clock_hz,
         bandwidth=device.bandwidth,
         flops_per_cycle=dict(device.flops_per_cycle),
-        software=dict(device.software),
+        software=dict(software),
         host=host.name if host else "",
         cores=host.target.sms if host else 0,
     )

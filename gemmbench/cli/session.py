@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,30 +101,31 @@ def measure(asked: Asked, out: str, resume: str | None) -> tuple[Run, bool]:
     from gemmbench.cli.progress import progress_bar
     from gemmbench.report import store
 
-    run = _run_file(asked, Path(out), resume)
-    done = store.complete_batches(run.records)
-    stop = Interruption()
-    journal = store.Journal(run.path, run.environment)
+    stop, measuring = Interruption(), asked.sweep.measuring
+    with opened(asked.machine, asked.devices, measuring.gate) as devices:
+        run = _run_file(asked, Path(out), resume, devices)
+        done = store.complete_batches(run.records)
+        with store.Journal(run.path, run.environment) as journal, progress_bar() as progress, stop.watched():
 
-    def emit(record: Record) -> None:
-        journal.write(record)
-        run.records.append(record)
+            def emit(record: Record) -> None:
+                journal.write(record)
+                run.records.append(record)
 
-    measuring, baseline = asked.sweep.measuring, asked.sweep.baseline
-    with journal, opened(asked.machine, asked.devices, measuring.gate) as devices, progress_bar() as progress:
-        compilers = backends.compilers(asked.machine, asked.devices)
-        worker = Worker(devices, progress, stop.asked)
-        with stop.watched():
+            compilers = backends.compilers(asked.machine, asked.devices)
+            worker = Worker(devices, progress, stop.asked)
+            baseline = asked.sweep.baseline
             Runner(compilers, worker, measuring, baseline, emit, progress, stop.asked, done).run(asked.expanded)
     return run, stop.asked()
 
 
-def _run_file(asked: Asked, folder: Path, resume: str | None) -> Run:
+def _run_file(asked: Asked, folder: Path, resume: str | None, devices: Mapping[str, backends.Backend]) -> Run:
     """A new results file, or the one to go on with. Raises StoreError, UsageError."""
     from gemmbench.bench.environment import describe
     from gemmbench.report import store
 
-    environment = describe(asked.machine, asked.sweep, _command_line())
+    primary = devices.get(asked.machine.choice.primary)
+    software = (primary.device if primary else asked.machine.primary).software
+    environment = describe(asked.machine, asked.sweep, _command_line(), software)
     if resume is None:
         return store.Run(environment, path=folder / f"{environment.run}.jsonl")
     newest = resume == NEWEST

@@ -2,10 +2,11 @@
 
     probe      is there a GPU, and why not         neither pycuda nor a context
     device     its limits, clocks and versions     pycuda, no context
-    nvcc       plans to cubins, PTX, SASS          neither GPU nor pycuda
+    nvcc       plans to cubins, PTX, SASS          neither GPU nor pycuda; ptxas reads what it prints
     occupancy  blocks an SM can hold               arithmetic
-    backend    the open device; beside it gate, window, clock, memory, kernel, failure
-    cublas, cublaslt                               the library variants
+    backend    the open device                     memory, kernel, launch; failure words its errors
+    window     launches timed together             gate holds them back, clock sees the SM clock
+    library    the variants cublas and cublaslt    one module each
 
 Importing this package or any module of it imports neither pycuda nor nvmath.
 """

@@ -21,7 +21,7 @@ from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
 from gemmbench.backends.cuda.memory import DeviceMemory
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.window import Calls, WindowTimer
-from gemmbench.errors import DeviceError
+from gemmbench.errors import BuildError, DeviceError
 from gemmbench.spec.plan import Plan
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
@@ -49,7 +49,7 @@ class CudaBackend:
     max_launches = QUEUE
 
     def __init__(self, index: int = 0, gate: bool = True):
-        """Open the GPU. Raises DeviceError, and BuildError if nvcc refuses the helper kernels."""
+        """Open the GPU. Raises DeviceError."""
         self._cuda = device.driver()
         reason = off_reason() if gate else "switched off"
         described = device.describe(index)
@@ -115,7 +115,8 @@ class CudaBackend:
         self._libraries.clear()
         del self._stream, self._clock, self._gate
         with suppress(self._cuda.Error):
-            self._context.pop()
+            # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.
+            self._context.detach()
         self._context = None
 
     def _library(self, name: str) -> Cublas | CublasLt:
@@ -125,7 +126,10 @@ class CudaBackend:
 
 
 def _helpers(sm: int) -> str:
-    """Path of the compiled helper kernels. Raises DeviceError without nvcc."""
+    """Path of the compiled helper kernels. Raises DeviceError without an nvcc for this GPU."""
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
     text = f'#line 1 "{place}"\n{_HELPERS.read_text()}'
-    return NvccCompiler().cubin(text, str(sm), "gate", place).path
+    try:
+        return NvccCompiler().cubin(text, str(sm), "gate", place).path
+    except BuildError as fault:
+        raise DeviceError(str(fault)) from fault

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gemmbench.backends.cuda.launch import packed
+
 _FIELDS = 3  # multiprocessor, cycles, nanoseconds, as in helpers.cu
 _BLOCKS_PER_SM = 4
 _SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
@@ -37,16 +39,15 @@ class Clock:
     def __init__(self, kernel: Any, stream: Any, sms: int):
         import pycuda.driver as cuda
 
-        self._cuda, self._stream = cuda, stream
-        self._kernel = kernel.prepare("P")
-        self._blocks = _BLOCKS_PER_SM * sms
-        self._seen = np.zeros((2, self._blocks, _FIELDS), np.uint64)
+        self._cuda, blocks = cuda, _BLOCKS_PER_SM * sms
+        self._seen = np.zeros((2, blocks, _FIELDS), np.uint64)
         self._slots = cuda.mem_alloc(self._seen.nbytes)
+        slots = (int(self._slots) + which * self._seen[which].nbytes for which in (0, 1))
+        self._stamps = [packed(kernel, (blocks, 1, 1), (1, 1, 1), stream, "P", slot) for slot in slots]
 
     def stamp(self, which: int) -> None:
         """Queue stamp 0 (before) or 1 (after)."""
-        slot = int(self._slots) + which * self._seen[0].nbytes
-        self._kernel.prepared_async_call((self._blocks, 1, 1), (1, 1, 1), self._stream, slot)
+        self._stamps[which]()
 
     def read(self) -> float:
         """Hz between the last two stamps, 0 if unknown; the stream must be synchronised."""

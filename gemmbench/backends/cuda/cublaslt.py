@@ -74,6 +74,7 @@ class _Matmul:
     def __init__(self, api: ModuleType, shape: ColumnMajor, compute: int):
         self._api = api
         self._held = ExitStack()
+        weakref.finalize(self, self._held.close)
         self.operation = self._own(api.matmul_desc_create(compute, F32), api.matmul_desc_destroy)
         attribute = api.MatmulDescAttribute
         for which, transposed in ((attribute.TRANSA, shape.trans_b), (attribute.TRANSB, shape.trans_a)):
@@ -84,20 +85,24 @@ class _Matmul:
             self._layout(shape.k, shape.n, shape.trans_a, shape.ld_a),
             self._layout(shape.m, shape.n, False, shape.ld_c),
         )
-        weakref.finalize(self, self._held.close)
 
     def offered(self, handle: int, alignments: tuple[int, int, int]) -> np.ndarray:
         """The algorithms for operands so aligned, best first, as cublasLtMatmulHeuristicResult_t."""
         results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
-        a, b, c = self.layouts
-        wish = self._preference(alignments)
-        try:
-            self._api.matmul_algo_get_heuristic(
-                handle, self.operation, a, b, c, c, wish, ALGORITHMS, results.ctypes.data, count.ctypes.data
-            )
-        except self._api.cuBLASLtError as fault:
-            raise NotOffered(f"the heuristic offers no algorithm for this problem: {fault}") from fault
+        first, second, result = self.layouts
+        self._api.matmul_algo_get_heuristic(
+            handle,
+            self.operation,
+            first,
+            second,
+            result,
+            result,
+            self._preference(alignments),
+            ALGORITHMS,
+            results.ctypes.data,
+            count.ctypes.data,
+        )
         results = results[: count[0]]
         return results[results["state"] == 0]
 

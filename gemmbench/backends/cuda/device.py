@@ -8,6 +8,7 @@ from typing import Any
 
 from gemmbench.backends.base import Device
 from gemmbench.backends.cuda import nvcc, probe
+from gemmbench.backends.cuda.library import MATH
 from gemmbench.errors import DeviceError
 from gemmbench.spec.plan import Target
 
@@ -76,10 +77,11 @@ def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
 
 
 def library_versions() -> dict[str, str]:
-    """`{"cublas": "13.1.0"}`, or {} where nvmath-python or cuBLAS is missing; takes a second."""
+    """`{"cublas": "13.1.0 (f32 pedantic, tf32 fast)"}`, or {} where nvmath-python or cuBLAS is missing."""
     try:
         cublas: Any = import_module("nvmath.bindings.cublas")
-        return {"cublas": ".".join(str(cublas.get_property(part)) for part in range(3))}
+        version = ".".join(str(cublas.get_property(part)) for part in range(3))
+        return {"cublas": f"{version} ({MATH})"}
     except (ImportError, OSError, RuntimeError):  # nvmath's own errors are RuntimeErrors
         return {}
 

@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from gemmbench.backends.cuda.launch import packed
+
 QUEUE = 512
 """The most kernels queued behind a gate: a full launch queue blocks the host, which then never opens it."""
 
@@ -55,16 +57,15 @@ class Gate:
 
         self._words = cuda.pagelocked_zeros(2, "uint32", mem_flags=cuda.host_alloc_flags.DEVICEMAP)
         self._address = int(self._words.base.get_device_pointer())
-        self._kernel = kernel.prepare("PPIQ")
-        self._stream, self._limit = stream, int(limit * 1e9)
+        self._kernel, self._stream, self._limit = kernel, stream, int(limit * 1e9)
         self._ticket = 0
 
     def close(self) -> None:
         """Queue the kernel that waits; all that is queued after it waits too."""
         self._ticket += 1
-        words = self._address, self._address + self._words.itemsize
         one = (1, 1, 1)
-        self._kernel.prepared_async_call(one, one, self._stream, *words, self._ticket, self._limit)
+        words = self._address, self._address + self._words.itemsize
+        packed(self._kernel, one, one, self._stream, "PPIQ", *words, self._ticket, self._limit)()
 
     def open(self) -> None:
         """Let the stream go; harmless if it was never held."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from gemmbench.backends.cuda.launch import packed
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import LaunchError
 from gemmbench.spec.plan import Geometry, Plan
@@ -41,11 +42,14 @@ class Kernel:
         """Fix the arguments of a launch on each operand set."""
         problem, geometry = plan.problem, self._geometry
         scalar = _SCALARS[problem.precision.scalar]
-        prepared = self._function.prepare(f"iii{scalar}PP{scalar}P").prepared_async_call
-        launch = partial(prepared, geometry.grid, geometry.block, self._stream, shared_size=geometry.shared)
         size = problem.M, problem.N, problem.K
-        queue = tuple(partial(launch, *size, alpha, A, B, beta, C) for A, B, C in addresses)
-        return Calls(queue, self._launch)
+
+        def bound(A: int, B: int, C: int) -> partial[None]:
+            arguments = *size, alpha, A, B, beta, C
+            where = geometry.grid, geometry.block, self._stream
+            return packed(self._function, *where, f"iii{scalar}PP{scalar}P", *arguments, shared=geometry.shared)
+
+        return Calls(tuple(bound(*each) for each in addresses), self._launch)
 
 
 def _words(symbol: str, geometry: Geometry, registers: int) -> str:

@@ -25,12 +25,14 @@ KERNELS = 2
 ALGORITHMS = 8
 """How many algorithms the heuristic of cuBLASLt is asked for."""
 
-_MATH = "f32 pedantic (no tensor cores), tf32 with fast TF32"
+MATH = "f32 pedantic, tf32 fast"
+"""Math modes: pedantic is plain FP32, without tensor cores."""
+
 _COMPUTE = {"f32": "COMPUTE_32F_PEDANTIC", "tf32": "COMPUTE_32F_FAST_TF32"}
 
 CUBLAS = Variant(
     name="cublas",
-    summary=f"cuBLAS gemmEx, its own choice of algorithm; {_MATH}; 32 MiB workspace",
+    summary=f"cuBLAS, its own choice; {MATH}; 32 MiB workspace",
     order=1000,
     kind="library",
     devices=("cuda",),
@@ -40,7 +42,7 @@ CUBLAS = Variant(
 )
 CUBLASLT = Variant(
     name="cublaslt",
-    summary=f"cuBLASLt matmul, ALGO = rank in its heuristic's list; {_MATH}; 32 MiB workspace",
+    summary=f"cuBLASLt, algorithm ALGO of its heuristic; {MATH}; 32 MiB workspace",
     order=1010,
     kind="library",
     devices=("cuda",),

@@ -45,7 +45,7 @@ def find_cuobjdump() -> str:
         beside = ""
     if found := _find("cuobjdump", beside):
         return found
-    raise DeviceError("no cuobjdump found: pip install nvidia-cuda-cuobjdump")
+    raise DeviceError("no cuobjdump found: pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm")
 
 
 def _find(tool: str, beside: str = "") -> str | None:

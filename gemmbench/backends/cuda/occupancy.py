@@ -87,7 +87,8 @@ class Occupancy:
 def theoretical(sm: int, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """Occupancy of a kernel: threads a block, registers a thread, static plus dynamic shared bytes.
 
-    `sm` is the compute capability as an integer (90). Raises DeviceError if it is not in the table.
+    `sm` is the compute capability as an integer (90). Registers not known (-1) limit nothing.
+    Raises DeviceError if `sm` is not in the table.
     """
     if sm not in _TABLE:
         raise DeviceError(f"occupancy of sm_{sm} is not known; known: {', '.join(map(str, _TABLE))}")

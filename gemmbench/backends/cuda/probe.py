@@ -106,8 +106,9 @@ def _installed() -> list[_Gpu] | None:
     """Every GPU of the machine; None if there is no driver."""
     with nvml() as found:
         if found is not None:
-            handles = map(found.nvmlDeviceGetHandleByIndex, range(found.nvmlDeviceGetCount()))
-            return [_described(found, handle) for handle in handles]
+            numbers = range(ask(found, "nvmlDeviceGetCount") or 0)
+            handles = [ask(found, "nvmlDeviceGetHandleByIndex", number) for number in numbers]
+            return [_described(found, handle) for handle in handles if handle is not None]
     if _PROC.is_dir():
         return [_read(path) for path in sorted(_PROC.glob("*/information"))]
     return [_Gpu("NVIDIA GPU")] if shutil.which("nvidia-smi") else None

@@ -68,7 +68,7 @@ class WindowTimer:
 
     def _timed(self, launches: int, gate: Gate | None) -> Window:
         start, end = self._events
-        if gate:
+        if gate is not None:
             gate.close()
         try:
             self._clock.stamp(0)
@@ -78,7 +78,7 @@ class WindowTimer:
             end.record(self._stream)
             self._clock.stamp(1)
         finally:
-            if gate:
+            if gate is not None:
                 gate.open()
         self._stream.synchronize()
         return Window(end.time_since(start) * 1e-3, launches, self._clock.read())

@@ -1,0 +1,43 @@
+"""Plans made by hand, and a cache folder of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gemmbench.backends.cuda import nvcc
+from gemmbench.errors import DeviceError
+from gemmbench.spec.expr import parse
+from gemmbench.spec.plan import Config, Geometry, Plan
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.variant import Launch, Variant
+
+MakePlan = Callable[..., Plan]
+
+
+def _plan(text: str, arch: str = "90", symbol: str = "gemm") -> Plan:
+    one = (parse(1),)
+    launch = Launch(symbol, one, one, parse(0))
+    variant = Variant(
+        "tiny", "a test", 1, "cuda", ("cuda",), ("f32",), ("nn",), launch=launch, path="cuda/tiny.cu", text=text
+    )
+    return Plan(Problem(8, 8, 8), variant, Config((("T", 16),)), "cuda", arch, Geometry((1, 1, 1), (32, 1, 1), 0))
+
+
+@pytest.fixture
+def make_plan() -> MakePlan:
+    """A plan of a kernel text, for an architecture."""
+    return _plan
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nvcc.NvccCompiler:
+    """nvcc with an empty cache, or a skip."""
+    try:
+        nvcc.find_nvcc()
+    except DeviceError as fault:
+        pytest.skip(str(fault))
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    return nvcc.NvccCompiler()
