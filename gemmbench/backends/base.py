@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gemmbench.spec.plan import Plan, Target
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ device      what this machine is
 compiler    kernel text + prelude/ + the C++ compiler -> an executable
 prelude/    the words of CUDA C++, and the executor: a coroutine for each CUDA thread
 process     one running executable, and what its death means
-backend     operands in shared memory, launches
-openblas    the yardstick: NumPy's matrix product
+memory      operands that this process and a kernel's see
+backend     the device, open
+library     the library variant, as it is listed
+openblas    the library variant, as it runs: NumPy's matrix product
 """

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gemmbench.backends.base import Artifact, OperandSet, Window
-from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.device import describe
 from gemmbench.backends.cpu.memory import CpuMemory
-from gemmbench.backends.cpu.openblas import Openblas, blas
+from gemmbench.backends.cpu.openblas import Openblas
 from gemmbench.backends.cpu.process import KernelProcess
 from gemmbench.errors import DeviceError, LaunchError
 from gemmbench.spec.plan import Geometry, Plan, Target
@@ -21,18 +20,20 @@ TIMEOUT = 60.0
 _MOST_THREADS = 1024
 _ONE_CALL = Geometry((1, 1, 1), (1, 1, 1), 0)
 
-# Fill shared memory with NaN before every block; run threads, warps and blocks from last to first.
-_MODES = {"": (0, 0), "forward": (1, 0), "reverse": (1, 1)}
+# Timed, or else every block begins with shared memory full of NaN; from the last thread and block to the first.
+_MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
 
 
 class CpuBackend:
-    """The device. `timeout` is the most seconds one window may take."""
+    """The device. `timeout` is the most seconds one window may take. Raises DeviceError off Linux."""
 
     modes = tuple(_MODES)
     max_launches = 1 << 20
 
     def __init__(self, timeout: float = TIMEOUT):
-        self.device = replace(describe(), software=_software())
+        if not sys.platform.startswith("linux"):
+            raise DeviceError("the cpu device needs Linux")
+        self.device = describe()
         self._timeout = timeout
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
@@ -97,16 +98,8 @@ def _binding(
     """The numbers of `struct Binding`, in the order runtime.cpp reads them."""
     geometry, problem = plan.geometry or _ONE_CALL, plan.problem
     numbers: list[float] = [memory.file, memory.nbytes, *geometry.grid, *geometry.block, geometry.shared]
-    numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K, *scalars, len(sets)]
+    numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K, *scalars]
+    numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(sets)]
     for at in sets:
         numbers += [at.A, at.B, at.C]
     return " ".join(map(str, numbers))
-
-
-def _software() -> dict[str, str]:
-    """Versions of what results depend on; without a compiler the libraries alone can run."""
-    software = {**describe().software, "BLAS": blas()}
-    try:
-        return {"compiler": CpuCompiler().version, **software}
-    except DeviceError:
-        return software

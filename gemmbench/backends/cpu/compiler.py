@@ -18,7 +18,7 @@ from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cpu import library
 from gemmbench.backends.cpu.device import cpu_name
-from gemmbench.backends.cpu.support import synchronises
+from gemmbench.backends.cpu.support import ALIGNMENT, synchronises
 from gemmbench.backends.source import compiler_text
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.spec.plan import Plan
@@ -30,9 +30,8 @@ _FLAGS = ("-std=c++17", "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-w
 _NATIVE = "-march=native"
 _MOST_ERRORS = 3
 
-_ALIGNED = re.compile(r"(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)")
 _DYNAMIC_SHARED = re.compile(
-    r"\bextern\b(?P<before>[^;{}]*?)\b__shared__\b(?P<after>[^;{}]*?)(?P<name>\w+)\s*\[\s*\]\s*;"
+    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]*?)(?P<name>\w+)\s*\[\s*\]\s*;"
 )
 
 _CALL = """
@@ -60,10 +59,9 @@ def translation_unit(plan: Plan) -> str:
 
 
 def _dynamic_shared(declaration: re.Match[str]) -> str:
-    """`extern __shared__ T name[];` as a pointer to the runtime's buffer, which is aligned to 1 KiB."""
-    kind = _ALIGNED.sub(" ", declaration["before"] + declaration["after"])
+    """`extern __shared__ T name[];` as a pointer to the runtime's buffer, which begins a page."""
+    kind = " ".join(ALIGNMENT.sub(" ", declaration["kind"]).split())
     lines = "\n" * declaration[0].count("\n")
-    kind = " ".join(kind.split())
     return f"{kind}* const {declaration['name']} = reinterpret_cast<{kind}*>(gb_dynamic_shared);{lines}"
 
 
@@ -76,7 +74,7 @@ class CpuCompiler:
             return library.artifact()
         unit = translation_unit(plan)
         key = cache.key_of([unit, *self._surroundings])
-        return cache.fetch(key, ".kernel", lambda path: self._build(unit, path))
+        return cache.fetch(key, ".kernel", lambda path: self._build(plan.variant.kind, unit, path))
 
     @cached_property
     def version(self) -> str:
@@ -124,11 +122,11 @@ class CpuCompiler:
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 
-    def _build(self, unit: str, path: Path) -> Build:
+    def _build(self, kind: str, unit: str, path: Path) -> Build:
         folder = path.parent
-        (folder / "kernel.cpp").write_text(unit)
-        self._must([*self._flags, "-I", str(PRELUDE), "-c", "kernel.cpp"], folder)
-        self._must(["kernel.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
+        (folder / f"{kind}.cpp").write_text(unit)  # shared.ld knows cuda.o by its name
+        self._must([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
+        self._must([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
         return Build(shared=_static_shared(path))
 
     def _must(self, arguments: list[str], folder: Path) -> None:
@@ -138,12 +136,15 @@ class CpuCompiler:
 
 
 def _static_shared(path: Path) -> int:
-    """Bytes of static shared memory a block has, as the executable itself says."""
-    said = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout
+    """Bytes of static shared memory a block has, as the executable itself says. Raises DeviceError."""
+    try:
+        said = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as fault:
+        raise DeviceError(f"what was compiled does not run: {fault}; is GEMMBENCH_CACHE_DIR noexec?") from None
     return int(said.split()[1])
 
 
 def _first_errors(said: str) -> str:
     lines = said.splitlines()
-    errors = [line for line in lines if re.search(r"\berror\b|undefined reference", line)]
+    errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
     return "\n".join((errors or lines)[:_MOST_ERRORS])

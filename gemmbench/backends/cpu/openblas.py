@@ -6,8 +6,11 @@ the extra passes over C that they cost here are part of the time.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy import __config__
@@ -15,6 +18,8 @@ from numpy import __config__
 from gemmbench.backends.base import OperandSet, Window
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.spec.problem import Problem
+
+_GLANCE, _MOST_SETTLING = 2e-3, 0.3
 
 
 def blas() -> str:
@@ -38,7 +43,9 @@ class Openblas:
         for _ in range(launches):
             self._launch(*self._views[self._turn % len(self._views)])
             self._turn += 1
-        return Window((time.perf_counter_ns() - started) * 1e-9, launches)
+        seconds = (time.perf_counter_ns() - started) * 1e-9
+        _settle()
+        return Window(seconds, launches)
 
     def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
         product = c if self._product is None else self._product
@@ -48,6 +55,24 @@ class Openblas:
         if self._product is not None:
             c *= self._beta
             c += product
+
+
+def _settle() -> None:
+    """Wait until the library's threads sleep: they spin for more work, on cores that the next window needs."""
+    deadline = time.monotonic() + _MOST_SETTLING
+    while _another_thread_runs() and time.monotonic() < deadline:
+        time.sleep(_GLANCE)
+
+
+def _another_thread_runs() -> bool:
+    """Whether any thread of this process but this one runs, or waits for a core to run on."""
+    this = str(threading.get_native_id())
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread may end meanwhile
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            if state == "R" and task.name != this:
+                return True
+    return False
 
 
 def _views(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

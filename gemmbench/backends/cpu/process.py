@@ -12,9 +12,11 @@ from pathlib import Path
 
 from gemmbench.errors import LaunchError, LaunchTimeout
 
+_LEAVE = 1.0
+"""Seconds an executable has to end its workers and itself, once its input ends."""
+
 _HINTS = {
-    "SIGSEGV": "it touched memory outside its operands, a misaligned vector, or too much stack",
-    "SIGBUS": "it touched memory outside its operands",
+    "SIGSEGV": "it left its operands, its shared memory or its stack, or a vector was misaligned",
     "SIGFPE": "an integer was divided by zero",
     "SIGILL": "__trap, or an instruction this processor lacks",
     "SIGABRT": "an assertion failed",
@@ -68,6 +70,7 @@ class KernelProcess:
         answer, deadline = b"", time.monotonic() + self._timeout
         while not answer.endswith(b"\n"):
             if not _readable(self._child.stdout.fileno(), deadline):
+                self._child.kill()  # its workers die with it
                 self.end()
                 raise LaunchTimeout(f"did not end within {self._timeout:g} s")
             more = self._child.stdout.read(4096)
@@ -92,6 +95,10 @@ def _readable(descriptor: int, deadline: float) -> bool:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    child.kill()  # its helpers die with it
-    with child:
-        pass  # closes the pipes and waits
+    with child:  # closes the pipes and waits
+        assert child.stdin is not None
+        child.stdin.close()
+        try:
+            child.wait(_LEAVE)
+        except subprocess.TimeoutExpired:
+            child.kill()

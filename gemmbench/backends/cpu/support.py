@@ -9,7 +9,8 @@ from gemmbench.spec.variant import Variant
 _COMMENT_OR_STRING = re.compile(
     r"""//[^\n]* | /\*.*?\*/ | "(?:\\.|[^"\\\n])*" | '(?:\\[^'\n]*|[^'\\\n])'""", re.DOTALL | re.VERBOSE
 )
-_ALIGNMENT = re.compile(r"\b(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)")
+_DIRECTIVE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+ALIGNMENT = re.compile(r"\b(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)")
 _DEVICE_VARIABLE = re.compile(r"\b__(?:device|managed)__(?![^;{}()=]*\b(?:const|constexpr|operator)\b)[^;{}()=]*[;={]")
 _BARRIER = re.compile(r"\b__(?:sync\w+|\w+_sync)\b")
 
@@ -39,7 +40,7 @@ def unsupported(variant: Variant) -> str:
     for pattern, what in _NEEDS_GPU:
         if pattern.search(code):
             return f"uses {what}, which the CPU cannot execute"
-    if _DEVICE_VARIABLE.search(_ALIGNMENT.sub(" ", code)):
+    if _DEVICE_VARIABLE.search(ALIGNMENT.sub(" ", _DIRECTIVE.sub("", code))):
         return "keeps state in a __device__ variable, which the CPU's worker processes do not share"
     return ""
 

@@ -14,8 +14,9 @@
 #define __builtin_assume(condition) ((condition) ? void() : __builtin_unreachable())
 
 // A worker process runs one block at a time, so its static storage is the block's shared memory;
-// shared.ld gathers it. Aligned for vector access, as nvcc happens to place most arrays.
-#define __shared__ static __attribute__((aligned(16)))
+// shared.ld gathers it. Aligned for vector access, as nvcc happens to place most arrays; `used`, or
+// the compiler would take what the kernel itself never writes for zeros.
+#define __shared__ static __attribute__((aligned(16), used))
 
 // CUDA takes an alignment after `__shared__`, where C++ has no place for the keyword.
 #define __align__(n) __attribute__((aligned(n)))

@@ -1,0 +1,176 @@
+// The processes that run a kernel: blocks are dealt to one a core, this one and its workers, which
+// share the operands and little else.
+#pragma once
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "block.h"
+
+extern char gb_shared_begin[], gb_shared_end[];  // by shared.ld
+
+constexpr size_t kPage = 4096;
+alignas(kPage) char gb_dynamic_shared[228 << 10];
+
+namespace gb {
+
+using Word = std::atomic<unsigned>;
+
+struct Set {
+    size_t A, B, C;
+};
+
+struct Binding {
+    dim3 grid, block;
+    size_t shared = 0;    // dynamic bytes
+    bool timed = true;    // else every block begins with shared memory full of NaN
+    bool reversed = false;
+    unsigned processes = 1;
+    char* memory = nullptr;
+    Arguments arguments{};
+    Set bytes{};
+    size_t count = 0;
+    Set* sets = nullptr;  // offsets in the memory
+};
+
+// What the processes share beside the operands.
+struct Control {
+    Word launch, running;  // launches begun; workers that have not finished the last one
+    std::atomic<unsigned long> next;  // the next block to run
+    size_t set;
+    bool over;  // workers shall end
+};
+
+static Binding binding;
+static Control* control;
+static unsigned workers;
+static size_t turn;  // launches so far
+
+// Return when `word` is no longer `value`, at the latest after `limit`, or without reason. First
+// awake, for in a window the next launch comes at once.
+static void wait_while(Word& word, unsigned value, const timespec* limit) {
+    for (int spin = 0; spin < 2000; ++spin) {
+        if (word.load(std::memory_order_acquire) != value) return;
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+    syscall(SYS_futex, &word, FUTEX_WAIT, value, limit, nullptr, 0);
+}
+
+static void wake(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 20, nullptr, nullptr, 0); }
+
+// If a worker died, die the same death: the parent looks at this process only.
+static void share_fate() {
+    int status;
+    if (waitpid(-1, &status, WNOHANG) <= 0) return;
+    if (WIFSIGNALED(status)) raise(WTERMSIG(status));
+    _exit(1);
+}
+
+static void fill_shared() {
+    memset(gb_shared_begin, 0xff, gb_shared_end - gb_shared_begin);
+    memset(gb_dynamic_shared, 0xff, binding.shared);
+}
+
+static unsigned long block_count() { return (unsigned long)gridDim.x * gridDim.y * gridDim.z; }
+
+static void run_blocks() {
+    const Set& set = binding.sets[control->set];
+    Arguments arguments = binding.arguments;
+    arguments.A = binding.memory + set.A;
+    arguments.B = binding.memory + set.B;
+    arguments.C = binding.memory + set.C;
+    const unsigned long blocks = block_count();
+    for (unsigned long taken; (taken = control->next.fetch_add(1)) < blocks;) {
+        const unsigned long block = binding.reversed ? blocks - 1 - taken : taken;
+        blockIdx.x = block % gridDim.x;
+        blockIdx.y = block / gridDim.x % gridDim.y;
+        blockIdx.z = block / gridDim.x / gridDim.y;
+        if (!binding.timed) fill_shared();
+        run_block(arguments);
+    }
+}
+
+// Stay on the core of this number: when two processes wake, the system tends to put them on one.
+static void pin(unsigned place, const cpu_set_t& allowed) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+        if (CPU_ISSET(core, &allowed) && place-- == 0) CPU_SET(core, &only);
+    sched_setaffinity(0, sizeof only, &only);  // refused if there is no such core: then it may roam
+}
+
+static void touch(size_t offset, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += kPage)
+        static_cast<void>(*static_cast<volatile char*>(binding.memory + offset + at));
+}
+
+// Let this process see every page of its operands before a kernel does, on the clock.
+static void touch_operands() {
+    for (size_t i = 0; i < binding.count; ++i) {
+        touch(binding.sets[i].A, binding.bytes.A);
+        touch(binding.sets[i].B, binding.bytes.B);
+        touch(binding.sets[i].C, binding.bytes.C);
+    }
+}
+
+[[noreturn]] static void work(pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    touch_operands();
+    for (unsigned seen = 0;; ++seen) {
+        while (control->launch.load() == seen) wait_while(control->launch, seen, nullptr);
+        if (control->over) _exit(0);
+        run_blocks();
+        if (control->running.fetch_sub(1) == 1) wake(control->running);
+    }
+}
+
+static void launch() {
+    control->set = turn++ % binding.count;
+    control->next = 0;
+    control->running = workers;
+    control->launch.fetch_add(1);
+    if (workers) wake(control->launch);
+    run_blocks();
+    const timespec glance{0, 20'000'000};
+    while (const unsigned left = control->running.load()) {
+        wait_while(control->running, left, &glance);
+        share_fate();
+    }
+}
+
+static void start_workers() {
+    const pid_t parent = getpid();
+    cpu_set_t allowed;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    if (binding.timed) pin(0, allowed);
+    while (workers + 1 < binding.processes && workers + 1 < block_count()) {
+        const pid_t child = fork();
+        if (child < 0) break;  // fewer processes only take longer
+        ++workers;
+        if (child > 0) continue;
+        if (binding.timed) pin(workers, allowed);
+        work(parent);
+    }
+}
+
+static void end_workers() {
+    if (!workers) return;
+    control->over = true;
+    control->launch.fetch_add(1);
+    wake(control->launch);
+    while (wait(nullptr) > 0) continue;
+}
+
+}  // namespace gb

@@ -1,0 +1,31 @@
+"""The machine is described without opening anything."""
+
+import pickle
+
+import numpy as np
+
+from gemmbench.backends.cpu.device import describe
+
+
+def test_what_planning_must_know():
+    device = describe()
+    target = device.target
+    assert device.name
+    assert (target.kind, target.sm, target.smem) == ("cpu", 0, 232448)
+    assert target.sms >= 1
+    assert 1 << 18 <= target.l2 <= 1 << 34
+    assert target.memory > 1 << 20
+
+
+def test_software_without_a_compiler(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    software = describe().software
+    assert software["numpy"] == np.__version__
+    assert list(software) == ["numpy", "BLAS"]
+
+
+def test_software_crosses_to_another_process():
+    software = dict(describe().software)
+    assert list(software) == ["compiler", "numpy", "BLAS"]
+    assert all(software.values())
+    assert dict(pickle.loads(pickle.dumps(describe())).software) == software

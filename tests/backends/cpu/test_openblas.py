@@ -1,0 +1,46 @@
+"""The yardstick: all layouts, BLAS's alpha and beta."""
+
+import time
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.cpu.library import OPENBLAS
+from gemmbench.spec.plan import Config, Plan
+from gemmbench.spec.problem import LAYOUTS, Problem
+
+
+def integers(shape, seed):
+    return np.random.default_rng(seed).choice(np.array([-2, -1, 1, 2], np.float32), shape)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (3.0, 0.0), (1.0, 1.0), (-2.0, 3.0)])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_all_layouts(bench, layout, alpha, beta):
+    problem = Problem(33, 65, 17, layout, alpha=alpha, beta=beta)
+    a, b, c = (integers(problem.shape(name), seed) for seed, name in enumerate("ABC"))
+    plan = Plan(problem, OPENBLAS, Config(), "cpu", "", None)
+    product = (a.T if problem.trans_a else a) @ (b.T if problem.trans_b else b)
+    expected = alpha * product + (beta * c if beta else 0)
+    initial = c if beta else np.full_like(c, np.nan)
+    np.testing.assert_array_equal(bench.run(plan, a, b, initial, alpha=alpha), expected)
+
+
+def test_launches_take_the_sets_in_turn(bench):
+    plan = Plan(Problem(1, 1, 1, beta=1.0), OPENBLAS, Config(), "cpu", "", None)
+    one = np.ones((1, 1), np.float32)
+    executable, results = bench.bind(plan, one, one, [one] * 3)
+    assert executable.time(2).launches == 2
+    executable.time(2)
+    assert [float(c[0, 0]) for c in results] == [3, 2, 2]
+
+
+def test_after_a_window_no_thread_of_the_library_is_busy(bench):
+    size = 256
+    plan = Plan(Problem(size, size, size), OPENBLAS, Config(), "cpu", "", None)
+    array = np.ones((size, size), np.float32)
+    executable, _ = bench.bind(plan, array, array, [array])
+    executable.time(3)
+    spent = time.process_time()
+    time.sleep(0.02)
+    assert time.process_time() - spent < 0.01

@@ -1,0 +1,67 @@
+"""Which kernels the CPU refuses, and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.backends.cpu.support import synchronises, unsupported
+from gemmbench.spec.variant import Variant
+
+KERNEL = Variant("k", "", 0, "cuda", ("cuda", "cpu"), ("f32",), ("nn",))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('asm volatile("cp.async.wait_all;");', "inline PTX"),
+        ("#include <mma.h>", "tensor cores"),
+        ("nvcuda::wmma::fragment<int> f;", "tensor cores"),
+        ("__global__ __cluster_dims__(2, 1, 1) void gemm() {}", "thread block clusters"),
+        ("namespace cg = cooperative_groups;", "cooperative groups"),
+        ("void gemm(const CUtensorMap* maps);", "tensor maps"),
+        ("cuda::barrier<cuda::thread_scope_block> b;", "asynchronous copies or barriers"),
+        ("__pipeline_commit();", "asynchronous copies or barriers"),
+        ("#include <cuda_fp8.h>", "8-bit floating point"),
+        ("__device__ unsigned counter;", "a __device__ variable"),
+        ("static __device__ __align__(16) float partial[1024] = {};", "a __device__ variable"),
+        ("__device__ int ticket{0};", "a __device__ variable"),
+    ],
+)
+def test_reasons(text, reason):
+    assert reason in unsupported(replace(KERNEL, text=text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// asm, wmma and cuda::barrier are for later",
+        "/* no\n asm */",
+        'const char* name = "asm // wmma";',
+        "char quote = '\\''; // asm",
+        "int plasma, asm_free;",
+        "template <int N = 4> __device__ __forceinline__ float4 load(const float* p = nullptr) { return {}; }",
+        "__device__ constexpr int table[2] = {1, 2};",
+        "__device__ const float half_of = 0.5f;",
+        "#define BOTH __host__ __device__\nstruct Tile { float x; };",
+        "struct V { __device__ V& operator=(const V&); __device__ bool operator==(const V&) const; };",
+        'extern "C" __global__ void gemm() { __shared__ float As[4]; }',
+    ],
+)
+def test_what_is_no_reason(text):
+    assert unsupported(replace(KERNEL, text=text)) == ""
+
+
+def test_code_for_one_architecture_alone():
+    assert "sm_90a" in unsupported(replace(KERNEL, arch=("90a",)))
+
+
+def test_host_functions_and_libraries_are_never_refused():
+    for kind in ("host", "library"):
+        assert unsupported(replace(KERNEL, kind=kind, text="asm();")) == ""
+
+
+def test_synchronises():
+    assert synchronises("x; __syncthreads();")
+    assert synchronises("__shfl_down_sync(m, v, 1)")
+    assert synchronises("__ballot_sync(m, v)")
+    assert not synchronises("// __syncthreads();\nint sync;")
