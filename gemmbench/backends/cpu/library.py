@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.spec.problem import LAYOUTS
 from gemmbench.spec.variant import Variant
@@ -22,4 +20,6 @@ OPENBLAS = Variant(
 
 def artifact() -> Artifact:
     """The library as it is installed."""
+    from importlib import metadata
+
     return Artifact(f"openblas-numpy-{metadata.version('numpy')}", "", Build())
