@@ -6,6 +6,7 @@ without a GPU needs nothing of CUDA.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,7 @@ def choose(option: str) -> Choice:
     if option == "auto":
         why = _why_no_cuda(0)
         return Choice("cpu", note=f"no GPU is used: {why}; running on the CPU") if why else Choice("cuda")
-    if kind != "cuda" or (rest and not rest.isdigit()) or option.endswith(":"):
+    if not re.fullmatch(r"cuda(:[0-9]{1,4})?", option):
         raise UsageError(f"unknown device '{option}'{nearest(kind, ('auto', 'cpu', 'cuda'))}; known: {_FORMS}")
     index = int(rest or 0)
     if why := _why_no_cuda(index):

@@ -40,8 +40,7 @@ def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
     """
     home = folder()
     code, facts = home / f"{key}{suffix}", home / f"{key}.json"
-    if code.exists() and facts.exists():
-        known = Build(**json.loads(facts.read_text()))
+    if code.exists() and (known := _facts(facts)):
         return Artifact(key, str(code), replace(known, seconds=0.0, cached=True))
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home) as workshop:
@@ -53,3 +52,11 @@ def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
         draft.replace(code)
         noted.replace(facts)
     return Artifact(key, str(code), made)
+
+
+def _facts(path: Path) -> Build | None:
+    """Stored build facts; None where they cannot be read or are another version's."""
+    try:
+        return Build(**json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None

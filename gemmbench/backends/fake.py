@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Window
-from gemmbench.errors import BuildError, LaunchError, UsageError
+from gemmbench.errors import BuildError, LaunchError, UsageError, nearest
 from gemmbench.spec.plan import Plan, Target
 from gemmbench.spec.problem import Problem
 
@@ -41,9 +41,23 @@ class Script:
         import yaml
 
         try:
-            return cls(**yaml.safe_load(path.read_text()))
-        except (OSError, TypeError, yaml.YAMLError) as fault:
+            script = cls(**yaml.safe_load(path.read_text()))
+            script.check()
+        except (OSError, TypeError, ValueError, AttributeError, yaml.YAMLError) as fault:
             raise UsageError(f"{path}: not a script for the fake device: {fault}") from None
+        return script
+
+    def check(self) -> None:
+        """Raise ValueError for a time that is none, or a fault that is not known."""
+        for name, seconds in self.times.items():
+            listed = seconds if isinstance(seconds, list) else [seconds]
+            if not listed or not all(isinstance(each, (int, float)) and each > 0 for each in listed):
+                raise ValueError(f"times.{name}: {seconds!r} should be seconds, such as 1.0e-3, or a list of them")
+        for name, fault in self.faults.items():
+            if fault not in FAULTS:
+                raise ValueError(
+                    f"faults.{name}: unknown '{fault}'{nearest(fault, FAULTS)}; known: {', '.join(FAULTS)}"
+                )
 
 
 def describe() -> Device:

@@ -87,7 +87,9 @@ class Rounds:
         """Choose launches for a window of the wanted length, and rounds for the time allowed."""
         measurement = self.measurements[index]
         window = self._window(index)
-        for _ in range(3):  # the first launch may be slow, so the guess is refined
+        if window is not None and window.seconds < _LONG_WINDOW:
+            window = self._window(index)  # the first launch may have loaded code, so it does not count
+        for _ in range(3):
             if window is None:
                 return
             if window.seconds >= self.policy.window or measurement.launches == self.most_launches:

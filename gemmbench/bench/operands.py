@@ -150,14 +150,24 @@ class Arena:
         return out
 
     def breach(self, index: int = 0) -> str:
-        """Say which guard zone of a set was written to, or ""; what was overwritten is restored."""
+        """Say which guard zone of a set was written to first, or ""; all that was overwritten is restored."""
+        message = ""
         for offset, size, byte in self._layout.guards:
             found = np.empty(size, np.uint8)
             self.memory.read(index * self._layout.total + offset, found)
             wrong = np.flatnonzero(found != byte)
             if wrong.size:
                 self.memory.fill(index * self._layout.total + offset, size, byte)
-                return self._where(offset, int(wrong[0]), wrong.size)
+                message = message or self._where(offset, int(wrong[0]), wrong.size)
+        return message
+
+    def spoilt(self, operands: Operands) -> str:
+        """Say which input of the first set is no longer what was written, or ""."""
+        for name, offset, written in (("A", self.sets[0].A, operands.A), ("B", self.sets[0].B, operands.B)):
+            found = np.empty_like(written)
+            self.memory.read(offset, found)
+            if found.tobytes() != written.tobytes():
+                return f"changed its input {name}"
         return ""
 
     def _where(self, offset: int, first: int, count: int) -> str:

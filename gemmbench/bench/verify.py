@@ -158,9 +158,9 @@ class Reference:
 def _cause(got: np.ndarray, wrong: np.ndarray, rows: np.ndarray, problem: Problem, error: float) -> str:
     """The likely cause in words, or ""."""
     unwritten = np.isnan(got)
-    columns = np.flatnonzero(wrong.any(axis=0))
-    if unwritten.all():
+    if unwritten.all() and len(rows) == problem.M:
         return "C was never written, or C was read though beta is 0"
+    columns = np.flatnonzero(wrong.any(axis=0))
     if (unwritten == wrong).all():
         return "these elements were never written, or were made from memory outside A and B"
     if columns[0] > problem.N // 2 and not wrong.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -13,10 +14,24 @@ from gemmbench.cli.list import list_variants
 from gemmbench.cli.run import run
 from gemmbench.cli.show import show
 from gemmbench.cli.verify import verify
-from gemmbench.errors import INTERRUPTED, GemmbenchError
+from gemmbench.errors import INTERRUPTED, OK, GemmbenchError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Group(click.Group):
+    """A group for which a reader that goes away, such as `head`, is no fault."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; click itself would exit with 1."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return OK
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="gemmbench")
 def group() -> None:
     """Verify, time and compare CUDA GEMM kernels, one .cu file each.
@@ -44,7 +59,4 @@ def main() -> None:
         code = fault.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone: nothing to say, and nobody to say it to
-        code = 0
     sys.exit(code if isinstance(code, int) else 0)

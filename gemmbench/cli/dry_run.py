@@ -18,6 +18,7 @@ def show_plans(asked: Asked, style: str | None) -> int:
     from tabulate import tabulate
 
     from gemmbench.bench.estimate import seconds
+    from gemmbench.cli.session import plain
     from gemmbench.spec.plan import Skip
 
     def geometry(sizes: tuple[int, int, int]) -> str:
@@ -28,7 +29,7 @@ def show_plans(asked: Asked, style: str | None) -> int:
     for plan in asked.plans:
         grid, block = (geometry(plan.geometry.grid), geometry(plan.geometry.block)) if plan.geometry else ("-", "-")
         rows.append([plan.problem, plan.variant.name, plan.config, plan.device, grid, block])
-    click.echo(tabulate(rows, head, tablefmt="simple" if style in (None, "rich") else style, disable_numparse=True))
+    click.echo(tabulate(rows, head, tablefmt=plain(style), disable_numparse=True))
     skips = Counter((item.variant.name, item.reason) for item in asked.expanded if isinstance(item, Skip))
     for (name, reason), count in skips.items():
         click.echo(f"skipped {count}: {name}: {reason}")

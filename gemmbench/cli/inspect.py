@@ -28,12 +28,13 @@ STDOUT = "-"
 @options.option("--ptx", metavar="FILE", help="Write the PTX to FILE, or to stdout with -.")
 @options.option("--sass", metavar="FILE", help="Write the machine code to FILE, or to stdout with -.")
 @options.kernels
-@options.option("--format", "style", metavar="NAME", default="simple", type=click.Choice(options.FORMATS))
-def inspect(variant: str, ptx: str | None, sass: str | None, style: str, **settings: Any) -> int:
+@options.style
+def inspect(variant: str, ptx: str | None, sass: str | None, style: str | None, **settings: Any) -> int:
     """Show registers, spills, shared memory, occupancy, blocks and waves of VARIANT."""
     from tabulate import tabulate
 
     from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.cli.session import plain
     from gemmbench.errors import OK, UsageError
     from gemmbench.report.inspection import USUAL_SMS, Inspection
     from gemmbench.spec.plan import Skip
@@ -53,7 +54,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, style: str, **setti
         raise UsageError(f"no configuration of {variant} is left to inspect")
     rows = [Inspection.of(plan, compiler.compile(plan).build, sm, sms).cells() for plan in plans]
     if STDOUT not in (ptx, sass):
-        click.echo(tabulate(rows, headers="keys", tablefmt=style, disable_numparse=True))
+        click.echo(tabulate(rows, headers="keys", tablefmt=plain(style), disable_numparse=True))
         click.echo(f"\nsm_{arch}, {sms} SMs, nvcc at {compiler.nvcc}")
     _write_code(compiler, plans, ptx, sass)
     return OK

@@ -60,6 +60,14 @@ layouts = option("--layout", "layouts", help="nn, nt, tn or tt; several with com
 params = option("--param", "params", multiple=True, help="BM=64,128 (repeat for more), or all.")
 seed = option("--seed", type=int, help="Seed of the data.")
 
+style = option(
+    "--format",
+    "style",
+    type=click.Choice(["rich", *FORMATS]),
+    metavar="NAME",
+    help="rich, or any tabulate format: github, simple, tsv, latex, html ...  [default: rich on a terminal]",
+)
+
 problem_options = stacked(
     sizes,
     precisions,
@@ -83,13 +91,7 @@ output_options = stacked(
     option("--export-csv", type=click.Path(), help="Write the rows to this CSV file."),
     option("--export-json", type=click.Path(), help="Write the rows to this JSON file."),
     option("--export-markdown", type=click.Path(), help="Write the tables to this Markdown file."),
-    option(
-        "--format",
-        "style",
-        type=click.Choice(["rich", *FORMATS]),
-        metavar="NAME",
-        help="rich, or any tabulate format: github, simple, tsv, latex, html ...  [default: rich on a terminal]",
-    ),
+    style,
 )
 run_options = stacked(
     problem_options,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gemmbench import backends
-from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, UsageError
+from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, SpecError, UsageError
 
 if TYPE_CHECKING:
     from gemmbench.bench.record import Record
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 NEWEST = "newest"
+PLAIN = "simple"
 
 
 def open_catalog(folder: str | None) -> Catalog:
@@ -70,15 +71,32 @@ def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, exp
 
     catalog = open_catalog(kernels)
     baseline = _baseline(sweep, machine, catalog, explicit_baseline)
-    named = {choice.name: choice.params for choice in sweep.choices}
-    choices = sweep.choices if baseline in named else (*sweep.choices, Choice(baseline, {}))
-    params = {choice.name: choice.params for choice in choices}
-    chosen = [(variant, params[variant.name]) for variant in catalog.ladder(params)]
-    check_params(chosen)
+    named = any(choice.name == baseline for choice in sweep.choices)
+    choices = sweep.choices if named else (*sweep.choices, Choice(baseline, {}))
+    for choice in choices:
+        with _placed(sweep, choice.line):
+            catalog.find(choice.name)
+    variants = {variant.name: variant for variant in catalog.ladder(choice.name for choice in choices)}
+    for choice in choices:
+        among = [variants[choice.name]] if choice.own else variants.values()
+        with _placed(sweep, choice.line):
+            check_params([(variant, choice.params) for variant in among])
     check_memory(sweep.problems, machine.targets)
-    configs = [(variant, configurations(variant, values)) for variant, values in chosen]
+    params = {choice.name: choice.params for choice in choices}
+    configs = [(variant, configurations(variant, params[name])) for name, variant in variants.items()]
     expanded = expand(sweep.problems, configs, machine.choice.primary, machine.targets, backends.refusal)
     return Asked(replace(sweep, baseline=baseline, choices=choices), machine, expanded)
+
+
+@contextmanager
+def _placed(sweep: Sweep, line: int | None) -> Iterator[None]:
+    """Name the line of the config in a UsageError that it causes; None is the command line."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except UsageError as fault:
+        raise SpecError(sweep.place, line, str(fault)) if line else fault from None
 
 
 def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explicit: bool) -> str:
@@ -86,7 +104,8 @@ def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explici
     from gemmbench.spec.expand import place
 
     name = sweep.baseline or machine.default_baseline
-    variant = catalog.get(name)
+    with _placed(sweep, sweep.baseline_line):
+        variant = catalog.get(name)
     if place(variant, machine.choice.primary, machine.targets) in machine.targets:
         return name
     if explicit:
@@ -113,8 +132,9 @@ def measure(asked: Asked, out: str, resume: str | None) -> tuple[Run, bool]:
 
             compilers = backends.compilers(asked.machine, asked.devices)
             worker = Worker(devices, progress, stop.asked)
-            baseline = asked.sweep.baseline
-            Runner(compilers, worker, measuring, baseline, emit, progress, stop.asked, done).run(asked.expanded)
+            Runner(compilers, worker, measuring, asked.sweep.baseline, emit, progress, stop.asked, done).run(
+                asked.expanded
+            )
     return run, stop.asked()
 
 
@@ -131,6 +151,8 @@ def _run_file(asked: Asked, folder: Path, resume: str | None, devices: Mapping[s
     newest = resume == NEWEST
     path = store.newest(folder, environment.sweep, environment.device) if newest else Path(resume)
     run = store.read(path)
+    if run.warning:
+        click.echo(run.warning, err=True)
     if run.environment.device != environment.device:
         there, here = run.environment.device, environment.device
         raise UsageError(f"{path}: measured on {there}, this is {here}; start a new run without --resume")
@@ -221,13 +243,18 @@ def print_report(run: Run, style: str | None) -> None:
     """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was asked for."""
     from gemmbench.report import tables
 
-    style = style or (tables.RICH if sys.stdout.isatty() else "simple")
+    style = style or (tables.RICH if sys.stdout.isatty() else PLAIN)
     if style != tables.RICH:
         click.echo(tables.text(run, style), nl=False)
         return
     from rich.console import Console
 
     Console().print(tables.rich_report(run))
+
+
+def plain(style: str | None) -> str:
+    """A tabulate format for tables that rich does not draw."""
+    return PLAIN if style in (None, "rich") else str(style)
 
 
 def code_of(records: list[Record], interrupted: bool) -> int:

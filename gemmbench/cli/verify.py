@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 @options.device
 @options.kernels
 @options.seed
-@options.option("--format", "style", metavar="NAME", default="simple", type=click.Choice(options.FORMATS))
-def verify(variants: tuple[str, ...], every: bool, style: str, **settings: Any) -> int:
+@options.style
+def verify(variants: tuple[str, ...], every: bool, style: str | None, **settings: Any) -> int:
     """Verify VARIANTs (default: all that run here) on shapes where kernels break; time nothing.
 
     Sizes of 1, primes, one off a tile, M != N != K, in every layout and precision a variant
@@ -35,13 +35,14 @@ def verify(variants: tuple[str, ...], every: bool, style: str, **settings: Any) 
     """
     from gemmbench.cli import session
     from gemmbench.report.verification import failures, table
+    from gemmbench.spec.sweep import checked_seed
 
     machine = session.find_machine(settings["device"])
     catalog = session.open_catalog(settings["kernels"])
     chosen = catalog.ladder(variants or catalog.names)
     expanded = _plans(chosen, every, settings, machine)
-    records, interrupted = _check(expanded, machine, settings["seed"] or 0)
-    click.echo(table(records, style))
+    records, interrupted = _check(expanded, machine, checked_seed(settings["seed"] or 0))
+    click.echo(table(records, session.plain(style)))
     for line in failures(records):
         click.echo(line)
     return session.code_of(records, interrupted)

@@ -68,15 +68,15 @@ def _title(record: Record) -> str:
 
 def _rows(environment: Environment, records: list[Record]) -> list[Row]:
     bases = {
-        record.batch: record
+        (record.batch, record.batch_key): record
         for record in records
         if record.variant == environment.baseline and record.status == "ok" and record.samples
     }
     again = {record.variant for record in records if record.phase == "final"}
     once = [record for record in records if record.variant != environment.baseline or record.variant not in again]
     again_only = [record for record in records if record not in once and record.phase == "final"]
-    distinct = {record.identity: record for record in reversed([*once, *again_only])}
-    rows = [_row(environment, record, bases.get(record.batch)) for record in distinct.values()]
+    distinct = {record.identity: record for record in [*once, *again_only]}
+    rows = [_row(environment, record, bases.get((record.batch, record.batch_key))) for record in distinct.values()]
     return sorted(rows, key=_ladder)
 
 

@@ -34,6 +34,7 @@ class Journal:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            _mend(path)
             self._file = path.open("ab")
         except OSError as fault:
             raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
@@ -57,6 +58,19 @@ class Journal:
         self._file.close()
         if self._header is not None:
             self.path.unlink(missing_ok=True)
+
+
+def _mend(path: Path) -> None:
+    """End a file that was cut off after its last whole row, so that new rows begin on lines of their own."""
+    written = path.read_bytes() if path.exists() else b""
+    whole, _, rest = written.rpartition(b"\n")
+    if not rest:
+        return
+    try:
+        _decode(rest)
+        path.write_bytes(written + b"\n")
+    except msgspec.DecodeError:
+        path.write_bytes(whole + b"\n" if whole else b"")
 
 
 def read(path: Path) -> Run:

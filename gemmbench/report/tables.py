@@ -25,10 +25,10 @@ def number(value: float | None) -> str:
     """Four significant digits, no exponent; `-` for a number that does not exist."""
     if value is None or math.isnan(value):
         return "-"
-    if value == 0 or abs(value) >= 1000:
-        return f"{value:.0f}"
-    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f"{value:.{decimals}f}"
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.3e}".partition("e")[2])  # of the rounded number: 99.996 is 100.0
+    return f"{value:.{max(0, 3 - exponent)}f}"
 
 
 def with_interval(found: Interval) -> str:

@@ -41,14 +41,16 @@ class Catalog:
         """All names, in no particular order."""
         return [*self._files, *self._libraries]
 
-    def get(self, name: str) -> Variant:
-        """Return one variant. Raises UsageError (unknown name) or SpecError (broken manifest)."""
-        if name in self._libraries:
-            return self._libraries[name]
-        if name not in self._files:
+    def find(self, name: str) -> None:
+        """Raise UsageError, with the nearest name, for a name that is not there."""
+        if name not in self._files and name not in self._libraries:
             known = ", ".join(sorted(self.names))
             raise UsageError(f"unknown variant '{name}'{nearest(name, self.names)}; known: {known}")
-        return read_variant(self._files[name])
+
+    def get(self, name: str) -> Variant:
+        """Return one variant. Raises UsageError (unknown name) or SpecError (broken manifest)."""
+        self.find(name)
+        return self._libraries[name] if name in self._libraries else read_variant(self._files[name])
 
     def ladder(self, names: Iterable[str]) -> list[Variant]:
         """Return the named variants in ladder order."""

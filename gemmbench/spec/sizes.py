@@ -8,6 +8,7 @@ from gemmbench.errors import UsageError
 
 Shape = tuple[int, int, int]
 LARGEST = 2**31 - 1
+MOST = 10_000
 _FORMS = "write 1024, 1024x768x1024 (M x N x K) or 512:4096:512 (from, to, step)"
 
 
@@ -27,11 +28,18 @@ def _parse_item(item: str) -> list[Shape]:
         first, last, step = (_checked(part, item) for part in item.split(":"))
         if first > last:
             raise UsageError(f"size '{item}': it starts above its end; {_FORMS}")
-        return [(size, size, size) for size in range(first, last + 1, step)]
+        sizes = range(first, last + 1, step)
+        if len(sizes) > MOST:
+            raise UsageError(f"size '{item}': {len(sizes)} sizes, at most {MOST} at once; take a larger step")
+        return [(size, size, size) for size in sizes]
     raise UsageError(f"size '{item}' is not one; {_FORMS}")
 
 
 def _checked(part: str, item: str) -> int:
+    if len(part) > 20:
+        raise UsageError(
+            f"size '{item[:20]}...': {len(part)} digits are above {LARGEST}, the largest a kernel's int can hold"
+        )
     value = int(part)
     if value < 1:
         raise UsageError(f"size '{item}': {value} is not positive; a matrix needs at least one row and column")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from gemmbench.spec.sizes import Shape, parse_sizes
 Params = Mapping[str, tuple[int, ...]]
 """Values chosen for parameters; the key ALL stands for every value of every parameter."""
 ALL = "all"
+_PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
 
 
 class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,21 +74,29 @@ class Measuring:
 
 @dataclass(frozen=True)
 class Choice:
-    """One variant of a sweep, with the parameter values to try ({}: its default configuration)."""
+    """One variant of a sweep, with the parameter values to try ({}: its default configuration).
+
+    `own` parameters were written for this variant alone. `line` is where in the config; None
+    for the command line.
+    """
 
     name: str
     params: Params
+    own: bool = field(default=False, compare=False)
+    line: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Everything a run is asked for."""
+    """Everything a run is asked for. `place` is the config, `baseline_line` where it names the baseline."""
 
     name: str
     problems: tuple[Problem, ...]
     choices: tuple[Choice, ...]
     baseline: str
     measuring: Measuring
+    place: str = ""
+    baseline_line: int | None = None
 
 
 def find_config(name: str) -> Path:
@@ -140,15 +152,29 @@ class _Builder:
         self.document, self.model, self.options = document, model, options
 
     def sweep(self, name: str) -> Sweep:
-        return Sweep(name, self.problems(), self.choices(), self.baseline(), self.measuring())
+        baseline, line = self.baseline()
+        problems, choices = self.problems(), self.choices()
+        return Sweep(name, problems, choices, baseline, self.measuring(), self.document.place, line)
 
-    def baseline(self) -> str:
-        return self.options.baseline if self.options.baseline is not None else self.model.baseline
+    def own(self, key: str, check: Callable[[Any], Any]) -> Any:
+        """Check a value of the command line, or of the config, whose line a fault then names."""
+        asked = getattr(self.options, key)
+        if asked is not None:
+            return check(asked)
+        within = key in MeasureModel.__struct_fields__
+        path: yamlfile.Path = ("measure", key) if within else (key,)
+        written = getattr(self.model.measure if within else self.model, key)
+        if isinstance(written, list) and written:
+            return list(dict.fromkeys(self.at((*path, index), check, [item])[0] for index, item in enumerate(written)))
+        return self.at(path, check, written)
+
+    def baseline(self) -> tuple[str, int | None]:
+        if self.options.baseline is not None:
+            return self.options.baseline, None
+        return self.model.baseline, self.document.line(("baseline",))
 
     def problems(self) -> tuple[Problem, ...]:
-        options, model = self.options, self.model
-        alpha = model.alpha if options.alpha is None else options.alpha
-        beta = model.beta if options.beta is None else options.beta
+        alpha, beta = (self.own(name, partial(_finite, name)) for name in ("alpha", "beta"))
         combinations = itertools.product(self.precisions(), self.layouts(), self.shapes())
         return tuple(
             Problem(*shape, layout=layout, precision_name=kind, alpha=float(alpha), beta=float(beta))
@@ -156,10 +182,10 @@ class _Builder:
         )
 
     def precisions(self) -> list[str]:
-        return chosen_precisions(self.options.precisions or ",".join(self.model.precisions))
+        return self.own("precisions", chosen_precisions)
 
     def layouts(self) -> list[str]:
-        return chosen_layouts(self.options.layouts or ",".join(self.model.layouts))
+        return self.own("layouts", chosen_layouts)
 
     def shapes(self) -> list[Shape]:
         if self.options.sizes is not None:
@@ -173,7 +199,7 @@ class _Builder:
     def listed_sizes(self) -> list[Shape]:
         found: list[Shape] = []
         for index, item in enumerate(self.model.sizes):
-            found += self.at(("sizes", index), item)
+            found += self.at(("sizes", index), parse_sizes, item)
         return found
 
     def listed_shapes(self) -> list[Shape]:
@@ -181,7 +207,7 @@ class _Builder:
         for index, item in enumerate(self.model.shapes):
             if len(item) != 3:
                 raise self.document.fault(("shapes", index), f"shapes: {item} should be [M, N, K]")
-            found += self.at(("shapes", index), "x".join(map(str, item)))
+            found += self.at(("shapes", index), parse_sizes, "x".join(map(str, item)))
         return found
 
     def axes(self) -> list[Shape]:
@@ -191,11 +217,12 @@ class _Builder:
         if set(axes) != set("MNK"):
             raise self.document.fault(("axes",), f"axes: has {', '.join(axes)}; give M, N and K")
         texts = ("x".join(map(str, shape)) for shape in itertools.product(axes["M"], axes["N"], axes["K"]))
-        return [shape for text in texts for shape in self.at(("axes",), text)]
+        return [shape for text in texts for shape in self.at(("axes",), parse_sizes, text)]
 
-    def at(self, path: yamlfile.Path, text: str | int) -> list[Shape]:
+    def at(self, path: yamlfile.Path, check: Callable[[Any], Any], value: Any) -> Any:
+        """Check a value of the config; a fault names its line."""
         try:
-            return parse_sizes(text)
+            return check(value)
         except UsageError as fault:
             raise self.document.fault(path, str(fault)) from None
 
@@ -207,26 +234,27 @@ class _Builder:
         return tuple({choice.name: choice for choice in found}.values())
 
     def choice(self, index: int, item: str | dict[str, Any], common: Params) -> Choice:
-        if isinstance(item, str):
-            return Choice(item, common)
         path: yamlfile.Path = ("variants", index)
+        if isinstance(item, str):
+            return Choice(item, common, False, self.document.line(path))
         if len(item) != 1:
             raise self.document.fault(path, "variants: write `- name` or `- name: {PARAMETER: [values]}`")
         ((name, own),) = item.items()
-        return Choice(name, common if self.options.params else self.values((*path, name), own))
+        params = common if self.options.params else self.values((*path, name), own)
+        return Choice(name, params, params is not common, self.document.line((*path, name)))
 
     def params(self) -> Params:
         if not self.options.params:
             return self.values(("params",), self.model.params)
         found: dict[str, tuple[int, ...]] = {}
         for text in self.options.params:
-            name, equals, values = text.partition("=")
+            name, _, values = text.partition("=")
             if text == ALL:
                 found[ALL] = ()
-            elif not equals or not all(part.strip().lstrip("-").isdigit() for part in values.split(",")):
+            elif not _PARAM.fullmatch(text) or name == ALL:
                 raise UsageError(f"--param '{text}' is not one; write --param BM=64,128 or --param all")
             else:
-                found[name.strip()] = tuple(int(part) for part in values.split(","))
+                found[name.strip()] = tuple(dict.fromkeys(int(part) for part in values.split(",")))
         return found
 
     def values(self, path: yamlfile.Path, written: dict[str, Any] | str) -> Params:
@@ -239,36 +267,59 @@ class _Builder:
             values = values if isinstance(values, list) else [values]
             if not values or any(type(value) is not int for value in values):
                 raise self.document.fault((*path, name), f"{name}: {values} should be integers, such as [64, 128]")
-            found[name] = tuple(values)
+            found[name] = tuple(dict.fromkeys(values))
         return found
 
     def measuring(self) -> Measuring:
-        model, options = self.model.measure, self.options
-        chosen = {
-            key: getattr(model, key) if getattr(options, key) is None else getattr(options, key)
-            for key in ("cache", "data", "seed", "rounds", "max_time")
-        }
-        if chosen["rounds"] < 1:
-            raise UsageError(f"rounds: {chosen['rounds']} is below 1; give at least 1 (16 for an interval)")
-        if not chosen["max_time"] > 0:
-            raise UsageError(f"max_time: {chosen['max_time']} s leaves no time; give a positive number of seconds")
-        if chosen["seed"] < 0:
-            raise UsageError(f"seed: {chosen['seed']} is negative; give 0 or more")
-        return Measuring(**chosen, gate=options.gate)
+        checks: dict[str, Callable[[Any], Any]] = {"cache": str, "data": str, "seed": checked_seed}
+        checks |= {"rounds": _checked_rounds, "max_time": _checked_time}
+        chosen = {key: self.own(key, check) for key, check in checks.items()}
+        return Measuring(**chosen, gate=self.options.gate)
 
 
-def chosen_precisions(text: str | None) -> list[str]:
-    """Precisions separated by commas, [] for none. Raises UsageError."""
-    return [precision(name).name for name in _listed(text)]
+def checked_seed(seed: int) -> int:
+    """A seed, or UsageError."""
+    if seed < 0:
+        raise UsageError(f"seed: {seed} is negative; give 0 or more")
+    return seed
 
 
-def chosen_layouts(text: str | None) -> list[str]:
-    """Layouts separated by commas, [] for none. Raises UsageError."""
-    for name in _listed(text):
+def _checked_rounds(rounds: int) -> int:
+    if rounds < 1:
+        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (16 for an interval)")
+    return rounds
+
+
+def _checked_time(seconds: float) -> float:
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"max_time: {seconds} s leaves no time; give a positive number of seconds")
+    return float(seconds)
+
+
+def _finite(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise UsageError(f"{name}: {value} is not finite; give a number such as 1 or -0.5")
+    return float(value)
+
+
+def chosen_precisions(names: str | Sequence[str] | None) -> list[str]:
+    """Precisions, listed or separated by commas; [] for None. Raises UsageError."""
+    return [precision(name).name for name in _listed("precisions", names)]
+
+
+def chosen_layouts(names: str | Sequence[str] | None) -> list[str]:
+    """Layouts, listed or separated by commas; [] for None. Raises UsageError."""
+    listed = _listed("layouts", names)
+    for name in listed:
         if name not in LAYOUTS:
             raise UsageError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}; known: {', '.join(LAYOUTS)}")
-    return _listed(text)
+    return listed
 
 
-def _listed(text: str | None) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in text.split(","))) if text else []
+def _listed(what: str, names: str | Sequence[str] | None) -> list[str]:
+    if names is None:
+        return []
+    found = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
+    if not found:
+        raise UsageError(f"{what}: empty; name at least one")
+    return list(dict.fromkeys(found))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 import yaml
@@ -50,7 +50,7 @@ class Document:
             message, _, where = str(fault).partition(" - at `$")
             path = _path_of(where.rstrip("`"))
             if unknown := re.match(r"Object contains unknown field `(.+)`", message):
-                message, path = _unknown_field(unknown[1], model), (*path, unknown[1])
+                message, path = _unknown_field(unknown[1], _model_at(model, path)), (*path, unknown[1])
             name = ".".join(str(step) for step in path)
             raise self.fault(path, f"{name}: {message}" if name and not unknown else message) from None
 
@@ -58,6 +58,17 @@ class Document:
 def _unknown_field(name: str, model: type[msgspec.Struct]) -> str:
     fields = [field.encode_name for field in msgspec.structs.fields(model)]
     return f"unknown key '{name}'{nearest(name, fields)}; known: {', '.join(fields)}"
+
+
+def _model_at(model: type[msgspec.Struct], path: Path) -> type[msgspec.Struct]:
+    """The struct that describes what lies at `path` inside `model`."""
+    for step in path:
+        for field in msgspec.structs.fields(model):
+            kinds = [kind for kind in (field.type, *get_args(field.type)) if isinstance(kind, type)]
+            if field.encode_name == step:
+                model = next((kind for kind in kinds if issubclass(kind, msgspec.Struct)), model)
+                break
+    return model
 
 
 def _path_of(where: str) -> Path:
@@ -119,11 +130,11 @@ class _Reader:
 
     def scalar(self, node: yaml.ScalarNode) -> Any:
         text, kind = node.value, node.tag.rpartition(":")[2]
-        plain = node.style is None
+        plain = not node.style  # the C loader says "", the other None
         if kind == "int" and ":" not in text:
             return self.integer(node, text)
         if kind == "float":
-            return float(text.replace("_", ""))
+            return self.real(node, text)
         if kind == "bool":
             if text.lower() not in ("true", "false"):
                 raise self.refuse(node, f"YAML reads `{text}` as a truth value; write true or false, or quote it")
@@ -141,4 +152,13 @@ class _Reader:
     def integer(self, node: yaml.Node, text: str) -> int:
         if re.match(r"[-+]?0[\d_]", text):
             raise self.refuse(node, f"YAML reads `{text}` as an octal number; write it without the leading 0")
-        return int(text.replace("_", ""), 0)
+        try:
+            return int(text.replace("_", ""), 0)
+        except ValueError:
+            raise self.refuse(node, f"`{text[:40]}` is not a number that can be used") from None
+
+    def real(self, node: yaml.Node, text: str) -> float:
+        try:
+            return float(text.replace("_", ""))
+        except ValueError:
+            raise self.refuse(node, f"`{text[:40]}` is not a number that can be used; write a finite one") from None
