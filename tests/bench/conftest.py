@@ -1,0 +1,45 @@
+"""One batch on a fake device, and kernels that do what they should not."""
+
+import pytest
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.fake import FakeBackend, Script
+from gemmbench.bench.batch import Batch
+from gemmbench.bench.worker import Worker
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.sweep import Measuring
+
+ODD = Problem(33, 17, 19)
+CODE = Artifact("code", "", Build(registers=32, shared=1024, spills=4, seconds=0.5))
+QUICK = Measuring(rounds=2)
+
+
+@pytest.fixture
+def experiment(make_plan):
+    """Run one batch of the named variants on a fake device with these faults."""
+
+    def run(*names, faults=None, problem=ODD, built=None, measuring=QUICK, worker=Worker, backend=None, **options):
+        plans = tuple(make_plan(name, problem) for name in names)
+        codes = tuple((built or {}).get(name, CODE) for name in names)
+        device = backend or FakeBackend(Script(faults=faults or {}))
+        return worker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, measuring))
+
+    return run
+
+
+@pytest.fixture
+def launch(monkeypatch):
+    """Make the variant `bad` launch this instead."""
+
+    def use(function):
+        bind = FakeBackend.bind
+
+        def bound(self, loaded, plan, *rest):
+            found = bind(self, loaded, plan, *rest)
+            if plan.variant.name == "bad":
+                found._launch = lambda at: function(found, at)
+            return found
+
+        monkeypatch.setattr(FakeBackend, "bind", bound)
+
+    return use

@@ -1,0 +1,44 @@
+"""The header of a run, and the estimate of its time."""
+
+import re
+
+import pytest
+
+from gemmbench import __version__, backends
+from gemmbench.bench.environment import describe
+from gemmbench.bench.estimate import seconds
+from gemmbench.bench.record import SCHEMA
+from gemmbench.spec.options import Options
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.sweep import Measuring, read_sweep
+
+
+@pytest.fixture
+def machine():
+    return backends.describe(backends.choose("fake"))
+
+
+def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
+    sweep = read_sweep("quick", Options(), on_cpu=False)
+    found = describe(machine, sweep, "gemmbench run --rounds 4", {"driver": "1.0"})
+    assert (found.schema, found.gemmbench, found.sweep) == (SCHEMA, __version__, "quick")
+    assert (found.command, found.baseline) == ("gemmbench run --rounds 4", "cublas")
+    assert (found.device, found.kind, found.sm, found.sms) == ("Fake GPU", "fake", 90, 10)
+    assert (found.clock_hz, found.bandwidth, found.flops_per_cycle) == (1e9, 1e12, {"f32": 1000.0})
+    assert found.software == {"driver": "1.0"} and found.started.endswith("+00:00")
+
+
+def test_every_run_has_its_own_name(machine):
+    sweep = read_sweep("quick", Options(), on_cpu=False)
+    names = {describe(machine, sweep, "", {}).run for _ in range(20)}
+    assert len(names) > 15
+    assert all(re.fullmatch(r"\d{8}-\d{6}-quick-[0-9a-f]{4}", name) for name in names)
+
+
+def test_an_estimate_grows_with_the_work_and_ends_at_the_time_limit(machine, make_plan):
+    def estimate(size, **policy):
+        return seconds([make_plan("naive", Problem(size, size, size))], machine, Measuring(**policy))
+
+    assert estimate(64) < estimate(4096) < estimate(4096, rounds=100, max_time=1e9)
+    assert estimate(4096, rounds=10**6, max_time=2.0) - estimate(4096, rounds=10**6, max_time=1.0) == pytest.approx(1)
+    assert seconds([], machine, Measuring()) == 0

@@ -1,0 +1,137 @@
+"""Faults: each ends in the right status, is blamed on its row, and the rows beside it are kept."""
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.fake import FakeBackend, FakeExecutable
+from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
+from gemmbench.spec.problem import Problem
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "words"),
+    [
+        ("unwritten", "wrong", "exact check: 561 of 561 elements wrong, first C[0][0] = nan"),
+        ("zero", "wrong", "exact check: "),
+        ("last_column", "wrong", "exact check: 33 of 561 elements wrong, first C[0][16] = nan"),
+        ("overrun", "wrong", "guard check: wrote outside its output: 4 bytes after the end of C changed"),
+        ("race", "wrong", "repeat check: copy "),
+        ("crash", "failed", "crashed, as scripted"),
+    ],
+)
+def test_a_fault_is_blamed_on_its_row_and_the_others_are_kept(experiment, fault, status, words):
+    before, bad, after = experiment("naive", "bad", "cublas", faults={"bad": fault})
+    assert (bad.status, bad.checked) == (status, status == "wrong")
+    assert bad.reason.startswith(words)
+    for good in (before, after):
+        assert (good.status, good.reason, len(good.samples)) == ("ok", "", 2)
+
+
+def test_a_wrong_kernel_is_not_timed(experiment):
+    bad, _ = experiment("bad", "naive", faults={"bad": "zero"})
+    assert (bad.samples, bad.rounds, bad.error) == ([], [], None)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (1.5, -0.5)])
+@pytest.mark.parametrize("layout", ["nn", "tt"])
+def test_a_right_kernel_is_right_for_any_scalars_and_layout(experiment, alpha, beta, layout):
+    (record,) = experiment("naive", problem=Problem(9, 31, 20, layout, alpha=alpha, beta=beta))
+    assert (record.status, record.check_rule) == ("ok", "rounding")
+    assert 0 < record.error < 8
+
+
+def test_a_kernel_that_ignores_beta_is_wrong(experiment, launch):
+    def ignoring(self, at):
+        self.beta = 0.0
+        FakeExecutable._launch(self, at)
+
+    launch(ignoring)
+    good, bad = experiment("naive", "bad", problem=Problem(9, 31, 20, alpha=1.0, beta=0.5))
+    assert (good.status, bad.status) == ("ok", "wrong")
+
+
+def test_a_kernel_that_reads_c_though_beta_is_0_is_wrong(experiment, launch):
+    def reading(self, at):
+        c = self._view(at.C, "C")
+        c[:] = 0 * c + self._view(at.A, "A") @ self._view(at.B, "B")
+
+    launch(reading)
+    good, bad = experiment("naive", "bad")
+    assert (good.status, bad.status) == ("ok", "wrong")
+
+
+def test_a_kernel_that_reads_beyond_its_inputs_is_wrong(experiment, launch):
+    def reading(self, at):
+        FakeExecutable._launch(self, at)
+        end = at.A + self.problem.operand_bytes("A")
+        self._view(at.C, "C")[-1, -1] += self.memory.bytes[end : end + 4].view(np.float32)[0]
+
+    launch(reading)
+    good, bad = experiment("naive", "bad")
+    assert (good.status, bad.status) == ("ok", "wrong")
+    assert "C[32][16] = nan" in bad.reason
+
+
+@pytest.mark.parametrize("lost", [0, 18])
+def test_a_kernel_that_loses_a_k_is_wrong(experiment, launch, lost):
+    def losing(self, at):
+        a, b = (self._view(getattr(at, name), name).copy() for name in "AB")
+        a[:, lost] = 0
+        self._view(at.C, "C")[:] = np.float32(self.alpha) * (a @ b)
+
+    launch(losing)
+    good, bad = experiment("naive", "bad")
+    assert (good.status, bad.status) == ("ok", "wrong")
+
+
+@pytest.mark.parametrize("width", [4, 2048])
+def test_a_kernel_that_writes_far_beyond_c_is_the_only_one_blamed(experiment, launch, width):
+    def overrunning(self, at):
+        FakeExecutable._launch(self, at)
+        self.memory.fill(at.C + self.problem.operand_bytes("C"), width, 0)
+
+    launch(overrunning)
+    bad, good = experiment("bad", "naive")
+    assert (bad.status, good.status, good.reason) == ("wrong", "ok", "")
+
+
+def test_a_kernel_that_spoils_its_inputs_is_the_only_one_blamed(experiment, launch):
+    def spoiling(self, at):
+        FakeExecutable._launch(self, at)
+        self.memory.fill(at.A, 4, 0)
+
+    launch(spoiling)
+    bad, good = experiment("bad", "naive")
+    assert (good.status, good.reason) == ("ok", "")
+    assert bad.status == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        (LaunchError("x"), "failed"),
+        (LaunchTimeout("x"), "timeout"),
+        (OutOfMemory("x"), "out of memory"),
+        (NotOffered("x"), "skipped"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["load", "bind"])
+def test_a_back_end_that_refuses_a_plan_gives_its_row_the_status(experiment, monkeypatch, verb, fault, status):
+    whole = getattr(FakeBackend, verb)
+
+    def refusing(self, *arguments):
+        plan = next(item for item in arguments if hasattr(item, "variant"))
+        if plan.variant.name == "bad":
+            raise fault
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(FakeBackend, verb, refusing)
+    good, bad = experiment("naive", "bad")
+    assert (bad.status, bad.reason) == (status, "x")
+    assert (good.status, len(good.samples)) == ("ok", 2)
+
+
+def test_what_did_not_compile_keeps_the_compiler_s_words(experiment):
+    bad, good = experiment("bad", "naive", built={"bad": BuildError("cuda/bad.cu:7: error")})
+    assert (bad.status, bad.reason, bad.registers, bad.artifact) == ("failed", "cuda/bad.cu:7: error", -1, "")
+    assert good.status == "ok"

@@ -1,0 +1,94 @@
+"""The command line, run in this process on the fake device."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gemmbench.cli import main
+
+
+@dataclass
+class Outcome:
+    """What a command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def gemmbench(tmp_path, monkeypatch, capsys):
+    """Run a command as the shell would, in an empty folder; a traceback fails the test."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("GEMMBENCH_")]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["gemmbench", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return Outcome(end.value.code or 0, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A script for the fake device; returns what --device takes."""
+
+    def write(**content: object) -> str:
+        path = tmp_path / "script.yaml"
+        path.write_text(yaml.safe_dump(content))
+        return f"fake:{path}"
+
+    return write
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The one results file of this test, and the rows of the CSV beside it."""
+
+    def find(folder: str = "results") -> tuple[Path, list[dict[str, str]]]:
+        (journal,) = (tmp_path / folder).glob("*.jsonl")
+        with journal.with_suffix(".csv").open() as file:
+            return journal, list(csv.DictReader(file))
+
+    return find
+
+
+@pytest.fixture
+def run_three(gemmbench, script):
+    """Run three variants; the script of the device is given by keyword."""
+
+    times = {"naive": 2e-3, "tiled": [1e-3, 1e-3], "cublas": 2.5e-4}
+    fast = ["--sizes", "32", "--rounds", "10", "--cache", "hot"]
+
+    def go(*arguments, variants=("naive", "tiled", "cublas"), **scripted):
+        device = script(**{"times": times, **scripted})
+        return gemmbench("run", *variants, "--device", device, *fast, *arguments)
+
+    return go
+
+
+@pytest.fixture
+def refused(gemmbench, tmp_path):
+    """The message of a command that must end with this exit code and leave nothing behind."""
+
+    def run(*arguments, code=2):
+        said = gemmbench(*arguments)
+        assert (said.code, said.out) == (code, "")
+        assert not list((tmp_path / "results").glob("*"))
+        assert said.err.startswith("gemmbench: ") and said.err.endswith("\n")
+        return said.err.removeprefix("gemmbench: ").rstrip("\n")
+
+    return run

@@ -1,0 +1,130 @@
+"""Bad input: the message names the place, the fault and the next step; exit code 2 or 3; no traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "tield"], "unknown variant 'tield' (did you mean 'tiled'?); known: "),
+        (["run", "--baseline", "cubals"], "unknown variant 'cubals' (did you mean 'cublas'?); known: "),
+        (["compare", "naive", "tield"], "unknown variant 'tield' (did you mean 'tiled'?); known: "),
+        (["run", "-c", "quik"], "no config 'quik' (did you mean 'quick'?); known: "),
+        (["run", "-c", "no/such.yaml"], "no config 'no/such.yaml'; known: "),
+        (
+            ["run", "tiled", "--param", "TILES=8"],
+            "no variant here has a parameter 'TILES' (did you mean 'TILE'?); known: TILE",
+        ),
+        (["run", "naive", "--param", "BX"], "--param 'BX' is not one; write --param BM=64,128 or --param all"),
+        (["run", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
+        (["run", "--layout", "nnn"], "unknown layout 'nnn' (did you mean 'nn'?); known: nn, nt, tn, tt"),
+        (["run", "--sizes", "1k"], "size '1k' is not one; write 1024, 1024x768x1024 (M x N x K) or 512:4096:512"),
+        (["run", "--sizes", "16,0"], "size '0': 0 is not positive; a matrix needs at least one row and column"),
+        (["run", "--sizes", "-16"], "size '-16': -16 is not positive"),
+        (["run", "--sizes", "9999999999"], "size '9999999999': 9999999999 is above 2147483647"),
+        (
+            ["run", "--sizes", "16,40000"],
+            "size 40000: its operands need 17.9 GiB, the fake device has 1.0; take a smaller size",
+        ),
+        (["run", "--rounds", "0"], "rounds: 0 is below 1; give at least 1"),
+        (["run", "--max-time", "0"], "max_time: 0.0 s leaves no time; give a positive number of seconds"),
+        (["run", "--seed", "-1"], "seed: -1 is negative; give 0 or more"),
+        (["run", "--alpha", "nan"], "alpha"),
+        (["run", "--beta", "inf"], "beta"),
+        (["run", "--kernels", "nowhere"], "no folder of kernels at nowhere; give --kernels a folder with .cu files"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(refused, arguments, message):
+    sizes = [] if "--sizes" in arguments else ["--sizes", "16"]
+    assert refused(*arguments, "--device", "fake", *sizes).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("cudo", "unknown device 'cudo' (did you mean 'cuda'?); known: auto, cpu, cuda or cuda:N"),
+        ("cpu:1", "unknown device 'cpu:1' (did you mean 'cpu'?); known: auto, cpu, cuda or cuda:N"),
+        ("cuda:", "unknown device 'cuda:' (did you mean 'cuda'?)"),
+        ("cuda:one", "unknown device 'cuda:one'"),
+        ("cuda:²", "unknown device 'cuda:²'"),
+        ("", "unknown device ''"),
+        ("fake:none.yaml", "none.yaml: not a script for the fake device: "),
+    ],
+)
+def test_an_unknown_device_offers_the_nearest(refused, device, message):
+    assert refused("run", "naive", "--device", device, *FAST).startswith(message)
+
+
+def test_an_output_folder_that_cannot_be_written_is_named(refused, tmp_path):
+    (tmp_path / "taken").write_text("")
+    message = refused("run", "naive", "--out", "taken/here", "--device", "fake", *FAST)
+    assert message.startswith("cannot write results to taken/here/") and message.endswith("; choose another --out")
+
+
+def test_an_export_that_cannot_be_written_loses_no_results(gemmbench, tmp_path, saved):
+    (tmp_path / "taken").write_text("")
+    said = gemmbench("run", "naive", "--export-csv", "taken/x.csv", "--device", "fake", *FAST)
+    assert said.code == 2 and "cannot write taken/x.csv: " in said.err
+    assert len(saved()[1]) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--cache", "warm"],
+        ["run", "--data", "noise"],
+        ["run", "--rounds", "x"],
+        ["run", "--format", "word"],
+        ["rum"],
+    ],
+)
+def test_click_refuses_what_is_no_option_of_its(gemmbench, arguments):
+    said = gemmbench(*arguments)
+    assert (said.code, said.out) == (2, "") and "Error: " in said.err
+
+
+def test_cuda_that_is_not_there_ends_with_3_and_says_why(refused, monkeypatch):
+    from gemmbench.backends.cuda import probe
+
+    monkeypatch.setattr(probe, "why_not", lambda: "no NVIDIA driver")
+    for device in ("cuda", "cuda:1"):
+        message = refused("run", "naive", "--device", device, *FAST, code=3)
+        assert message == f"device {device} cannot be used: no NVIDIA driver; or take --device cpu"
+
+
+def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypatch):
+    monkeypatch.setenv("CUDACXX", "/no/such/nvcc")
+    assert "/no/such/nvcc" in refused("inspect", "naive", "--arch", "90", code=3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tield"], "unknown variant 'tield' (did you mean 'tiled'?)"),
+        (["openblas"], "openblas is no .cu file, so there is nothing for nvcc to compile"),
+        (["naive", "--arch", "hopper"], "--arch 'hopper' is not one; write a compute capability without the dot"),
+        (["naive", "--sizes", "x"], "size 'x' is not one"),
+        (["tiled", "--param", "TILES=8"], "no variant here has a parameter 'TILES'"),
+    ],
+)
+def test_inspect_refuses_what_it_cannot_look_into(refused, monkeypatch, arguments, words):
+    monkeypatch.setenv("CUDACXX", sys.executable)
+    assert words in refused("inspect", *arguments)
+
+
+def test_a_range_of_very_many_sizes_is_refused_before_it_fills_the_memory():
+    command = "gemmbench run naive --device fake --sizes 1:2147483647:1 --dry-run"
+    call = f"ulimit -v 1000000; exec {sys.executable} -m {command}"
+    done = subprocess.run(
+        ["bash", "-c", call], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "1:2147483647:1" in done.stderr and "Traceback" not in done.stderr

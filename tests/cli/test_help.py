@@ -1,0 +1,110 @@
+"""--help, the options' environment variables, and what may be imported for it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import tabulate
+
+from gemmbench import __version__
+from gemmbench.cli import group
+from gemmbench.cli.options import FORMATS
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = sorted(group.commands)
+
+
+def test_the_commands_are_those_of_the_readme():
+    assert {"list", "run", "compare", "verify", "inspect", "show"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(gemmbench, command, flag):
+    said = gemmbench(command, flag)
+    assert said.code == 0 and said.err == ""
+    assert said.out.startswith(f"Usage: gemmbench {command} ")
+    assert group.commands[command].help.split("\n")[0].split(".")[0][:40] in said.out
+
+
+def test_without_a_command_the_help_is_shown_and_it_is_a_usage_error(gemmbench):
+    said = gemmbench()
+    assert said.code == 2
+    assert all(command in said.out + said.err for command in COMMANDS)
+
+
+def test_the_version_is_the_package_s(gemmbench):
+    said = gemmbench("--version")
+    assert (said.code, said.out.strip()) == (0, f"gemmbench, version {__version__}")
+
+
+def test_every_option_is_also_an_environment_variable():
+    options = [
+        (command, option)
+        for command in group.commands.values()
+        for option in command.params
+        if isinstance(option, click.Option)
+    ]
+    assert len(options) > 30
+    for command, option in options:
+        long = next(name for name in option.opts if name.startswith("--"))
+        wanted = "GEMMBENCH_" + long.removeprefix("--").replace("-", "_").upper()
+        assert (option.envvar, option.show_envvar) == (wanted, True), f"{command.name} {long}"
+
+
+def test_every_option_says_what_it_does():
+    for command in group.commands.values():
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert option.help, f"{command.name} {option.opts}"
+
+
+def test_an_environment_variable_means_the_same_to_every_command():
+    kinds = {}
+    for command in group.commands.values():
+        for option in command.params:
+            if isinstance(option, click.Option):
+                choices = getattr(option.type, "choices", None)
+                kinds.setdefault(option.envvar, {})[command.name] = tuple(choices or [option.type.name])
+    unlike = {name: found for name, found in kinds.items() if len(set(found.values())) > 1}
+    assert unlike == {}
+
+
+def test_the_formats_are_tabulate_s():
+    assert sorted(FORMATS) == sorted(tabulate.tabulate_formats)
+
+
+def test_help_and_version_import_nothing_heavy():
+    calls = [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)]
+    program = f"""
+import contextlib, io, json, sys
+from gemmbench.cli import main
+for call in {calls!r}:
+    sys.argv = ["gemmbench", *call]
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as out:
+        main()
+    assert out.getvalue()
+print(json.dumps(sorted(name.partition(".")[0] for name in sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout))
+    assert loaded.isdisjoint({"numpy", "pycuda", "yaml", "msgspec", "tabulate", "rich", "simpleeval", "nvmath"})
+
+
+def test_the_module_runs_as_a_program(tmp_path):
+    call = [sys.executable, "-m", "gemmbench", "--version"]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert __version__ in done.stdout
+
+
+def test_the_shell_completes_the_names_of_variants(gemmbench, write_kernel, tmp_path):
+    from click.shell_completion import ShellComplete
+
+    write_kernel("tiny.cu")
+    completion = ShellComplete(group, {}, "gemmbench", "_GEMMBENCH_COMPLETE")
+    found = completion.get_completions(["run", "--kernels", str(tmp_path / "kernels")], "ti")
+    assert {"tiled", "tiny"} <= {item.value for item in found}
+    assert all(item.value.startswith("ti") for item in found)

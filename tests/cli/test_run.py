@@ -1,0 +1,134 @@
+"""`gemmbench run` from end to end, on a device whose times are known."""
+
+import re
+
+import pytest
+
+from gemmbench.report import store
+
+FAST = ["--sizes", "32", "--rounds", "10", "--cache", "hot"]
+TIMES = {"naive": 2e-3, "tiled": [1e-3, 1e-3], "cublas": 2.5e-4}
+
+
+def test_a_run_prints_the_table_and_saves_rows_and_csv(run_three, saved, golden):
+    said = run_three()
+    assert said.code == 0
+    text = re.sub(r"\d\.\d{3}( +ok)", r"(error)\1", said.out)  # the rounding error is NumPy's own
+    golden("run.txt", text)
+    journal, rows = saved()
+    assert said.err == f"results: {journal.relative_to(journal.parents[1])} and {journal.stem}.csv\n"
+    assert re.fullmatch(r"\d{8}-\d{6}-quick-[0-9a-f]{4}", journal.stem)
+    assert [(row["variant"], row["status"]) for row in rows] == [("naive", "ok"), ("tiled", "ok"), ("cublas", "ok")]
+
+
+def test_the_digits_follow_from_the_scripted_times(run_three, saved):
+    run_three()
+    naive, tiled, cublas = saved()[1]
+    assert float(naive["time_s"]) == pytest.approx(2e-3) and float(naive["gflops"]) == pytest.approx(65536 / 2e-3 / 1e9)
+    assert float(naive["percent_of_baseline"]) == pytest.approx(12.5)
+    assert float(tiled["percent_low"]) == pytest.approx(25) == pytest.approx(float(tiled["percent_high"]))
+    assert float(cublas["percent_of_peak"]) == pytest.approx(100 * 65536 / 2.5e-4 / 1e12)
+    assert {row["cache"] for row in (naive, tiled, cublas)} == {"hot"}
+
+
+def test_every_row_is_a_line_with_all_its_samples_and_the_header_has_the_command(run_three, saved):
+    run_three("--seed", "3")
+    found = store.read(saved()[0])
+    assert found.environment.command.startswith("gemmbench run naive tiled cublas --device fake:")
+    assert found.environment.baseline == "cublas" and found.environment.sweep == "quick"
+    assert [len(record.samples) for record in found.records] == [10, 10, 10]
+    assert {record.seed for record in found.records} == {3}
+
+
+def test_two_runs_have_two_files(run_three, tmp_path):
+    run_three()
+    run_three()
+    assert len(list((tmp_path / "results").glob("*.jsonl"))) == 2
+
+
+def test_the_default_sweep_is_quick(gemmbench, saved):
+    assert gemmbench("run", "--device", "fake", *FAST).code == 0
+    rows = saved()[1]
+    assert {row["variant"] for row in rows} == {"naive", "coalesced", "tiled", "blocktile_2d", "cublas"}
+
+
+def test_the_baseline_is_measured_even_if_it_was_not_named(gemmbench, saved):
+    gemmbench("run", "naive", "--device", "fake", *FAST)
+    assert [row["variant"] for row in saved()[1]] == ["naive", "cublas"]
+
+
+def test_another_baseline_can_be_named(gemmbench, saved, script):
+    device = script(times=TIMES)
+    said = gemmbench("run", "naive", "--baseline", "tiled", "--device", device, *FAST)
+    assert "% of tiled" in said.out
+    assert {row["variant"]: float(row["percent_of_baseline"]) for row in saved()[1]} == {
+        "naive": pytest.approx(50),
+        "tiled": 100,
+    }
+
+
+def test_options_reach_the_rows(gemmbench, saved):
+    gemmbench(
+        *["run", "tiled", "--device", "fake", "--sizes", "8x16x24,9:10:1", "--layout", "tt,nn", "--rounds", "3"],
+        *["--param", "TILE=8,32", "--alpha", "2", "--beta", "-0.5", "--data", "ints", "--seed", "4", "--no-gate"],
+    )
+    journal, rows = saved()
+    sweep = [row for row in rows if row["variant"] == "tiled" and row["phase"] == "sweep"]
+    assert {(row["M"], row["N"], row["K"]) for row in sweep} == {("8", "16", "24"), ("9",) * 3, ("10",) * 3}
+    assert {row["config"] for row in sweep} == {"TILE=8", "TILE=32"} and len(sweep) == 3 * 2 * 2
+    assert {(row["layout"]) for row in sweep} == {"nn", "tt"}
+    assert {(row["alpha"], row["beta"], row["data"], row["seed"]) for row in sweep} == {("2.0", "-0.5", "ints", "4")}
+    assert not any(record.gated for record in store.read(journal).records)
+
+
+def test_a_sweep_measures_its_winner_again(gemmbench, saved):
+    said = gemmbench("run", "tiled", "--param", "all", "--device", "fake", *FAST)
+    finals = [row["variant"] for row in saved()[1] if row["phase"] == "final"]
+    assert finals == ["tiled", "cublas"] and "(measured again)" in said.out
+
+
+def test_a_kernel_of_one_s_own_is_verified_and_timed(gemmbench, write_kernel, saved):
+    write_kernel("mine.cu", order="15")
+    assert gemmbench("run", "mine", "--kernels", "kernels", "--device", "fake", *FAST).code == 0
+    assert (saved()[1][0]["variant"], saved()[1][0]["status"]) == ("mine", "ok")
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "words"),
+    [
+        ("build", "failed", "cuda/tiled.cu:1: error: as scripted"),
+        ("crash", "failed", "crashed, as scripted"),
+        ("unwritten", "wrong", "C was never written"),
+        ("last_column", "wrong", "32 of 1024 elements wrong, first C[0][31] = nan"),
+        ("overrun", "wrong", "wrote outside its output: 4 bytes after the end of C"),
+        ("zero", "wrong", "first C[0][0] = 0"),
+    ],
+)
+def test_a_bad_kernel_is_a_row_the_rest_goes_on_and_the_exit_code_is_1(run_three, saved, fault, status, words):
+    said = run_three(faults={"tiled": fault})
+    assert said.code == 1
+    rows = {row["variant"]: row for row in saved()[1]}
+    assert [rows[name]["status"] for name in ("naive", "tiled", "cublas")] == ["ok", status, "ok"]
+    (note,) = (line for line in said.out.splitlines() if line.startswith("tiled TILE=16: "))
+    assert note.startswith(f"tiled TILE=16: {status}: ") and words in note
+
+
+def test_a_kernel_that_is_skipped_is_no_bad_row(gemmbench, write_kernel, saved):
+    write_kernel("picky.cu", require=["K % 7 == 0"])
+    said = gemmbench("run", "picky", "naive", "--kernels", "kernels", "--device", "fake", *FAST)
+    assert said.code == 0
+    assert "picky: skipped: require K % 7 == 0 (kernels/picky.cu:" in said.out
+    assert {row["variant"]: row["status"] for row in saved()[1]}["picky"] == "skipped"
+
+
+def test_where_nothing_ran_the_exit_code_is_3(gemmbench):
+    said = gemmbench("run", "tiled", "--baseline", "naive", "--precision", "tf32", "--device", "fake", *FAST)
+    assert said.code == 3
+    assert "nothing ran: every row was skipped, for the reasons above" in said.err
+    assert "tiled: skipped: precision tf32 is not among its precisions: f32" in said.out
+
+
+def test_a_division_with_a_remainder_is_a_skip_that_names_the_line(gemmbench, write_kernel):
+    write_kernel("even.cu", grid=["N / 7", "1"])
+    said = gemmbench("run", "even", "--kernels", "kernels", "--device", "fake", *FAST)
+    assert "even: skipped: N / 7: 32 / 7 leaves a remainder of 4 (kernels/even.cu:8)" in said.out

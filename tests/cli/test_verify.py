@@ -1,0 +1,84 @@
+"""`gemmbench verify`: correctness alone."""
+
+import pytest
+
+from gemmbench.backends.fake import FakeExecutable
+from gemmbench.spec import awkward
+
+
+def cells(said, name):
+    (line,) = (line for line in said.out.splitlines() if line.startswith((f"{name}\t", f"{name} ")))
+    return [cell.strip() for cell in line.split("\t")]
+
+
+def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench):
+    said = gemmbench("verify", "tiled", "--device", "fake", "--format", "tsv")
+    assert said.code == 0 and said.err == ""
+    checks = len(awkward.SHAPES) * 4 * 3 + 1  # three values of TILE, and the large problem once
+    _name, configurations, passed, failed, skipped, error, device = cells(said, "tiled")
+    assert (configurations, passed, failed, skipped, device) == ("3", str(checks), "0", "0", "fake")
+    assert 0 < float(error) < 16
+
+
+def test_nothing_is_timed(gemmbench, monkeypatch, tmp_path):
+    windows = []
+    whole = FakeExecutable.time
+    monkeypatch.setattr(FakeExecutable, "time", lambda self, n: windows.append(n) or whole(self, n))
+    gemmbench("verify", "naive", "--device", "fake", "--sizes", "8", "--layout", "nn")
+    assert set(windows) == {1}
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("fault", ["unwritten", "zero", "last_column", "overrun", "crash", "build"])
+def test_a_wrong_kernel_is_told_with_its_configuration_and_first_problem(gemmbench, script, fault):
+    said = gemmbench("verify", "tiled", "naive", "--device", script(faults={"tiled": fault}), "--sizes", "17")
+    assert said.code == 1
+    status = "failed" if fault in ("crash", "build") else "wrong"
+    assert f"\ntiled TILE=16: {status} at 17 nn f32: " in said.out
+    assert "(and 3 more problems)" in said.out
+    assert "naive:" not in said.out
+
+
+def test_what_is_asked_for_is_checked_and_nothing_else(gemmbench):
+    said = gemmbench(
+        *["verify", "tiled", "--device", "fake", "--sizes", "8,3x5x7", "--layout", "tn,tt", "--precision", "f32"],
+        *["--format", "tsv", "--all"],
+    )
+    assert cells(said, "tiled")[1:5] == ["3", str(3 * 2 * 2), "0", "0"]
+
+
+def test_every_configuration_or_one_change_each(gemmbench, write_kernel):
+    write_kernel("mine.cu", params={"A1": "[1, 2, 3]", "B1": "[1, 2]"}, require=["A1 + B1 < 5"])
+    call = ["verify", "mine", "--kernels", "kernels", "--device", "fake", "--sizes", "8", "--format", "tsv"]
+    assert cells(gemmbench(*call), "mine")[1:5] == ["4", "4", "0", "0"]
+    assert cells(gemmbench(*call, "--all"), "mine")[1:5] == ["5", "5", "0", "1"]
+
+
+def test_all_variants_are_checked_unless_some_are_named(gemmbench):
+    said = gemmbench("verify", "--device", "fake", "--sizes", "8", "--layout", "nn", "--format", "tsv")
+    names = [line.split("\t")[0].strip() for line in said.out.splitlines()]
+    assert {"naive", "tiled", "blocktile_2d", "cublas", "cpu_naive"} <= set(names)
+
+
+def test_what_a_variant_cannot_do_is_skipped_with_the_reason_and_nothing_ran(gemmbench):
+    said = gemmbench("verify", "tiled", "--device", "fake", "--sizes", "8", "--precision", "tf32")
+    assert said.code == 3
+    assert "tiled: skipped: precision tf32 is not among its precisions: f32" in said.out
+    assert "nothing ran" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nive"], "unknown variant 'nive' (did you mean 'naive'?)"),
+        (["naive", "--sizes", "0"], "size '0': 0 is not positive"),
+        (["naive", "--layout", "nx"], "unknown layout 'nx'"),
+        (["naive", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?)"),
+        (["naive", "--sizes", "100000"], "its operands need 149.0 GiB, the fake device has 1.0"),
+        (["naive", "--seed", "-5"], "seed: -5 is negative"),
+    ],
+)
+def test_bad_input_is_refused(gemmbench, arguments, words):
+    said = gemmbench("verify", *arguments, "--device", "fake")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("gemmbench: ") and words in said.err

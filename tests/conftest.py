@@ -1,0 +1,157 @@
+"""What every test may use: kernel files, plans, records, and golden files.
+
+Golden files hold expected text in tests/golden/. After a wanted change write them again with
+`GEMMBENCH_UPDATE_GOLDEN=1 python -m pytest tests`, and read the diff before committing it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemmbench.bench.record import Environment, Record
+from gemmbench.spec.plan import Config, Geometry, Plan
+from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.spec.variant import Variant
+
+GOLDEN = Path(__file__).parent / "golden"
+UPDATE = bool(os.environ.get("GEMMBENCH_UPDATE_GOLDEN"))
+BODY = """
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+}
+"""
+MANIFEST: dict[str, Any] = {
+    "summary": "a kernel for tests",
+    "order": "5",
+    "symbol": "gemm",
+    "precisions": "[f32]",
+    "layouts": "[nn]",
+    "grid": ["cdiv(N, 16)", "cdiv(M, 16)"],
+    "block": ["16", "16"],
+}
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Compare a text with a golden file."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if UPDATE:
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
+
+
+def manifest_text(keys: dict[str, Any]) -> str:
+    """YAML lines: a text stands as it is, a list becomes dashes, a dict nested keys; None is left out."""
+    lines = []
+    for key, value in keys.items():
+        if isinstance(value, list):
+            lines += [f"{key}:", *(f"  - {item}" for item in value)]
+        elif isinstance(value, dict):
+            lines += [f"{key}:", *(f"  {name}: {item}" for name, item in value.items())]
+        elif value is not None:
+            lines.append(f"{key}: {value}")
+    return "\n".join(lines)
+
+
+@pytest.fixture
+def write_kernel(tmp_path: Path) -> Callable[..., Path]:
+    """Write a kernel file with a good manifest, but for the keys that are given."""
+
+    def write(name: str = "mine.cu", folder: str = "kernels", body: str = BODY, **changed: Any) -> Path:
+        path = tmp_path / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"/*---\n{manifest_text({**MANIFEST, **changed})}\n---*/\n{body}")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def make_variant() -> Callable[..., Variant]:
+    """A variant that needs no file."""
+
+    def make(name: str = "naive", **changed: Any) -> Variant:
+        good = {
+            "summary": name,
+            "order": 1,
+            "kind": "cuda",
+            "devices": ("cuda", "cpu"),
+            "precisions": ("f32", "tf32"),
+            "layouts": LAYOUTS,
+            "text": "// a kernel\n",
+            "path": f"cuda/{name}.cu",
+        }
+        return Variant(name=name, **{**good, **changed})
+
+    return make
+
+
+@pytest.fixture
+def make_plan(make_variant: Callable[..., Variant]) -> Callable[..., Plan]:
+    """A plan for the fake device."""
+
+    def make(
+        name: str = "naive", problem: Problem | None = None, config: dict[str, int] | None = None, **changed: Any
+    ) -> Plan:
+        chosen = Config(tuple((config or {}).items()))
+        geometry = Geometry((1, 1, 1), (16, 16, 1), 0)
+        return Plan(problem or Problem(32, 24, 16), make_variant(name, **changed), chosen, "fake", "", geometry)
+
+    return make
+
+
+@pytest.fixture
+def make_record() -> Callable[..., Record]:
+    """A record of 64 cubed on the fake device; `samples` are seconds of rounds 0, 1, 2 ..."""
+
+    def make(variant: str = "naive", samples: Sequence[float] = (), size: int = 64, **changed: Any) -> Record:
+        good: dict[str, Any] = {
+            "order": 1.0,
+            "config": {},
+            "device": "fake",
+            **dict.fromkeys("MNK", size),
+            "layout": "nn",
+            "precision": "f32",
+            "alpha": 1.0,
+            "beta": 0.0,
+            "status": "ok",
+            "samples": list(samples),
+            "rounds": list(range(len(samples))),
+            "batch": 1,
+            "batch_key": "key",
+            "batch_rows": 1,
+        }
+        return Record(variant=variant, **{**good, **changed})
+
+    return make
+
+
+@pytest.fixture
+def environment() -> Environment:
+    """The header of a run on the fake device."""
+    return Environment(
+        run="20260101-120000-quick-abcd",
+        started="2026-01-01T12:00:00+00:00",
+        sweep="quick",
+        command="gemmbench run",
+        gemmbench="0.1.0",
+        device="Fake GPU",
+        kind="fake",
+        baseline="cublas",
+        sm=90,
+        sms=10,
+        l2=1 << 20,
+        memory=1 << 30,
+        clock_hz=1e9,
+        bandwidth=1e12,
+        flops_per_cycle={"f32": 1000.0},
+        software={"driver": "1.0"},
+    )

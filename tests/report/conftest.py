@@ -1,0 +1,28 @@
+"""A run whose numbers can be checked by hand: 64 cubed, 524,288 operations."""
+
+import pytest
+
+from gemmbench.report.store import Run
+
+
+@pytest.fixture
+def make_run(environment):
+    def make(*records, **changed):
+        import msgspec
+
+        return Run(msgspec.structs.replace(environment, **changed), list(records))
+
+    return make
+
+
+@pytest.fixture
+def paired(make_record):
+    """A record whose mirrored rounds are equal: its interval runs from the least to the greatest of 5 pairs."""
+
+    def make(variant, *seconds, **changed):
+        samples = [value for value in seconds for _ in range(2)]
+        timed = {"clocks_hz": [1e9] * len(samples), "cache": "cold", "sets": 86, "data": "uniform", "launches": 1}
+        checked = {"checked": True, "check_rule": "rounding", "error": 3.25}
+        return make_record(variant, samples, **{**timed, **checked, "stopped": "rounds", **changed})
+
+    return make

@@ -1,0 +1,62 @@
+"""The sentences that end a comparison: ratio, interval, verdict."""
+
+import pytest
+
+from gemmbench.report.comparison import sentences
+
+MS = 1e-3
+HEAD = "M = 64, N = 64, K = 64, nn, f32: "
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ending"),
+    [
+        ([2 * MS] * 5, "tiled runs at 2 times the speed of naive (95 % interval 2 to 2): tiled is faster than naive."),
+        (
+            [8 * MS] * 5,
+            "tiled runs at 0.5 times the speed of naive (95 % interval 0.5 to 0.5): tiled is slower than naive.",
+        ),
+        ([4 * MS] * 5, "tiled runs at 1 times the speed of naive (95 % interval 1 to 1): tiled is the same as naive."),
+        (
+            [2 * MS, 2 * MS, 4 * MS, 5 * MS, 5 * MS],
+            "tiled runs at 1 times the speed of naive (95 % interval 0.8 to 2): inconclusive.",
+        ),
+        ([2 * MS] * 4, "tiled runs at 2 times the speed of naive (too few rounds for a verdict)."),
+    ],
+)
+def test_a_pair_ends_in_one_sentence_with_ratio_interval_and_verdict(make_run, paired, seconds, ending):
+    run = make_run(paired("naive", *[4 * MS] * 5), paired("tiled", *seconds))
+    assert sentences(run, ("naive", "tiled")) == [HEAD + ending]
+
+
+def test_pairs_of_other_batches_or_without_a_time_get_no_verdict(make_run, paired, make_record):
+    run = make_run(
+        paired("naive", *[4 * MS] * 5),
+        paired("tiled", *[2 * MS] * 5, batch=2),
+        make_record("cublas", status="skipped"),
+        paired("bad", MS, status="wrong"),
+    )
+    assert sentences(run, ("naive", "tiled", "cublas", "bad")) == [
+        HEAD + "tiled takes 0.5 of the time of naive (not measured in the same rounds).",
+        HEAD + "naive and cublas cannot be compared: no valid time for cublas.",
+        HEAD + "naive and bad cannot be compared: no valid time for bad.",
+        HEAD + "tiled and cublas cannot be compared: no valid time for cublas.",
+        HEAD + "tiled and bad cannot be compared: no valid time for bad.",
+        HEAD + "cublas and bad cannot be compared: no valid time for cublas and bad.",
+    ]
+
+
+def test_a_comparison_takes_the_best_configuration_and_its_fresh_rounds(make_run, paired):
+    run = make_run(
+        paired("cublas", *[MS] * 5),
+        paired("tiled", *[2 * MS] * 5, config={"T": 8}),
+        paired("tiled", *[3 * MS] * 5, config={"T": 8}, phase="final", batch=2),
+        paired("cublas", *[MS] * 5, phase="final", batch=2),
+    )
+    (sentence,) = sentences(run, ("tiled", "cublas"))
+    assert "cublas runs at 3 times the speed of tiled" in sentence
+
+
+def test_one_sentence_a_problem_and_a_pair(make_run, paired):
+    records = [paired(name, MS, size=size) for size in (64, 128) for name in ("a", "b", "c")]
+    assert len(sentences(make_run(*records), ("a", "b", "c"))) == 6

@@ -1,0 +1,185 @@
+"""Results on disk: what is written comes back, and what is broken is named."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from gemmbench.bench.record import SCHEMA
+from gemmbench.errors import StoreError
+from gemmbench.report import store
+
+
+@pytest.fixture
+def written(tmp_path, environment, make_record):
+    """A results file of three rows."""
+    path = tmp_path / "out" / "run.jsonl"
+    records = [make_record(name, [1e-3, 2e-3], config={"T": 8}) for name in ("naive", "tiled", "cublas")]
+    with store.Journal(path, environment) as journal:
+        for record in records:
+            journal.write(record)
+    return path, records
+
+
+def fault_of(path):
+    with pytest.raises(StoreError) as fault:
+        store.read(path)
+    return str(fault.value)
+
+
+def test_what_is_written_comes_back(written, environment):
+    path, records = written
+    run = store.read(path)
+    assert (run.environment, run.records, run.path, run.warning) == (environment, records, path, "")
+
+
+def test_every_row_is_one_line_of_json_with_all_its_samples(written):
+    lines = [json.loads(line) for line in written[0].read_text().splitlines()]
+    assert [line["row"] for line in lines] == ["environment", "record", "record", "record"]
+    assert lines[0]["schema"] == SCHEMA
+    assert lines[1]["samples"] == [1e-3, 2e-3] and lines[1]["rounds"] == [0, 1]
+
+
+def test_a_row_is_on_disk_as_soon_as_it_is_written(tmp_path, environment, make_record):
+    path = tmp_path / "run.jsonl"
+    with store.Journal(path, environment) as journal:
+        journal.write(make_record("naive"))
+        assert [record.variant for record in store.read(path).records] == ["naive"]
+        journal.write(make_record("tiled"))
+        assert [record.variant for record in store.read(path).records] == ["naive", "tiled"]
+
+
+def test_a_run_without_a_row_leaves_no_file(tmp_path, environment):
+    with store.Journal(tmp_path / "run.jsonl", environment):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_going_on_with_a_file_keeps_its_rows_and_its_one_header(written, environment, make_record):
+    path, _records = written
+    with store.Journal(path, environment) as journal:
+        journal.write(make_record("late"))
+    assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
+    with store.Journal(path, environment):
+        pass
+    assert len(store.read(path).records) == 4
+
+
+@pytest.mark.parametrize("cut", [1, 10, 200])
+def test_a_last_line_cut_short_is_left_out_with_a_warning(written, cut):
+    path, records = written
+    path.write_bytes(path.read_bytes()[:-cut])
+    run = store.read(path)
+    if cut == 1:  # only the end of the line is missing
+        assert run.records == records
+    else:
+        assert run.records == records[:2]
+        assert run.warning == f"{path}: the last line is cut off and was left out; --resume measures it again"
+
+
+def test_going_on_with_a_file_that_was_cut_short_loses_nothing(written, environment, make_record):
+    path, _records = written
+    path.write_bytes(path.read_bytes()[:-10])
+    with store.Journal(path, environment) as journal:
+        journal.write(make_record("late"))
+    assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "late"]
+
+
+def test_going_on_with_a_file_whose_last_newline_is_missing_loses_nothing(written, environment, make_record):
+    path, _records = written
+    path.write_bytes(path.read_bytes()[:-1])
+    with store.Journal(path, environment) as journal:
+        journal.write(make_record("late"))
+    assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
+
+
+def test_a_broken_line_in_the_middle_is_named(written):
+    path, _ = written
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], lines[1][:40] + "\n", *lines[2:]]))
+    message = fault_of(path)
+    assert message.startswith(f"{path}:2: broken row: ") and message.endswith("; remove the line to read the rest")
+
+
+@pytest.mark.parametrize("line", ['{"row": "record"}', '{"row": "other"}', "[1]", "7", '{"variant": 1}'])
+def test_a_line_of_another_shape_is_named(written, line):
+    path, _ = written
+    path.write_text(path.read_text() + line + "\n")
+    assert fault_of(path).startswith(f"{path}:5: broken row: ")
+
+
+def test_empty_lines_are_no_rows(written):
+    path, records = written
+    path.write_text(path.read_text().replace("\n", "\n\n"))
+    assert store.read(path).records == records
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_file_of_a_newer_version_says_so(written, broken):
+    path, _ = written
+    header, rest = path.read_text().split("\n", 1)
+    newer = {**json.loads(header), "schema": SCHEMA + 1}
+    if broken:
+        del newer["device"]  # what that version no longer has
+    path.write_text(json.dumps(newer) + "\n" + rest)
+    message = f"{path}: written by a newer gemmbench (schema {SCHEMA + 1}, this one reads {SCHEMA}); upgrade"
+    assert fault_of(path) == message
+
+
+def test_keys_of_a_later_version_of_the_same_schema_are_passed_over(written):
+    path, records = written
+    path.write_text(path.read_text().replace('"row":"record"', '"row":"record","extra":1'))
+    assert store.read(path).records == records
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_an_empty_file_is_no_results_file(tmp_path, content):
+    path = tmp_path / "x.jsonl"
+    path.write_text(content)
+    assert fault_of(path) == f"{path}:1: not a gemmbench results file: its first line must describe the run"
+
+
+def test_a_file_without_a_header_is_no_results_file(written):
+    path, _ = written
+    path.write_text(path.read_text().split("\n", 1)[1])
+    assert "not a gemmbench results file" in fault_of(path)
+
+
+def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
+    assert fault_of(tmp_path / "no.jsonl") == f"{tmp_path}/no.jsonl: cannot be read: No such file or directory"
+    assert fault_of(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
+
+
+def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(StoreError, match=r"cannot write results to .*taken/run.jsonl: .*; choose another --out"):
+        store.Journal(tmp_path / "taken" / "run.jsonl", environment)
+
+
+def test_an_export_is_written_whole_and_makes_its_folder(tmp_path):
+    path = tmp_path / "a" / "b" / "x.csv"
+    store.write_text(path, "one\n")
+    store.write_text(path, "two\n")
+    assert path.read_text() == "two\n" and list(path.parent.iterdir()) == [path]
+
+
+def test_an_export_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(StoreError, match=r"cannot write .*taken/x.csv: "):
+        store.write_text(tmp_path / "taken" / "x.csv", "")
+
+
+def test_csv_and_json_hold_the_same_rows(environment):
+    rows = [{"variant": "a, b", "time_s": 0.5, "error_units": None}, {"variant": '"', "time_s": 1e-9, "error_units": 2}]
+    found = list(csv.DictReader(io.StringIO(store.to_csv(rows))))
+    assert found == [
+        {"variant": "a, b", "time_s": "0.5", "error_units": ""},
+        {"variant": '"', "time_s": "1e-09", "error_units": "2"},
+    ]
+    loaded = json.loads(store.to_json(environment, rows))
+    assert loaded["rows"] == rows and loaded["environment"]["device"] == "Fake GPU"
+
+
+def test_no_rows_are_an_empty_csv():
+    assert store.to_csv([]) == ""

@@ -1,0 +1,61 @@
+"""What --resume asks of the store: which rows count, which batches are complete, which file is the newest."""
+
+import os
+
+import msgspec
+import pytest
+
+from gemmbench.errors import StoreError
+from gemmbench.report import store
+
+
+def test_of_rows_measured_again_the_last_counts(tmp_path, environment, make_record):
+    path = tmp_path / "run.jsonl"
+    with store.Journal(path, environment) as journal:
+        journal.write(make_record("naive", [1.0], stopped="interrupted"))
+        journal.write(make_record("naive", [2.0]))
+        journal.write(make_record("naive", [3.0], batch=2, batch_key="other"))
+    assert [record.samples for record in store.read(path).records] == [[2.0], [3.0]]
+
+
+def test_only_batches_with_all_their_rows_are_complete(make_record):
+    whole = [make_record(name, [1.0], batch_key="whole", batch_rows=2) for name in ("naive", "cublas")]
+    part = [make_record("naive", [1.0], batch_key="part", batch_rows=2)]
+    stopped = [make_record("naive", [1.0], batch_key="stopped", stopped="interrupted")]
+    skipped = [make_record("tiled", status="skipped", batch_key="", batch_rows=0)]
+    assert store.complete_batches([*whole, *part, *stopped, *skipped]) == {"whole": whole}
+
+
+def test_failed_and_wrong_rows_complete_a_batch_too(make_record):
+    rows = [make_record("a", status="failed", batch_rows=2), make_record("b", status="wrong", batch_rows=2)]
+    assert store.complete_batches(rows) == {"key": rows}
+
+
+@pytest.fixture
+def results(tmp_path, environment, make_record):
+    """Write a results file with these changes to its header, as old as the number says."""
+
+    def write(name, age, **changed):
+        path = tmp_path / name
+        with store.Journal(path, msgspec.structs.replace(environment, **changed)) as journal:
+            journal.write(make_record())
+        os.utime(path, (1e9 - age, 1e9 - age))
+        return path
+
+    return write
+
+
+def test_the_newest_file_of_the_same_sweep_and_device_is_found(tmp_path, results):
+    results("a.jsonl", 5)
+    wanted = results("b.jsonl", 4)
+    results("c.jsonl", 3, sweep="tiles")
+    results("d.jsonl", 2, device="Other GPU")
+    results("e.jsonl", 1).write_text("broken")
+    assert store.newest(tmp_path, "quick", "Fake GPU") == wanted
+
+
+def test_where_there_is_nothing_to_resume_the_message_says_of_what(tmp_path):
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(StoreError) as fault:
+            store.newest(folder, "quick", "Fake GPU")
+        assert str(fault.value) == f"nothing to resume: no results of sweep 'quick' on Fake GPU in {folder}"

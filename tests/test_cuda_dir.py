@@ -1,0 +1,129 @@
+"""The kernels and configs that come with the program."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gemmbench.backends import libraries
+from gemmbench.spec.catalog import SUFFIXES, Catalog
+from gemmbench.spec.expand import check_params, configurations, count_configurations, expand
+from gemmbench.spec.manifest import read_variant
+from gemmbench.spec.options import Options
+from gemmbench.spec.plan import Plan, Target
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.sweep import ALL, read_sweep
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)
+CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
+GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
+CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36)
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.name)
+def kernel(request):
+    return read_variant(request.param)
+
+
+def comment(variant):
+    """The lines of comment between the manifest and the code."""
+    rest = variant.text.split("---*/", 1)[1]
+    return re.match(r"\s*((?://[^\n]*\n|\s*\n)*)", rest)[1]
+
+
+def test_the_variants_of_the_first_rungs_are_there():
+    assert {"naive", "coalesced", "tiled", "blocktile_2d", "cpu_naive"} <= {path.stem for path in FILES}
+
+
+def test_other_files_do_not_lie_among_the_kernels():
+    others = [path.name for path in (ROOT / "cuda").rglob("*") if path.is_file() and path not in FILES]
+    assert [name for name in others if not name.endswith((".md", ".cuh"))] == []
+
+
+def test_orders_and_names_are_unique():
+    variants = [read_variant(path) for path in FILES]
+    assert len({variant.order for variant in variants}) == len(variants)
+    names = {variant.name for variant in (*variants, *libraries())}
+    assert len(names) == len(variants) + len(libraries())
+
+
+def test_the_libraries_stand_below_every_kernel():
+    assert max(read_variant(path).order for path in FILES) < min(variant.order for variant in libraries())
+
+
+def test_a_kernel_says_what_it_is_and_where_it_comes_from(kernel):
+    assert 10 < len(kernel.summary) < 120 and not kernel.summary.endswith(".")
+    assert kernel.source.startswith("https://")
+
+
+def test_a_kernel_says_what_bounds_it_and_draws_its_tile(kernel):
+    text = comment(kernel)
+    assert re.search(r"\b[Bb]ound(s)?\b", text), "name what bounds it"
+    drawn = [line for line in text.splitlines() if re.search(r"[-+|#.=\[\]]{2,}|->| \. ", line)]
+    assert len(drawn) >= 3, "draw the tile"
+
+
+def test_a_kernel_defines_no_macro_that_the_plan_defines(kernel):
+    taken = {"TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B", "M", "N", "K", *(name for name, _ in kernel.params)}
+    assert taken.isdisjoint(re.findall(r"^\s*#\s*define\s+(\w+)", kernel.text, re.MULTILINE))
+
+
+def test_a_kernel_uses_every_parameter_it_declares(kernel):
+    code = kernel.text.split("---*/", 1)[1]
+    assert [name for name, _ in kernel.params if not re.search(rf"\b{name}\b", code)] == []
+
+
+def test_a_kernel_honours_beta_0(kernel):
+    assert re.search(r"beta\s*==\s*0|beta\s*!=\s*0", kernel.text), "with beta 0 C must not be read"
+
+
+def test_the_default_configuration_runs_at_every_size(kernel):
+    problems = [Problem(size, size, size, layout=kernel.layouts[0]) for size in (128, 1024, 4096, 8192)]
+    primary = "cpu" if kernel.kind == "host" else "cuda"
+    chosen = [(kernel, configurations(kernel, {}))]
+    found = expand(problems, chosen, primary, {"cuda": GPU, "cpu": CPU}, lambda *_: "")
+    assert [item for item in found if not isinstance(item, Plan)] == []
+
+
+def test_every_value_of_every_parameter_is_of_use(kernel):
+    assert count_configurations(kernel) > 0
+    found = expand(
+        [Problem(4096, 4096, 4096)],
+        [(kernel, configurations(kernel, {ALL: ()}))],
+        "cuda",
+        {"cuda": GPU, "cpu": CPU},
+        lambda *_: "",
+    )
+    used = {pair for item in found if isinstance(item, Plan) for pair in item.config.values}
+    assert used == {(name, value) for name, values in kernel.params for value in values}
+
+
+@pytest.mark.parametrize("on_cpu", [False, True], ids=["gpu", "cpu"])
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
+    sweep = read_sweep(str(path), Options(), on_cpu)
+    catalog = Catalog([ROOT / "cuda"], libraries())
+    chosen = [(catalog.get(choice.name), choice.params) for choice in sweep.choices]
+    check_params(chosen)
+    assert sweep.problems and chosen
+    baseline = catalog.get(sweep.baseline)
+    assert "cpu" in baseline.devices if on_cpu else "cuda" in baseline.devices
+
+
+@pytest.mark.parametrize("on_cpu", [False, True], ids=["gpu", "cpu"])
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_config_leaves_something_to_run(path, on_cpu):
+    sweep = read_sweep(str(path), Options(), on_cpu)
+    catalog = Catalog([ROOT / "cuda"], libraries())
+    targets = {"cpu": CPU} if on_cpu else {"cuda": GPU, "cpu": CPU}
+    for choice in sweep.choices:
+        variant = catalog.get(choice.name)
+        configs = configurations(variant, choice.params)
+        found = expand(sweep.problems, [(variant, configs)], "cpu" if on_cpu else "cuda", targets, lambda *_: "")
+        assert any(isinstance(item, Plan) for item in found), f"{choice.name} never runs"
+
+
+def test_a_config_says_what_it_is():
+    for path in CONFIGS:
+        assert re.search(r"^summary: \S", path.read_text(), re.MULTILINE), path.name

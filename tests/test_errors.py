@@ -1,0 +1,44 @@
+"""Errors, their exit codes, and the hint at the nearest name."""
+
+import pytest
+
+from gemmbench import errors
+from gemmbench.errors import SpecError, nearest
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [("UsageError", 2), ("SpecError", 2), ("StoreError", 2), ("DeviceError", 3), ("GemmbenchError", 1)],
+)
+def test_every_error_has_the_exit_code_of_the_readme(error, code):
+    assert getattr(errors, error).exit_code == code
+
+
+def test_the_codes_are_those_of_the_readme():
+    codes = (errors.OK, errors.BAD_ROW, errors.USAGE, errors.NO_DEVICE, errors.INCONCLUSIVE, errors.INTERRUPTED)
+    assert codes == (0, 1, 2, 3, 4, 130)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ("BuildError", "failed"),
+        ("LaunchError", "failed"),
+        ("LaunchTimeout", "timeout"),
+        ("OutOfMemory", "out of memory"),
+        ("NotOffered", "skipped"),
+    ],
+)
+def test_what_ends_one_plan_says_what_its_row_says(error, status):
+    assert issubclass(getattr(errors, error), errors.PlanError)
+    assert getattr(errors, error).status == status
+
+
+def test_a_fault_in_a_file_begins_with_its_place():
+    assert str(SpecError("cuda/x.cu", 9, "no")) == "cuda/x.cu:9: no"
+    assert str(SpecError("cuda/x.cu", None, "no")) == "cuda/x.cu: no"
+
+
+def test_the_nearest_name_is_offered_and_a_far_one_is_not():
+    assert nearest("tield", ["naive", "tiled"]) == " (did you mean 'tiled'?)"
+    assert nearest("xyz", ["naive", "tiled"]) == nearest("x", []) == ""
