@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import secrets
 import subprocess
@@ -45,7 +46,9 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
 
 
 def _revision() -> str:
-    """The git revision of the sources, with `+` if they were changed; "" outside a checkout."""
+    """$GEMMBENCH_REVISION, or the git revision of the sources, with `+` if they were changed; "" if unknown."""
+    if named := os.environ.get("GEMMBENCH_REVISION"):
+        return named
     here = Path(__file__).resolve().parent
     command = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--abbrev=12"]
     try:

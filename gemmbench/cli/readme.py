@@ -2,8 +2,9 @@
 
 A part stands between two comments and is made from results/ or from the code, never by hand:
 
-    <!-- begin table results/nvidia-h200/quick.jsonl M=1024 -->   one problem of a results file
-    <!-- begin best results/nvidia-h200/tiles.jsonl 5 -->         the fastest configurations
+    <!-- begin table results/nvidia-h200/*-quick.jsonl M=1024 -->   one problem of a results file; with
+                                                             the word finals, of a sweep only its winners
+    <!-- begin best results/nvidia-h200/*-tiles.jsonl 5 -->         the fastest configurations
     <!-- begin columns -->                                        the columns of the CSV
     <!-- begin help run -->                                       a command's --help
     <!-- end -->
@@ -20,12 +21,13 @@ import click
 
 from gemmbench.errors import GemmbenchError, StoreError
 from gemmbench.report import store, tables
-from gemmbench.report.comparison import COLUMNS, Group, groups
+from gemmbench.report.comparison import COLUMNS, Group, Row, groups
 from gemmbench.spec.paths import data_folder
 
 README = data_folder("cuda").parent / "README.md"
-_PART = re.compile(r"(<!-- begin (\w+) ?(.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_PART = re.compile(r"(<!-- begin (\w+)([^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 _STYLE = "github"
+_FINALS = "finals"
 
 
 def generated(text: str) -> str:
@@ -40,17 +42,34 @@ def generated(text: str) -> str:
     return _PART.sub(part, text)
 
 
+def _run(pattern: str) -> store.Run:
+    """The newest results file, by name, that fits the pattern. Raises StoreError."""
+    found = sorted(README.parent.glob(pattern))
+    if not found:
+        raise StoreError(f"README.md: no file fits {pattern}")
+    return store.read(found[-1])
+
+
 def _table(file: str, *wanted: str) -> str:
-    run = store.read(README.parent / file)
-    chosen = [group for group in groups(run) if all(_matches(group, word) for word in wanted)]
-    parts = [tables.table_of(run.environment, tables.shown_rows(group.rows), _STYLE) for group in chosen]
+    run = _run(file)
+    rules = [word for word in wanted if word != _FINALS]
+    chosen = [group for group in groups(run) if all(_matches(group, word) for word in rules)]
+    rows = [_winners(group) if _FINALS in wanted else tables.shown_rows(group.rows) for group in chosen]
+    parts = [tables.table_of(run.environment, each, _STYLE) for each in rows]
     titles = [f"{group.title}:" for group in chosen]
     body = "\n\n".join(f"{title}\n\n{part}" for title, part in zip(titles, parts, strict=True))
     return "\n".join([body, "", *(f"- {line}" for line in tables.footer(run))])
 
 
+def _winners(group: Group) -> list[Row]:
+    """The rows without the configurations of a sweep whose winner was measured again."""
+    again = {row.record.variant for row in group.rows if row.record.phase == "final"}
+    final = [row for row in group.rows if row.record.variant not in again or row.record.phase == "final"]
+    return tables.shown_rows(final)
+
+
 def _best(file: str, count: str) -> str:
-    run = store.read(README.parent / file)
+    run = _run(file)
     parts = []
     for group in groups(run):
         ranked = sorted((row for row in group.rows if row.ranked), key=lambda row: row.time.value)

@@ -55,7 +55,8 @@ def _plans(
     from gemmbench.spec import awkward
     from gemmbench.spec.expand import check_memory, configurations, expand
     from gemmbench.spec.sizes import parse_sizes
-    from gemmbench.spec.sweep import ALL, chosen_layouts, chosen_precisions
+    from gemmbench.spec.sweep import chosen_layouts, chosen_precisions
+    from gemmbench.spec.variant import ALL
 
     found: list[Plan | Skip] = []
     for variant in chosen:

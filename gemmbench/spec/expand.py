@@ -9,8 +9,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.spec.expr import Expression, ExpressionError
 from gemmbench.spec.plan import Config, Geometry, Plan, Skip, Target
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import ALL, Params
-from gemmbench.spec.variant import Variant
+from gemmbench.spec.variant import ALL, Params, Variant
 
 Refusal = Callable[[Variant, str], str]
 """(variant, device) -> why that back end cannot run it, or ""."""

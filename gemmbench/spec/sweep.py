@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,8 @@ from gemmbench.spec.paths import data_folder, shown
 from gemmbench.spec.precision import precision
 from gemmbench.spec.problem import LAYOUTS, Problem
 from gemmbench.spec.sizes import Shape, parse_sizes
+from gemmbench.spec.variant import ALL, Params
 
-Params = Mapping[str, tuple[int, ...]]
-"""Values chosen for parameters; the key ALL stands for every value of every parameter."""
-ALL = "all"
 _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
 
 

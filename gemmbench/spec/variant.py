@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gemmbench.spec.expr import Expression
 
 Values = tuple[int, ...]
+Params = Mapping[str, Values]
+"""Values chosen for parameters; the key ALL stands for every value of every parameter."""
+ALL = "all"
 
 
 @dataclass(frozen=True)

@@ -59,3 +59,11 @@ def test_where_there_is_nothing_to_resume_the_message_says_of_what(tmp_path):
         with pytest.raises(StoreError) as fault:
             store.newest(folder, "quick", "Fake GPU")
         assert str(fault.value) == f"nothing to resume: no results of sweep 'quick' on Fake GPU in {folder}"
+
+
+def test_rows_of_other_batches_that_bear_the_same_number_are_kept(tmp_path, environment, make_record):
+    path = tmp_path / "run.jsonl"
+    with store.Journal(path, environment) as journal:
+        journal.write(make_record("cublas", [1.0], batch=1, batch_key="first session"))
+        journal.write(make_record("cublas", [2.0], batch=1, batch_key="second session"))
+    assert [record.samples for record in store.read(path).records] == [[1.0], [2.0]]
