@@ -49,7 +49,9 @@ def _revision() -> str:
     """$GEMMBENCH_REVISION, or the git revision of the sources, with `+` if they were changed; "" if unknown."""
     if named := os.environ.get("GEMMBENCH_REVISION"):
         return named
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parents[2]
+    if not (here / ".git").exists():  # installed, maybe inside somebody else's repository
+        return ""
     command = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--abbrev=12"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()

@@ -50,9 +50,8 @@ class Runner:
         """Emit and return one record a plan or skip, then the finals of what was swept."""
         everything = list(expanded)
         records = [skip_record(item) for item in everything if isinstance(item, Skip)]
-        if not self.done:
-            for record in records:
-                self.emit(record)
+        for record in records:
+            self.emit(record)
         plans = [item for item in everything if isinstance(item, Plan)]
         built = build_all(plans, self.compilers, self.progress)
         records += self._measure_all(split(plans, self.baseline), built, "sweep")

@@ -8,6 +8,7 @@ another look at the jackknife", 1979; percentile intervals).
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -72,6 +73,11 @@ def verdict(ratio: Interval) -> str:
         return "slower"
     inside = ratio.low >= 1 - MARGIN and ratio.high <= 1 + MARGIN
     return "same" if inside else "inconclusive"
+
+
+def median(values: Sequence[float]) -> float:
+    """The median; NaN of none."""
+    return statistics.median(values) if values else math.nan
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:

@@ -125,8 +125,11 @@ def measure(asked: Asked, out: str, resume: str | None) -> tuple[Run, bool]:
         run = _run_file(asked, Path(out), resume, devices)
         done = store.complete_batches(run.records)
         with store.Journal(run.path, run.environment) as journal, progress_bar() as progress, stop.watched():
+            skipped = {record.identity for record in run.records if record.status == "skipped"}
 
             def emit(record: Record) -> None:
+                if record.identity in skipped:  # the run that is resumed has it
+                    return
                 journal.write(record)
                 run.records.append(record)
 

@@ -70,14 +70,21 @@ def _rows(environment: Environment, records: list[Record]) -> list[Row]:
     bases = {
         (record.batch, record.batch_key): record
         for record in records
-        if record.variant == environment.baseline and record.status == "ok" and record.samples
+        if record.variant == environment.baseline and record.status == "ok" and _possible(environment, record)
     }
-    again = {record.variant for record in records if record.phase == "final"}
-    once = [record for record in records if record.variant != environment.baseline or record.variant not in again]
-    again_only = [record for record in records if record not in once and record.phase == "final"]
-    distinct = {record.identity: record for record in [*once, *again_only]}
+    again = any(record.phase == "final" and record.variant == environment.baseline for record in records)
+    shown = [
+        record for record in records if record.variant != environment.baseline or not again or record.phase == "final"
+    ]
+    distinct = {record.identity: record for record in shown}
     rows = [_row(environment, record, bases.get((record.batch, record.batch_key))) for record in distinct.values()]
     return sorted(rows, key=_ladder)
+
+
+def _possible(environment: Environment, record: Record) -> bool:
+    """The record has a time, and the device can reach it."""
+    samples = record.samples
+    return bool(samples) and not _too_good(environment, record, stats.median(samples))
 
 
 def _ladder(row: Row) -> tuple[float, str, bool, float]:
@@ -92,7 +99,7 @@ def _row(environment: Environment, record: Record, base: Record | None) -> Row:
     time = stats.summarize(record.by_round)
     gflops = 2 * record.M * record.N * record.K / time.value / 1e9
     percent = _percent(record, base) if base else _NONE
-    clock = _median(record.clocks_hz)
+    clock = stats.median(record.clocks_hz)
     peak = 100 * gflops * 1e9 / _peak(environment, record, clock)
     return Row(record, time, gflops, percent, peak, clock, _too_good(environment, record, time.value))
 
@@ -104,12 +111,6 @@ def _percent(record: Record, base: Record) -> Interval:
     if base.device != record.device:
         return Interval(100 * ratio.value)  # not measured in the same rounds
     return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)
-
-
-def _median(values: Sequence[float]) -> float:
-    import statistics
-
-    return statistics.median(values) if values else math.nan
 
 
 def _peak(environment: Environment, record: Record, clock_hz: float) -> float:

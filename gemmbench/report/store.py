@@ -115,7 +115,7 @@ def _settled(records: list[Record]) -> list[Record]:
     """Of rows that were measured again after an interruption, the last."""
     latest: dict[tuple[object, ...], Record] = {}
     for record in records:
-        latest[(record.identity, record.batch)] = record
+        latest[(record.identity, record.batch_key)] = record
     return list(latest.values())
 
 

@@ -91,13 +91,13 @@ def notes(group: Group) -> list[str]:
     skipped = [row.record for row in group.rows if row.record.status == "skipped"]
     found = [f"{name}: skipped: {reason}{times}" for name, reason, times in _reasons(skipped)]
     for row in group.rows:
+        name = " ".join(filter(None, (row.record.variant, row.record.configuration)))
         if row.record.status not in ("ok", "skipped"):
-            name = " ".join(filter(None, (row.record.variant, row.record.configuration)))
             found.append(f"{name}: {row.record.status}: {row.record.reason}")
         elif row.too_good:
-            found.append(f"{row.record.variant}: faster than this device can be; not ranked")
+            found.append(f"{name}: faster than this device can be; not ranked")
         elif row.record.stopped == "interrupted":
-            found.append(f"{row.record.variant}: interrupted after {len(row.record.samples)} rounds")
+            found.append(f"{name}: interrupted after {len(row.record.samples)} rounds")
     hidden = len([row for row in group.rows if row.record.status != "skipped"]) - len(
         [row for row in shown if row.record.status != "skipped"]
     )
@@ -141,7 +141,8 @@ def _method(timed: Sequence[Record]) -> str:
     sets = span([record.sets for record in timed])
     data = timed[0]
     rounds = span([len(record.samples) for record in timed])
-    return f"Cache: {cache} ({sets} operand sets in turn). Data: {data.data}, seed {data.seed}. Rounds: {rounds}."
+    one = "set" if sets == "1" else "sets in turn"
+    return f"Cache: {cache} ({sets} operand {one}). Data: {data.data}, seed {data.seed}. Rounds: {rounds}."
 
 
 def table_of(environment: Environment, rows: Sequence[Row], style: str) -> str:

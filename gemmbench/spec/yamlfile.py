@@ -22,6 +22,7 @@ Model = TypeVar("Model", bound=msgspec.Struct)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
 _MOST_NODES = 20_000
+_LONGEST = 50_000  # libyaml crashes on very deep nesting
 
 
 @dataclass
@@ -78,6 +79,8 @@ def _path_of(where: str) -> Path:
 
 def load(text: str, place: str, first_line: int = 1) -> Document:
     """Parse `text`, whose first line is line `first_line` of `place`. Raises SpecError."""
+    if len(text) > _LONGEST:
+        raise SpecError(place, first_line, f"{len(text)} characters of YAML; at most {_LONGEST} are read")
     reader = _Reader(place, first_line)
     try:
         node = yaml.compose(text, Loader=_LOADER)

@@ -82,6 +82,19 @@ def test_the_verifier_checks_and_does_not_time(experiment, monkeypatch):
     assert set(windows) == {1} and len(windows) == 3
 
 
+@pytest.mark.parametrize(
+    ("beta", "checks"), [(0.0, [(2.0, 0.0), (1.5, 0.0)]), (0.5, [(2.0, 0.0), (-1.0, 3.0), (1.5, 0.5)])]
+)
+def test_integers_are_checked_with_scalars_of_their_own_and_real_data_with_those_asked_for(
+    experiment, monkeypatch, beta, checks
+):
+    seen = []
+    whole = FakeBackend.bind
+    monkeypatch.setattr(FakeBackend, "bind", lambda self, *a: seen.append(a[4:6]) or whole(self, *a))
+    experiment("naive", problem=Problem(9, 8, 7, alpha=1.5, beta=beta), worker=Verifier)
+    assert seen == checks
+
+
 def test_every_way_to_run_is_verified_and_the_first_is_timed(experiment, monkeypatch):
     backend = FakeBackend()
     backend.modes = ("plain", "forward", "backward")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gemmbench.backends.fake import FakeExecutable
 from gemmbench.cli import main
 
 
@@ -92,3 +93,25 @@ def refused(gemmbench, tmp_path):
         return said.err.removeprefix("gemmbench: ").rstrip("\n")
 
     return run
+
+
+@pytest.fixture
+def run_naive(gemmbench, script):
+    """Run one variant and the baseline at two sizes."""
+    sizes = ["--sizes", "16,24", "--rounds", "10", "--cache", "hot"]
+    device = script(times={"naive": 2e-3, "cublas": 1e-3})
+    return lambda *arguments: gemmbench("run", "naive", "--device", device, *sizes, *arguments)
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """Counts the windows of the device; `at` maps a number of windows to what happens then."""
+    whole, seen, at = FakeExecutable.time, [], {}
+
+    def time(self, launches):
+        seen.append(launches)
+        at.get(len(seen), lambda: None)()
+        return whole(self, launches)
+
+    monkeypatch.setattr(FakeExecutable, "time", time)
+    return seen, at

@@ -106,6 +106,7 @@ def test_a_grid_at_the_limit_runs(plans):
 
 def test_a_device_that_is_too_old_is_a_skip(plans):
     assert reason(plans(min_sm="100")) == "needs compute capability 10.0, the device has 9.0"
+    assert isinstance(plans(min_sm="90")[0], Plan)
 
 
 @pytest.mark.parametrize(
