@@ -2,7 +2,7 @@
 summary: 2D block tile in shared memory, TM x TN accumulators a thread
 order: 40
 symbol: gemm
-precisions: [f32]
+precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
 params:
   BM: [128, 64, 32]
@@ -13,7 +13,7 @@ params:
 require:
   - BM * BN / (TM * TN) >= 32
   - BM * BN / (TM * TN) <= 1024
-  - (BM + 4 + BN + 4) * BK * 4 <= 49152      # both tiles in static shared memory
+  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles in static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const int row = row0 + ty + m * RM, column = column0 + tx + n * RN;
             if (row >= M || column >= N) continue;
             TC* c = C + size_t(row) * N + column;
-            *c = beta == 0 ? alpha * sum[m][n] : alpha * sum[m][n] + beta * TACC(*c);  // beta 0: C is not read
+            *c = TC(beta == 0 ? alpha * sum[m][n] : alpha * sum[m][n] + beta * TACC(*c));  // beta 0: C is not read
         }
     }
 }

@@ -2,7 +2,7 @@
 summary: the triple loop on one core of the CPU
 order: 0
 symbol: gemm
-precisions: [f32]
+precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
 source: https://en.wikipedia.org/wiki/Matrix_multiplication_algorithm#Iterative_algorithm
 ---*/
@@ -24,7 +24,7 @@ extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, 
             TACC sum = 0;
             for (int k = 0; k < K; ++k) sum += TACC(A[i * a_i + k * a_k]) * TACC(B[k * b_k + j * b_j]);
             TC* c = C + size_t(i) * N + j;
-            *c = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+            *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
         }
     }
 }

@@ -2,7 +2,7 @@
 summary: one thread an element, a warp walks down a column of C
 order: 10
 symbol: gemm
-precisions: [f32]
+precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
 params:
   BX: [16, 32, 8]               # threads along M
@@ -44,5 +44,5 @@ extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, co
         sum += TACC(A[row * a_i + k * a_k]) * TACC(B[k * b_k + column * b_j]);
     }
     TC* c = C + size_t(row) * N + column;
-    *c = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+    *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
 }

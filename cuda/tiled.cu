@@ -2,7 +2,7 @@
 summary: square tiles of A and B in shared memory, one element a thread
 order: 30
 symbol: gemm
-precisions: [f32]
+precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
 params:
   TILE: [16, 8, 32]
@@ -62,5 +62,5 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     const int row = row0 + ty, column = column0 + tx;
     if (row >= M || column >= N) return;
     TC* c = C + size_t(row) * N + column;
-    *c = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+    *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
 }

@@ -173,7 +173,7 @@ class FakeExecutable:
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
         shape = self.problem.shape(operand)
-        kind = self.problem.precision.result if operand == "C" else self.problem.precision.storage
+        kind = self.problem.precision.storage
         nbytes = self.problem.operand_bytes(operand)
         return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
 

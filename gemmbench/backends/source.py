@@ -16,7 +16,9 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 def compiler_text(plan: Plan) -> str:
     """Return the text of `plan` with its macros; line numbers stay those of the file."""
     text = plan.variant.text
-    includes = _INCLUDE.findall(text)
+    header = plan.problem.precision.header
+    includes = [f"#include <{header}>"] if header else []
+    includes += _INCLUDE.findall(text)
     defines = [f"#define {name} {value}" for name, value in plan.defines]
     rest = _INCLUDE.sub("", text)
     return "\n".join([*includes, *defines, f'#line 1 "{plan.variant.path}"', rest])

@@ -26,7 +26,7 @@ _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
 
 @dataclass(frozen=True)
 class Operands:
-    """Host arrays as they are stored: A and B in the precision's storage type, C its result type."""
+    """Host arrays as they are stored."""
 
     A: np.ndarray
     B: np.ndarray
@@ -34,29 +34,51 @@ class Operands:
 
 
 def make(problem: Problem, fill: Fill, seed: int) -> Operands:
-    """Fill A, B and the C that beta multiplies. `ints` are -2, -1, 1, 2: never 0, which would hide a product."""
+    """Fill A, B and the C that beta multiplies. `ints` are small integers, see _integers."""
     rng = np.random.default_rng(seed)
-    kind = problem.precision
-    a = round_factor(_values(rng, problem.shape("A"), fill), kind).astype(kind.storage)
-    b = round_factor(_values(rng, problem.shape("B"), fill), kind).astype(kind.storage)
-    return Operands(a, b, _values(rng, problem.shape("C"), fill).astype(kind.result))
+    kind = numpy_type(problem.precision)
+    a, b, c = (_values(rng, problem, operand, fill) for operand in "ABC")
+    a, b = (round_factor(values, problem.precision) for values in (a, b))
+    return Operands(a.astype(kind), b.astype(kind), c.astype(kind))
 
 
-def _values(rng: np.random.Generator, shape: tuple[int, int], fill: Fill) -> np.ndarray:
+def numpy_type(precision: Precision) -> np.dtype:
+    """The NumPy type of an element."""
+    if precision.storage == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(precision.storage)
+
+
+def _values(rng: np.random.Generator, problem: Problem, operand: str, fill: Fill) -> np.ndarray:
+    shape = problem.shape(operand)
+    kind = np.float64 if problem.precision.storage == "float64" else np.float32
     if fill == "uniform":
-        return rng.random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
+        return rng.random(shape, dtype=kind) * kind(2) - kind(1)
     if fill == "normal":
-        return rng.standard_normal(shape, dtype=np.float32)
+        return rng.standard_normal(shape, dtype=kind)
     if fill == "ints":
+        return _integers(rng, shape, problem).astype(kind)
+    return np.full(shape, 0.0 if fill == "zeros" else 1.0, kind)
+
+
+def _integers(rng: np.random.Generator, shape: tuple[int, int], problem: Problem) -> np.ndarray:
+    """Integers whose sums, doubled, stay exact in C: -2, -1, 1, 2, or for 16 bits -1, 1 and as few zeros as will do."""
+    if problem.precision.bytes > 2:
         return np.array([-2, -1, 1, 2], np.float32)[rng.integers(0, 4, shape, dtype=np.uint8)]
-    return np.full(shape, 0.0 if fill == "zeros" else 1.0, np.float32)
+    # A sum of K products of density d**2 stays within 6 d sqrt(K), but for one case in 10**9.
+    limit = 2.0 ** (problem.precision.result_bits - 1)
+    density = min(1.0, limit / (8 * problem.K**0.5))
+    signs = rng.integers(0, 2, shape, dtype=np.int8) * 2 - 1
+    return signs * (rng.random(shape, dtype=np.float32) < density)
 
 
 def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
     """Round float32 to the significand bits a factor keeps (to nearest), so that products are exact."""
     dropped = 24 - precision.factor_bits
-    if dropped <= 0:
-        return values
+    if values.dtype != np.float32 or precision.storage != "float32" or dropped <= 0:
+        return values  # the storage type rounds by itself
     half = np.uint32(1 << (dropped - 1))
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     return ((bits + half) & ~np.uint32((1 << dropped) - 1)).view(np.float32)
@@ -145,7 +167,7 @@ class Arena:
 
     def read_c(self, index: int = 0) -> np.ndarray:
         """C of one set, as a host array."""
-        out = np.empty(self.problem.shape("C"), self.problem.precision.result)
+        out = np.empty(self.problem.shape("C"), numpy_type(self.problem.precision))
         self.memory.read(self.sets[index].C, out)
         return out
 

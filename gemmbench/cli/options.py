@@ -55,7 +55,7 @@ def stacked(*decorators: Decorator) -> Decorator:
 kernels = option("--kernels", type=click.Path(), help="A folder with more .cu files.")
 device = option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 sizes = option("--sizes", help="1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.")
-precisions = option("--precision", "precisions", help="f32 or tf32; several with commas.")
+precisions = option("--precision", "precisions", help="f32, tf32, f64, f16 or bf16; several with commas.")
 layouts = option("--layout", "layouts", help="nn, nt, tn or tt; several with commas.")
 params = option("--param", "params", multiple=True, help="BM=64,128 (repeat for more), or all.")
 seed = option("--seed", type=int, help="Seed of the data.")

@@ -14,6 +14,7 @@ from gemmbench.bench import stats
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.stats import Interval
 from gemmbench.report.store import Run
+from gemmbench.spec.precision import precision
 
 _NONE = Interval(math.nan)
 
@@ -123,7 +124,7 @@ def _too_good(environment: Environment, record: Record, seconds: float) -> bool:
     """Faster than the arithmetic at the highest clock, or when cold than the memory, can be."""
     arithmetic = 2 * record.M * record.N * record.K / _peak(environment, record, environment.clock_hz or math.nan)
     bandwidth = environment.bandwidth if record.cache == "cold" and record.device == environment.kind else 0
-    width = 2 if record.precision in ("f16", "bf16") else 8 if record.precision == "f64" else 4
+    width = precision(record.precision).bytes
     moved = width * (record.M * record.K + record.K * record.N + record.M * record.N)
     return seconds < arithmetic or bool(bandwidth and seconds < moved / bandwidth)
 
@@ -170,7 +171,7 @@ COLUMNS = {
     "N": "columns of C",
     "K": "the dimension summed over",
     "layout": "nn, nt, tn or tt: A, then B, stored as used (n) or transposed (t)",
-    "precision": "f32 or tf32",
+    "precision": "f32, tf32, f64, f16 or bf16",
     "alpha": "C = alpha A B + beta C",
     "beta": "0: C is not read",
     "phase": "sweep, or final: the best configuration of a sweep, measured again on fresh rounds",

@@ -125,7 +125,7 @@ def _architecture(variant: Variant, sm: int) -> str:
 
 def _plan(problem: Problem, variant: Variant, config: Config, device: str, target: Target) -> Plan | Skip:
     names = {**dict(config.values), "M": problem.M, "N": problem.N, "K": problem.K}
-    names |= {"SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
+    names |= {"BYTES": problem.precision.bytes, "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
     try:
         geometry = _geometry(variant, names, target)
     except _Excluded as reason:

@@ -17,7 +17,7 @@ from simpleeval import InvalidExpression, SimpleEval, safe_mult
 from gemmbench.errors import nearest
 
 FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
-PROBLEM_NAMES = ("M", "N", "K")
+PROBLEM_NAMES = ("M", "N", "K", "BYTES")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
 
 _OPERATORS = {

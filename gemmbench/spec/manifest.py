@@ -21,7 +21,7 @@ from gemmbench.spec.variant import Launch, Values, Variant
 
 _HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
-_RESERVED = {*_SIGNATURE, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
+_RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 
 

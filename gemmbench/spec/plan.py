@@ -75,7 +75,7 @@ class Plan:
     def defines(self) -> tuple[tuple[str, str], ...]:
         """The macros of this plan, in the order they are written."""
         precision, problem = self.problem.precision, self.problem
-        types = [("TA", precision.ctype), ("TB", precision.ctype), ("TC", precision.result_ctype)]
+        types = [("TA", precision.ctype), ("TB", precision.ctype), ("TC", precision.ctype)]
         types += [("TACC", precision.scalar)]
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
         return tuple([(name, str(value)) for name, value in self.config.values] + types + layout)

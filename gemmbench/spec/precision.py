@@ -11,42 +11,40 @@ from gemmbench.errors import UsageError, nearest
 class Precision:
     """One precision class.
 
-    `storage` and `result` are NumPy type names of A and B, and of C; `ctype` and
-    `result_ctype` their C names. `scalar` is the C type of alpha, beta and the
-    accumulator. `factor_bits` is the number of significand bits that survive in a
-    factor (24 for f32, 11 for TF32). `unit` is the unit roundoff of the accumulator,
-    `result_unit` that of C. `exact_bits`: integers below 2**exact_bits add exactly.
+    `storage` is the NumPy type of A, B and C, `ctype` its C name and `header` what declares
+    it. `scalar` is the C type of alpha, beta and the accumulator. `factor_bits` is the
+    number of significand bits that survive in a factor (24 for f32, 11 for TF32). `unit` is
+    the unit roundoff of the accumulator, `result_unit` that of C, whose integers are exact
+    below 2**result_bits.
     """
 
     name: str
     storage: str
-    result: str
     ctype: str
-    result_ctype: str
     scalar: str
     factor_bits: int
     unit: float
-    result_unit: float
-    exact_bits: int
+    result_bits: int
+    header: str = ""
 
     @property
-    def storage_bytes(self) -> int:
-        """Bytes of one element of A or B."""
-        return _bytes(self.storage)
+    def bytes(self) -> int:
+        """Bytes of one element."""
+        return int("".join(filter(str.isdigit, self.storage))) // 8
 
     @property
-    def result_bytes(self) -> int:
-        """Bytes of one element of C."""
-        return _bytes(self.result)
-
-
-def _bytes(kind: str) -> int:
-    return int("".join(filter(str.isdigit, kind))) // 8
+    def result_unit(self) -> float:
+        """Unit roundoff of an element of C."""
+        return 2.0**-self.result_bits
 
 
 _ALL = (
-    Precision("f32", "float32", "float32", "float", "float", "float", 24, 2.0**-24, 2.0**-24, 24),
-    Precision("tf32", "float32", "float32", "float", "float", "float", 11, 2.0**-23, 2.0**-24, 22),
+    Precision("f32", "float32", "float", "float", 24, 2.0**-24, 24),
+    # Tensor cores cut where others round, which doubles the unit.
+    Precision("tf32", "float32", "float", "float", 11, 2.0**-23, 24),
+    Precision("f64", "float64", "double", "double", 53, 2.0**-53, 53),
+    Precision("f16", "float16", "__half", "float", 11, 2.0**-24, 11, "cuda_fp16.h"),
+    Precision("bf16", "bfloat16", "__nv_bfloat16", "float", 8, 2.0**-24, 8, "cuda_bf16.h"),
 )
 PRECISIONS = {precision.name: precision for precision in _ALL}
 

@@ -57,7 +57,7 @@ class Problem:
     def operand_bytes(self, operand: str) -> int:
         """Bytes of one stored array."""
         rows, columns = self.shape(operand)
-        return rows * columns * (self.precision.result_bytes if operand == "C" else self.precision.storage_bytes)
+        return rows * columns * self.precision.bytes
 
     @property
     def bytes(self) -> int:

@@ -12,7 +12,7 @@ OPENBLAS = Variant(
     order=1000,
     kind="library",
     devices=("cpu",),
-    precisions=("f32",),
+    precisions=("f32", "f64"),
     layouts=LAYOUTS,
     source="https://numpy.org/doc/stable/reference/generated/numpy.matmul.html",
 )

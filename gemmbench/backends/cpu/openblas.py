@@ -80,5 +80,5 @@ def _views(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndar
     kind = problem.precision
     a = memory.array(at.A, problem.shape("A"), kind.storage)
     b = memory.array(at.B, problem.shape("B"), kind.storage)
-    c = memory.array(at.C, problem.shape("C"), kind.result)
+    c = memory.array(at.C, problem.shape("C"), kind.storage)
     return a.T if problem.trans_a else a, b.T if problem.trans_b else b, c

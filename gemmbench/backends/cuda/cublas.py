@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from gemmbench.backends.cuda.kernel import Addresses
-from gemmbench.backends.cuda.library import F32, KERNELS, WORKSPACE, column_major, compute_type, opened
+from gemmbench.backends.cuda.library import KERNELS, WORKSPACE, column_major, opened, types_of
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.spec.plan import Plan
 
@@ -32,15 +30,16 @@ class Cublas:
 
     def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float) -> Calls:
         """Fix the arguments of a GEMM on each operand set. Raises NotOffered."""
-        shape, compute = column_major(plan.problem), compute_type(plan.problem, self._sm)
-        scalars = np.array([alpha, beta], np.float32)
+        shape, types = column_major(plan.problem), types_of(plan.problem, self._sm)
+        scalars = types.scalars(alpha, beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         trans = int(shape.trans_b), int(shape.trans_a)  # CUBLAS_OP_N is 0, CUBLAS_OP_T is 1
         gemm = partial(self._api.gemm_ex, self._handle, *trans, shape.m, shape.n, shape.k, at_alpha)
 
         def bound(A: int, B: int, C: int) -> partial[None]:
-            first, second, result = (B, F32, shape.ld_b), (A, F32, shape.ld_a), (C, F32, shape.ld_c)
-            return partial(gemm, *first, *second, at_beta, *result, compute, _DEFAULT)
+            kind = types.data
+            first, second, result = (B, kind, shape.ld_b), (A, kind, shape.ld_a), (C, kind, shape.ld_c)
+            return partial(gemm, *first, *second, at_beta, *result, types.compute, _DEFAULT)
 
         queue = tuple(bound(*each) for each in addresses)
         return Calls(queue, "cublasGemmEx", KERNELS, keep=scalars)

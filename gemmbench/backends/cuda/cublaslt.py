@@ -14,13 +14,13 @@ import numpy as np
 from gemmbench.backends.cuda.kernel import Addresses
 from gemmbench.backends.cuda.library import (
     ALGORITHMS,
-    F32,
     KERNELS,
     WORKSPACE,
     ColumnMajor,
+    Types,
     column_major,
-    compute_type,
     opened,
+    types_of,
 )
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import NotOffered
@@ -47,10 +47,11 @@ class CublasLt:
         The configuration's ALGO is the rank in the heuristic's list; raises NotOffered where
         that list is shorter.
         """
-        matmul = _Matmul(self._api, column_major(plan.problem), compute_type(plan.problem, self._sm))
+        types = types_of(plan.problem, self._sm)
+        matmul = _Matmul(self._api, column_major(plan.problem), types)
         offered = matmul.offered(self._handle, _alignments(addresses))
         algorithm = _address(offered, dict(plan.config.values)["ALGO"])
-        scalars = np.array([alpha, beta], np.float32)
+        scalars = types.scalars(alpha, beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         multiply = partial(self._api.matmul, self._handle, matmul.operation, at_alpha)
         how = algorithm, int(self._workspace), WORKSPACE, self._stream.handle
@@ -71,11 +72,11 @@ class CublasLt:
 class _Matmul:
     """The descriptors of one product, given back with the object; column-major, so B is its first operand."""
 
-    def __init__(self, api: ModuleType, shape: ColumnMajor, compute: int):
-        self._api = api
+    def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types):
+        self._api, self._types = api, types
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
-        self.operation = self._own(api.matmul_desc_create(compute, F32), api.matmul_desc_destroy)
+        self.operation = self._own(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
         attribute = api.MatmulDescAttribute
         for which, transposed in ((attribute.TRANSA, shape.trans_b), (attribute.TRANSB, shape.trans_a)):
             dtype = api.get_matmul_desc_attribute_dtype(which)
@@ -121,7 +122,7 @@ class _Matmul:
     def _layout(self, rows: int, columns: int, transposed: bool, ld: int) -> int:
         """A descriptor of the stored array of an operand used as rows x columns."""
         stored = (columns, rows) if transposed else (rows, columns)
-        return self._own(self._api.matrix_layout_create(F32, *stored, ld), self._api.matrix_layout_destroy)
+        return self._own(self._api.matrix_layout_create(self._types.data, *stored, ld), self._api.matrix_layout_destroy)
 
     def _own(self, descriptor: int, destroy: Callable[[int], None]) -> int:
         self._held.callback(destroy, descriptor)

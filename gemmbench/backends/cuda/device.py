@@ -18,6 +18,10 @@ _LANES = {60: 64, 70: 64, 72: 64, 75: 64, 80: 64} | dict.fromkeys(
     (50, 52, 53, 61, 62, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121), 128
 )
 
+# Dense flops of a multiprocessor and cycle for the other precisions, tensor cores included, from
+# the data sheets of A100 (f64 19.5, f16 312 TFLOPS) and H100 SXM (66.9, 989), as below.
+_DENSE = {"f64": {80: 128, 90: 256}, "f16": {80: 2048, 90: 4096}, "bf16": {80: 2048, 90: 4096}}
+
 # Dense TF32 flops of a multiprocessor and cycle, from the data sheets' rates over SMs
 # and boost clock: A100 156 TFLOPS / 108 / 1.41 GHz, H100 SXM 495 / 132 / 1.83 GHz.
 _TF32 = {80: 1024, 90: 2048}
@@ -73,6 +77,7 @@ def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
     tf32 = _TF32_GEFORCE if "GeForce" in name and sm >= 86 else _TF32.get(sm)
     if tf32:
         rates["tf32"] = float(sms * tf32)
+    rates |= {kind: float(sms * known[sm]) for kind, known in _DENSE.items() if sm in known}
     return rates
 
 

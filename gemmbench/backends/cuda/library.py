@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from gemmbench.errors import NotOffered
 from gemmbench.spec.problem import LAYOUTS, Problem
 from gemmbench.spec.variant import Variant
 
-F32 = 0
-"""CUDA_R_32F of cudaDataType_t."""
+if TYPE_CHECKING:
+    import numpy as np
 
 WORKSPACE = 32 << 20
 """Bytes of device memory each library may use beside the operands."""
@@ -25,10 +26,17 @@ KERNELS = 2
 ALGORITHMS = 8
 """How many algorithms the heuristic of cuBLASLt is asked for."""
 
-MATH = "f32 pedantic, tf32 fast"
+MATH = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores"
 """Math modes: pedantic is plain FP32, without tensor cores."""
 
-_COMPUTE = {"f32": "COMPUTE_32F_PEDANTIC", "tf32": "COMPUTE_32F_FAST_TF32"}
+_COMPUTE = {
+    "f32": "COMPUTE_32F_PEDANTIC",
+    "tf32": "COMPUTE_32F_FAST_TF32",
+    "f64": "COMPUTE_64F",
+    "f16": "COMPUTE_32F",
+    "bf16": "COMPUTE_32F",
+}
+_TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # cudaDataType_t
 
 CUBLAS = Variant(
     name="cublas",
@@ -79,12 +87,29 @@ def column_major(problem: Problem) -> ColumnMajor:
     return ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, ld_b, ld_a, N)
 
 
-def compute_type(problem: Problem, sm: int) -> int:
-    """The `cublasComputeType_t` of the problem's precision. Raises NotOffered before sm_80 for TF32."""
-    if problem.precision_name == "tf32" and sm < 80:
-        raise NotOffered(f"TF32 needs compute capability 8.0; this GPU has {sm // 10}.{sm % 10}")
-    types = import_module("nvmath.bindings.cublas").ComputeType
-    return int(types[_COMPUTE[problem.precision_name]])
+@dataclass(frozen=True)
+class Types:
+    """How a library computes a problem: `cudaDataType_t` of A, B, C and of the scalars, `cublasComputeType_t`."""
+
+    data: int
+    scale: int
+    compute: int
+    scalar: str
+
+    def scalars(self, alpha: float, beta: float) -> np.ndarray:
+        """alpha and beta as the library reads them."""
+        import numpy as np
+
+        return np.array([alpha, beta], self.scalar)
+
+
+def types_of(problem: Problem, sm: int) -> Types:
+    """The types of a problem. Raises NotOffered before sm_80 for TF32 and bf16."""
+    if problem.precision_name in ("tf32", "bf16") and sm < 80:
+        raise NotOffered(f"{problem.precision_name} needs compute capability 8.0; this GPU has {sm // 10}.{sm % 10}")
+    compute = import_module("nvmath.bindings.cublas").ComputeType[_COMPUTE[problem.precision_name]]
+    scalar = "float64" if problem.precision.scalar == "double" else "float32"
+    return Types(_TYPES[problem.precision.storage], _TYPES[scalar], int(compute), scalar)
 
 
 def opened(name: str) -> tuple[ModuleType, int]:
