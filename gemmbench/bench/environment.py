@@ -25,6 +25,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
         run=f"{now:%Y%m%d-%H%M%S}-{sweep.name}-{secrets.token_hex(2)}",
         started=now.isoformat(timespec="seconds"),
         sweep=sweep.name,
+        post=sweep.post.config if sweep.post else "",
         command=command,
         gemmbench=__version__,
         revision=_revision(),

@@ -14,6 +14,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     run: str
     started: str
     sweep: str
+    post: str = ""
     command: str
     gemmbench: str
     revision: str = ""

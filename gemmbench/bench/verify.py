@@ -30,7 +30,8 @@ class Check:
     """The judgement on one result.
 
     `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit
-    roundoff of the accumulator, beyond what storing C in 16 bits costs; `rule` is what judged; `message` says what is wrong.
+    roundoff of the accumulator, beyond what storing C in 16 bits costs; `rule` is what judged;
+    `message` says what is wrong.
     """
 
     ok: bool

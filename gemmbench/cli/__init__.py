@@ -11,6 +11,7 @@ from gemmbench import __version__
 from gemmbench.cli.compare import compare
 from gemmbench.cli.inspect import inspect
 from gemmbench.cli.list import list_variants
+from gemmbench.cli.posts import posts
 from gemmbench.cli.run import run
 from gemmbench.cli.show import show
 from gemmbench.cli.verify import verify
@@ -43,7 +44,7 @@ def group() -> None:
     """
 
 
-for command in (list_variants, run, compare, verify, inspect, show):
+for command in (list_variants, run, compare, verify, inspect, show, posts):
     group.add_command(command)
 
 

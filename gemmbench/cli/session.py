@@ -71,8 +71,8 @@ def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, exp
 
     catalog = open_catalog(kernels)
     baseline = _baseline(sweep, machine, catalog, explicit_baseline)
-    named = any(choice.name == baseline for choice in sweep.choices)
-    choices = sweep.choices if named else (*sweep.choices, Choice(baseline, {}))
+    everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
+    choices = sweep.choices if everywhere else (*sweep.choices, Choice(baseline, {}))
     for choice in choices:
         with _placed(sweep, choice.line):
             catalog.find(choice.name)
@@ -82,10 +82,13 @@ def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, exp
         with _placed(sweep, choice.line):
             check_params([(variant, choice.params) for variant in among])
     check_memory(sweep.problems, machine.targets)
-    params = {choice.name: choice.params for choice in choices}
-    configs = [(variant, configurations(variant, params[name])) for name, variant in variants.items()]
-    expanded = expand(sweep.problems, configs, machine.choice.primary, machine.targets, backends.refusal)
-    return Asked(replace(sweep, baseline=baseline, choices=choices), machine, expanded)
+    expanded: list[Plan | Skip] = []
+    for problem in sweep.problems:
+        mine = [choice for name in variants for choice in choices if choice.name == name and choice.fits(problem)]
+        configs = [(variants[choice.name], configurations(variants[choice.name], choice.params)) for choice in mine]
+        expanded += expand([problem], configs, machine.choice.primary, machine.targets, backends.refusal)
+    distinct = list(dict.fromkeys(expanded))  # two rows of a post may ask for the same
+    return Asked(replace(sweep, baseline=baseline, choices=choices), machine, distinct)
 
 
 @contextmanager
@@ -217,16 +220,21 @@ def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -
 
 def finish(run: Run, interrupted: bool, settings: dict[str, Any]) -> int:
     """Write the exports, print the tables, return the exit code."""
-    from gemmbench.report import store
-    from gemmbench.report.comparison import flat
-
-    if run.records:
-        store.write_text(run.path.with_suffix(".csv"), store.to_csv(flat(run)))
+    save_csv(run)
     export(run, settings)
     print_report(run, settings["style"])
     if run.records:
         click.echo(f"results: {run.path} and {run.path.with_suffix('.csv').name}", err=True)
     return code_of(run.records, interrupted)
+
+
+def save_csv(run: Run) -> None:
+    """Write the CSV beside the results file. Raises StoreError."""
+    from gemmbench.report import store
+    from gemmbench.report.comparison import flat
+
+    if run.records:
+        store.write_text(run.path.with_suffix(".csv"), store.to_csv(flat(run)))
 
 
 def export(run: Run, settings: dict[str, Any]) -> None:
@@ -246,6 +254,13 @@ def print_report(run: Run, style: str | None) -> None:
     """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was asked for."""
     from gemmbench.report import tables
 
+    if run.environment.post:
+        from gemmbench.report.posts import own_tables
+        from gemmbench.spec.sweep import read_post
+
+        if post := read_post(run.environment.post):
+            click.echo(own_tables(post, run, plain(style)), nl=False)
+            return
     style = style or (tables.RICH if sys.stdout.isatty() else PLAIN)
     if style != tables.RICH:
         click.echo(tables.text(run, style), nl=False)

@@ -147,11 +147,15 @@ def _method(timed: Sequence[Record]) -> str:
 
 def table_of(environment: Environment, rows: Sequence[Row], style: str) -> str:
     """The table of one problem in one of tabulate's formats."""
+    wanted = columns(environment)
+    return tabulated([[show(row) for _, show in wanted] for row in rows], [name for name, _ in wanted], style)
+
+
+def tabulated(cells: Sequence[Sequence[str]], head: Sequence[str], style: str) -> str:
+    """Cells as text in one of tabulate's formats, as they are written."""
     from tabulate import tabulate
 
-    wanted = columns(environment)
-    cells = [[show(row) for _, show in wanted] for row in rows]
-    return str(tabulate(cells, [name for name, _ in wanted], tablefmt=style, disable_numparse=True))
+    return str(tabulate(cells, head, tablefmt=style, disable_numparse=True))
 
 
 def text(run: Run, style: str) -> str:
@@ -159,17 +163,19 @@ def text(run: Run, style: str) -> str:
     parts = []
     for group in groups(run):
         table = table_of(run.environment, shown_rows(group.rows), style)
-        parts.append("\n".join([_heading(group.title, style), "", table, *_listed(notes(group), style)]))
-    return "\n\n".join([*parts, "\n".join(_listed(footer(run), style)).lstrip("\n")]) + "\n"
+        parts.append("\n".join([heading(group.title, style), "", table, *listed(notes(group), style)]))
+    return "\n\n".join([*parts, "\n".join(listed(footer(run), style)).lstrip("\n")]) + "\n"
 
 
-def _heading(title: str, style: str) -> str:
+def heading(title: str, style: str) -> str:
+    """A title as the format writes one."""
     if style in ("github", "pipe"):
         return f"### {title}"
     return f"<h3>{title}</h3>" if style in ("html", "unsafehtml") else title
 
 
-def _listed(lines: Sequence[str], style: str) -> list[str]:
+def listed(lines: Sequence[str], style: str) -> list[str]:
+    """Lines below a table: a list in Markdown."""
     if not lines:
         return []
     return ["", *(f"- {line}" for line in lines)] if style in ("github", "pipe") else ["", *lines]

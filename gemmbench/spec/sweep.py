@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.spec import yamlfile
 from gemmbench.spec.options import Cache, Fill, Options
 from gemmbench.spec.paths import data_folder, shown
+from gemmbench.spec.post import Post, PostModel, PostRow
 from gemmbench.spec.precision import precision
 from gemmbench.spec.problem import LAYOUTS, Problem
 from gemmbench.spec.sizes import Shape, parse_sizes
@@ -38,7 +39,7 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
 class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of a config, as they are written."""
 
-    variants: list[str | dict[str, Any]]
+    variants: list[str | dict[str, Any]] = []
     summary: str = ""
     sizes: list[int | str] = []
     shapes: list[list[int]] = []
@@ -51,6 +52,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     baseline: str = ""
     measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
     on_cpu: dict[str, Any] = {}
+    post: PostModel | None = None
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,19 @@ class Choice:
     """One variant of a sweep, with the parameter values to try ({}: its default configuration).
 
     `own` parameters were written for this variant alone. `line` is where in the config; None
-    for the command line.
+    for the command line. A choice that repeats a row of a post is measured on the problems of
+    that row alone.
     """
 
     name: str
     params: Params
     own: bool = field(default=False, compare=False)
     line: int | None = field(default=None, compare=False)
+    row: PostRow | None = None
+
+    def fits(self, problem: Problem) -> bool:
+        """The choice is measured on this problem."""
+        return self.row is None or self.row.fits(problem)
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,7 @@ class Sweep:
     measuring: Measuring
     place: str = ""
     baseline_line: int | None = None
+    post: Post | None = None
 
 
 def find_config(name: str) -> Path:
@@ -119,7 +128,26 @@ def read_sweep(name: str, options: Options, on_cpu: bool) -> Sweep:
     if on_cpu and model.on_cpu:
         document = _overlaid(document, model.on_cpu)
         model = document.convert(SweepModel)
-    return _Builder(document, model, options).sweep(path.stem)
+    return _Builder(document, model, options, _config_name(path)).sweep(path.stem)
+
+
+def _config_name(path: Path) -> str:
+    """What names the file again: its name among the configs, else its path."""
+    home = data_folder("configs").resolve()
+    if path.resolve().is_relative_to(home):
+        return str(path.resolve().relative_to(home).with_suffix(""))
+    return str(path)
+
+
+def known_posts() -> list[str]:
+    """Names of the configs that repeat a post, in order."""
+    home = data_folder("configs")
+    return sorted(f"posts/{path.stem}" for path in (home / "posts").glob("*.yaml"))
+
+
+def read_post(name: str) -> Post | None:
+    """The post of a config, or None if it repeats none. Raises UsageError or SpecError."""
+    return read_sweep(name, Options(), on_cpu=False).post
 
 
 def named_sweep(names: tuple[str, ...], base: str, options: Options, on_cpu: bool) -> Sweep:
@@ -146,13 +174,28 @@ def _overlaid(document: yamlfile.Document, changes: dict[str, Any]) -> yamlfile.
 class _Builder:
     """Builds one Sweep; a fault names the option, or the line of the config."""
 
-    def __init__(self, document: yamlfile.Document, model: SweepModel, options: Options):
-        self.document, self.model, self.options = document, model, options
+    def __init__(self, document: yamlfile.Document, model: SweepModel, options: Options, config: str):
+        self.document, self.model, self.options, self.config = document, model, options, config
 
     def sweep(self, name: str) -> Sweep:
+        self.post = self.read_post()
+        choices = self.choices()
+        if not choices:
+            raise UsageError(f"{self.document.place}: no variants; add `variants: [tiled]`")
+        problems = tuple(problem for problem in self.problems() if any(choice.fits(problem) for choice in choices))
         baseline, line = self.baseline()
-        problems, choices = self.problems(), self.choices()
-        return Sweep(name, problems, choices, baseline, self.measuring(), self.document.place, line)
+        return Sweep(name, problems, choices, baseline, self.measuring(), self.document.place, line, self.post)
+
+    def read_post(self) -> Post | None:
+        if self.model.post is None:
+            return None
+        try:
+            post = Post.of(self.model.post, self.config)
+        except UsageError as fault:
+            raise self.document.fault(("post",), f"post: {fault}") from None
+        # Other sizes were asked for: every row runs on all of them.
+        anywhere = self.options.sizes is not None
+        return replace(post, rows=tuple(replace(row, shapes=()) for row in post.rows)) if anywhere else post
 
     def own(self, key: str, check: Callable[[Any], Any]) -> Any:
         """Check a value of the command line, or of the config, whose line a fault then names."""
@@ -180,10 +223,12 @@ class _Builder:
         )
 
     def precisions(self) -> list[str]:
-        return self.own("precisions", chosen_precisions)
+        rows = self.post.rows if self.post and not self.options.precisions else ()
+        return list(dict.fromkeys(row.precision for row in rows)) or self.own("precisions", chosen_precisions)
 
     def layouts(self) -> list[str]:
-        return self.own("layouts", chosen_layouts)
+        rows = self.post.rows if self.post and not self.options.layouts else ()
+        return list(dict.fromkeys(row.layout for row in rows)) or self.own("layouts", chosen_layouts)
 
     def shapes(self) -> list[Shape]:
         if self.options.sizes is not None:
@@ -226,10 +271,18 @@ class _Builder:
 
     def choices(self) -> tuple[Choice, ...]:
         common = self.params()
+        if self.post is not None and not common:
+            return tuple(self.row_choices(self.post))
         if self.options.variants:
             return tuple(Choice(name, common) for name in dict.fromkeys(self.options.variants))
         found = [self.choice(index, item, common) for index, item in enumerate(self.model.variants)]
         return tuple({choice.name: choice for choice in found}.values())
+
+    def row_choices(self, post: Post) -> Iterator[Choice]:
+        for index, row in enumerate(post.rows):
+            if not self.options.variants or row.variant in self.options.variants:
+                line = self.document.line(("post", "rows", index))
+                yield Choice(row.variant, {name: (value,) for name, value in row.config}, True, line, row)
 
     def choice(self, index: int, item: str | dict[str, Any], common: Params) -> Choice:
         path: yamlfile.Path = ("variants", index)

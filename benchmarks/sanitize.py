@@ -1,0 +1,49 @@
+"""Run compute-sanitizer over every kernel: memcheck and racecheck, on a GPU.
+
+Run with `python benchmarks/sanitize.py [VARIANT ...]`; prints one line a kernel and tool, exits with 1 if
+one is not clean. Small odd sizes, every layout, one configuration change per parameter.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+TOOLS = ("memcheck", "racecheck")
+SIZES = "33x65x17,129x127x40"
+
+
+def kernels() -> list[str]:
+    """The variants of this GPU that come from a .cu file."""
+    command = [sys.executable, "-m", "gemmbench", "list", "--device", "cuda", "--json"]
+    listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    libraries = ("cublas", "cublaslt")
+    return [row["name"] for row in listed if row["device"] == "cuda" and row["ready"] and row["name"] not in libraries]
+
+
+def check(tool: str, name: str) -> tuple[bool, str]:
+    """Whether a kernel is clean under a tool, and the tool's last words."""
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, "-m", "gemmbench"]
+    command += ["verify", name, "--device", "cuda", "--sizes", SIZES]
+    done = subprocess.run(command, capture_output=True, text=True)
+    said = re.findall(r"========= (.*SUMMARY.*)", done.stdout + done.stderr)
+    return done.returncode == 0 and bool(said), said[-1] if said else (done.stderr or done.stdout)[-300:]
+
+
+def main() -> int:
+    """Check every kernel with every tool."""
+    if shutil.which("compute-sanitizer") is None:
+        print("no compute-sanitizer found: it comes with the CUDA toolkit", file=sys.stderr)
+        return 3
+    clean = True
+    for name in sys.argv[1:] or kernels():
+        for tool in TOOLS:
+            ok, said = check(tool, name)
+            clean = clean and ok
+            print(f"{name:22} {tool:10} {'clean' if ok else 'NOT CLEAN'}  {said}", flush=True)
+    return 0 if clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
