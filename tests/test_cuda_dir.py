@@ -60,7 +60,7 @@ def test_a_kernel_says_what_it_is_and_where_it_comes_from(kernel):
 def test_a_kernel_says_what_bounds_it_and_draws_its_tile(kernel):
     text = comment(kernel)
     assert re.search(r"\b[Bb]ound(s)?\b", text), "name what bounds it"
-    drawn = [line for line in text.splitlines() if re.search(r"[-+|#.=\[\]]{2,}|->| \. ", line)]
+    drawn = [line for line in text.splitlines() if re.match(r"\s*/?/?\s{4,}\S", line)]
     assert len(drawn) >= 3, "draw the tile"
 
 
@@ -89,7 +89,7 @@ def test_the_default_configuration_runs_at_every_size(kernel):
 def test_every_value_of_every_parameter_is_of_use(kernel):
     assert count_configurations(kernel) > 0
     found = expand(
-        [Problem(4096, 4096, 4096)],
+        [Problem(4096, 4096, 4096, layout=kernel.layouts[0])],
         [(kernel, configurations(kernel, {ALL: ()}))],
         "cuda",
         {"cuda": GPU, "cpu": CPU},
@@ -119,6 +119,8 @@ def test_a_config_leaves_something_to_run(path, on_cpu):
     targets = {"cpu": CPU} if on_cpu else {"cuda": GPU, "cpu": CPU}
     for choice in sweep.choices:
         variant = catalog.get(choice.name)
+        if on_cpu and "cpu" not in variant.devices:
+            continue  # cuBLAS in the table of a post: a skipped row on a CPU
         configs = configurations(variant, choice.params)
         found = expand(sweep.problems, [(variant, configs)], "cpu" if on_cpu else "cuda", targets, lambda *_: "")
         assert any(isinstance(item, Plan) for item in found), f"{choice.name} never runs"

@@ -173,16 +173,17 @@ class FakeExecutable:
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
         shape = self.problem.shape(operand)
-        kind = self.problem.precision.storage
+        kind = self.problem.precision.numpy_type()
         nbytes = self.problem.operand_bytes(operand)
         return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
 
     def _launch(self, at: OperandSet) -> None:
         a, b, c = self._view(at.A, "A"), self._view(at.B, "B"), self._view(at.C, "C")
-        product = (a.T if self.problem.trans_a else a) @ (b.T if self.problem.trans_b else b)
-        result = np.float32(self.alpha) * product
+        kind = np.float64 if self.problem.precision.scalar == "double" else np.float32
+        a, b = (a.T if self.problem.trans_a else a), (b.T if self.problem.trans_b else b)
+        result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
         if self.beta:
-            result += np.float32(self.beta) * c
+            result += kind(self.beta) * c.astype(kind)
         self._store(at, c, result)
 
     def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:

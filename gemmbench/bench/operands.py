@@ -36,19 +36,10 @@ class Operands:
 def make(problem: Problem, fill: Fill, seed: int) -> Operands:
     """Fill A, B and the C that beta multiplies. `ints` are small integers, see _integers."""
     rng = np.random.default_rng(seed)
-    kind = numpy_type(problem.precision)
+    kind = problem.precision.numpy_type()
     a, b, c = (_values(rng, problem, operand, fill) for operand in "ABC")
     a, b = (round_factor(values, problem.precision) for values in (a, b))
     return Operands(a.astype(kind), b.astype(kind), c.astype(kind))
-
-
-def numpy_type(precision: Precision) -> np.dtype:
-    """The NumPy type of an element."""
-    if precision.storage == "bfloat16":
-        import ml_dtypes
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(precision.storage)
 
 
 def _values(rng: np.random.Generator, problem: Problem, operand: str, fill: Fill) -> np.ndarray:
@@ -167,7 +158,7 @@ class Arena:
 
     def read_c(self, index: int = 0) -> np.ndarray:
         """C of one set, as a host array."""
-        out = np.empty(self.problem.shape("C"), numpy_type(self.problem.precision))
+        out = np.empty(self.problem.shape("C"), self.problem.precision.numpy_type())
         self.memory.read(self.sets[index].C, out)
         return out
 

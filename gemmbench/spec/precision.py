@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gemmbench.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,16 @@ class Precision:
     def bytes(self) -> int:
         """Bytes of one element."""
         return int("".join(filter(str.isdigit, self.storage))) // 8
+
+    def numpy_type(self) -> np.dtype:
+        """The NumPy type of one element."""
+        import numpy as np
+
+        if self.storage == "bfloat16":
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(self.storage)
 
     @property
     def result_unit(self) -> float:

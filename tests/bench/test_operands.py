@@ -119,8 +119,18 @@ def test_integers_are_small_and_never_0():
         assert set(np.unique(values)) == {-2.0, -1.0, 1.0, 2.0}
 
 
-def test_integers_add_exactly_at_the_largest_size_of_the_posts():
-    assert 2 ** min(kind.exact_bits for kind in PRECISIONS.values()) > 4 * 8192
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_integer_products_doubled_stay_exact_in_c_at_the_largest_size_of_the_posts(name):
+    problem = Problem(48, 48, 16384, precision_name=name)
+    ints = make(problem, "ints", 3)
+    product = ints.A.astype(np.float64) @ ints.B.astype(np.float64)
+    assert np.abs(2 * product).max() <= 2**problem.precision.result_bits
+    assert product.any(axis=1).all() and set(np.unique(np.abs(ints.A.astype(float)))) <= {0, 1, 2}
+
+
+def test_integers_of_32_bits_are_never_0_so_that_no_product_can_hide():
+    for name in ("f32", "tf32", "f64"):
+        assert (make(Problem(64, 64, 64, precision_name=name), "ints", 0).A != 0).all()
 
 
 def test_the_fills_are_what_they_are_called():

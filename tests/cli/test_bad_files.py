@@ -35,7 +35,7 @@ def test_a_script_that_is_none_is_refused(refused, tmp_path, content):
             "variants: [naive]\nsizes: [16]\nmeasure: {rounds: x}\n",
             "mine.yaml:3: measure.rounds: Expected `int`, got `str`",
         ),
-        ("sizes: [16]\n", "mine.yaml:1: Object missing required field `variants`"),
+        ("sizes: [16]\n", "mine.yaml: no variants; add `variants: [tiled]`"),
         ("variants: [nave]\nsizes: [16]\n", "mine.yaml:1: unknown variant 'nave' (did you mean 'naive'?)"),
         ("variants: [naive]\nsizes: [16]\nbaseline: cubals\n", "mine.yaml:3: unknown variant 'cubals'"),
     ],

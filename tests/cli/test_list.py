@@ -22,7 +22,11 @@ def test_variants_stand_in_ladder_order_and_are_ready(gemmbench):
 def test_the_json_says_what_a_variant_needs(gemmbench):
     rows = {row["name"]: row for row in listed(gemmbench("list", "--device", "fake", "--json"))}
     tiled = rows["tiled"]
-    assert (tiled["precisions"], tiled["layouts"], tiled["configurations"]) == (["f32"], ["nn", "nt", "tn", "tt"], 3)
+    assert (tiled["precisions"], tiled["layouts"], tiled["configurations"]) == (
+        ["f32", "f64", "f16", "bf16"],
+        ["nn", "nt", "tn", "tt"],
+        3,
+    )
     assert tiled["min_sm"] == 50 and tiled["summary"]
     assert rows["cpu_naive"]["min_sm"] == 0
 

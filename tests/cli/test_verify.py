@@ -14,7 +14,7 @@ def cells(said, name):
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench):
     said = gemmbench("verify", "tiled", "--device", "fake", "--format", "tsv")
     assert said.code == 0 and said.err == ""
-    checks = len(awkward.SHAPES) * 4 * 3 + 1  # three values of TILE, and the large problem once
+    checks = (len(awkward.SHAPES) * 4 * 3 + 1) * 4  # layouts, values of TILE, the large problem once; precisions
     _name, configurations, passed, failed, skipped, error, device = cells(said, "tiled")
     assert (configurations, passed, failed, skipped, device) == ("3", str(checks), "0", "0", "fake")
     assert 0 < float(error) < 16
@@ -31,7 +31,9 @@ def test_nothing_is_timed(gemmbench, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("fault", ["unwritten", "zero", "last_column", "overrun", "crash", "build"])
 def test_a_wrong_kernel_is_told_with_its_configuration_and_first_problem(gemmbench, script, fault):
-    said = gemmbench("verify", "tiled", "naive", "--device", script(faults={"tiled": fault}), "--sizes", "17")
+    said = gemmbench(
+        "verify", "tiled", "naive", "--precision", "f32", "--sizes", "17", "--device", script(faults={"tiled": fault})
+    )
     assert said.code == 1
     status = "failed" if fault in ("crash", "build") else "wrong"
     assert f"\ntiled TILE=16: {status} at 17 nn f32: " in said.out

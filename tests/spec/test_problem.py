@@ -1,5 +1,6 @@
 """The numbers that follow from a problem and its precision."""
 
+import numpy as np
 import pytest
 
 from gemmbench.errors import UsageError
@@ -41,10 +42,25 @@ def test_a_problem_prints_scalars_only_where_they_matter():
 
 def test_precisions_hold_the_numbers_of_their_formats():
     f32, tf32 = PRECISIONS["f32"], PRECISIONS["tf32"]
-    assert (f32.factor_bits, f32.unit, f32.result_unit, f32.exact_bits) == (24, 2**-24, 2**-24, 24)
+    assert (f32.factor_bits, f32.unit, f32.result_unit) == (24, 2**-24, 2**-24)
     assert tf32.factor_bits == 11
     assert tf32.unit >= f32.unit
-    assert [(kind.storage_bytes, kind.result_bytes) for kind in (f32, tf32)] == [(4, 4), (4, 4)]
+    assert {name: kind.bytes for name, kind in PRECISIONS.items()} == {
+        "f32": 4,
+        "tf32": 4,
+        "f64": 8,
+        "f16": 2,
+        "bf16": 2,
+    }
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_numpy_knows_every_format_and_agrees_on_its_precision(name):
+    kind = PRECISIONS[name].numpy_type()
+    one = np.ones(1, kind)
+    unit = PRECISIONS[name].result_unit
+    assert kind.itemsize == PRECISIONS[name].bytes
+    assert (one + np.array([4 * unit], kind) > one)[0] and (one + np.array([unit / 4], kind) == one)[0]
 
 
 def test_an_unknown_precision_offers_the_nearest():

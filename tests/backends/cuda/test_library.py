@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.cuda import cublaslt
-from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT, column_major, compute_type, opened
+from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT, column_major, opened, types_of
 from gemmbench.errors import NotOffered
 from gemmbench.spec.problem import LAYOUTS, Problem
 
@@ -37,7 +37,7 @@ def test_a_column_major_gemm_on_the_same_bytes_gives_the_row_major_product(layou
 def test_the_variants_state_their_math_and_workspace():
     for variant in (CUBLAS, CUBLASLT):
         assert variant.kind == "library"
-        assert variant.precisions == ("f32", "tf32")
+        assert variant.precisions == ("f32", "tf32", "f64", "f16", "bf16")
         assert variant.layouts == LAYOUTS
         assert "pedantic" in variant.summary
         assert "32 MiB workspace" in variant.summary
@@ -51,9 +51,10 @@ def test_without_nvmath_the_row_is_skipped_with_the_fix(monkeypatch):
         opened("cublas")
 
 
-def test_tf32_needs_ampere():
-    with pytest.raises(NotOffered, match=r"TF32 needs compute capability 8\.0; this GPU has 7\.5"):
-        compute_type(Problem(8, 8, 8, precision_name="tf32"), 75)
+@pytest.mark.parametrize("kind", ["tf32", "bf16"])
+def test_some_precisions_need_ampere(kind):
+    with pytest.raises(NotOffered, match=rf"{kind} needs compute capability 8\.0; this GPU has 7\.5"):
+        types_of(Problem(8, 8, 8, precision_name=kind), 75)
 
 
 def test_the_heuristic_hears_the_alignment_all_sets_share():

@@ -1,0 +1,140 @@
+/*---
+summary: 2D block tile, tiles copied to shared memory by cp.async, STAGES buffers, one barrier a tile
+order: 116
+symbol: gemm
+precisions: [f32, f64, f16, bf16]
+layouts: [nn, nt, tn, tt]
+min_sm: 80
+params:
+  BM: [128, 64]
+  BN: [128, 64]
+  BK: [8, 16]
+  TM: [8, 4]
+  TN: [8, 4]
+  STAGES: [3, 2, 4]
+require:
+  - BM * BN / (TM * TN) >= 32
+  - BM * BN / (TM * TN) <= 1024
+  - BM % 8 == 0
+  - BN % 8 == 0
+  - BK % 8 == 0                               # the rows of a tile are whole units of 16 bytes
+  - STAGES * (BM * BK + BN * (BK + 4)) * BYTES <= 49152
+grid:
+  - cdiv(N, BN)
+  - cdiv(M, BM)
+block:
+  - BM * BN / (TM * TN)
+source: https://github.com/kHarshit/cuda-programming
+---*/
+
+// From the list of further steps in "Matrix Multiplication in CUDA": asynchronous memory operations,
+// here within the kernel. Against double_buffer: a copy goes from global to shared memory past the registers,
+// in units of 16 bytes, and more than one tile can be under way.
+//
+//      tile t            0            1            2            3           STAGES = 3
+//      issue tile t + 2  |-> . . . .  |-> . . . .  |-> . . . .              into buffer (t + 2) % 3,
+//      wait for tile t   w            w            w                        which all have left:
+//      barrier            |            |            |                       it held tile t - 1
+//      compute             |=========|  |=========|  |=========|            from buffer t % 3
+//
+// A unit's place in shared memory has its order of global memory, so nothing is transposed: As and Bs are
+// kept as A and B are stored. Where rows are no multiple of 16 bytes or an operand starts elsewhere, a copy
+// takes one element. What lies outside the matrices is filled with zeros by the copy itself: it
+// reads 0 bytes. Bound by the issue of shared-memory loads, and, element by element, of the copies.
+//
+// The post names copies on streams, between host and device; this is their kin on the device. It has no
+// code for it. What its shared-memory kernel has wrong: its guards compare the place within the tile with
+// the sizes of the matrices, so that it reads out of bounds where a size is no multiple of the tile.
+
+#define THREADS (BM * BN / (TM * TN))
+#define RM (BM / TM)
+#define RN (BN / TN)
+
+// Start a copy of BYTES, or of zeros. Returns at once; the thread waits in wait_for_copies.
+template <int BYTES> __device__ void copy_async(void* to, const void* from, bool inside) {
+    const unsigned place = unsigned(__cvta_generic_to_shared(to));
+    const int bytes = inside ? BYTES : 0;
+    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes));
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(place), "l"(from), "r"(bytes), "n"(BYTES));
+}
+__device__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
+template <int LATER> __device__ void wait_for_copies() {  // for all groups but the last LATER
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+}
+
+// Copy a tile of ROWS x COLUMNS from row r0 and column c0 of a matrix of rows x columns.
+template <int ROWS, int COLUMNS, int PITCH, class T>
+__device__ void copy_tile(T* to, const T* matrix, int rows, int columns, int r0, int c0, bool wide) {
+    const int width = wide ? 16 / sizeof(T) : 1, units = ROWS * COLUMNS / width;
+    for (int e = threadIdx.x; e < units; e += THREADS) {
+        const int r = e * width / COLUMNS, c = e * width % COLUMNS;
+        const bool inside = r0 + r < rows && c0 + c < columns;
+        const T* from = inside ? matrix + size_t(r0 + r) * columns + c0 + c : matrix;
+        T* place = to + r * PITCH + c;
+        if (wide) copy_async<16>(place, from, inside);
+        else if constexpr (sizeof(T) >= 4) copy_async<sizeof(T)>(place, from, inside);
+        else *place = inside ? *from : T(0);  // cp.async moves no less than 4 bytes
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    // As stored: A is M x K or K x M, B is K x N or N x K. The rows of the latter are read all at once
+    // in the inner loop, so they are padded by one unit.
+    constexpr int A_ROWS = TRANS_A ? BK : BM, A_COLUMNS = TRANS_A ? BM : BK;
+    constexpr int B_ROWS = TRANS_B ? BN : BK, B_COLUMNS = TRANS_B ? BK : BN;
+    constexpr int B_PITCH = B_COLUMNS + (TRANS_B ? 16 / sizeof(TB) : 0);
+    __shared__ __align__(16) TA As[STAGES][A_ROWS * A_COLUMNS];
+    __shared__ __align__(16) TB Bs[STAGES][B_ROWS * B_PITCH];
+
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
+    const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
+    const int a_columns = TRANS_A ? M : K, b_columns = TRANS_B ? K : N;
+    const bool a_wide = (size_t(A) | a_columns * sizeof(TA)) % 16 == 0;
+    const bool b_wide = (size_t(B) | b_columns * sizeof(TB)) % 16 == 0;
+
+    auto issue = [&](int tile) {  // past the last tile all is zeros
+        const int k0 = tile * BK;
+        if (k0 < K) {
+            copy_tile<A_ROWS, A_COLUMNS, A_COLUMNS>(As[tile % STAGES], A, TRANS_A ? K : M, a_columns,
+                                                    TRANS_A ? k0 : row0, TRANS_A ? row0 : k0, a_wide);
+            copy_tile<B_ROWS, B_COLUMNS, B_PITCH>(Bs[tile % STAGES], B, TRANS_B ? N : K, b_columns,
+                                                  TRANS_B ? column0 : k0, TRANS_B ? k0 : column0, b_wide);
+        }
+        commit_copies();  // an empty group too, so that groups count tiles
+    };
+
+    TACC sum[TM][TN] = {};
+    for (int tile = 0; tile < STAGES - 1; ++tile) issue(tile);
+    for (int tile = 0; tile * BK < K; ++tile) {
+        wait_for_copies<STAGES - 2>();
+        __syncthreads();  // everyone's copies of this tile are there, and the last tile's buffer is free
+        issue(tile + STAGES - 1);
+        const TA* a_tile = As[tile % STAGES];
+        const TB* b_tile = Bs[tile % STAGES];
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            TACC a[TM], b[TN];
+#pragma unroll
+            for (int m = 0; m < TM; ++m) a[m] = TACC(a_tile[TRANS_A ? k * BM + ty + m * RM : (ty + m * RM) * BK + k]);
+#pragma unroll
+            for (int n = 0; n < TN; ++n)
+                b[n] = TACC(b_tile[TRANS_B ? (tx + n * RN) * B_PITCH + k : k * BN + tx + n * RN]);
+#pragma unroll
+            for (int m = 0; m < TM; ++m)
+#pragma unroll
+                for (int n = 0; n < TN; ++n) sum[m][n] += a[m] * b[n];
+        }
+    }
+
+#pragma unroll
+    for (int m = 0; m < TM; ++m) {
+#pragma unroll
+        for (int n = 0; n < TN; ++n) {
+            const int row = row0 + ty + m * RM, column = column0 + tx + n * RN;
+            if (row >= M || column >= N) continue;
+            TC* c = C + size_t(row) * N + column;
+            *c = TC(beta == 0 ? alpha * sum[m][n] : alpha * sum[m][n] + beta * TACC(*c));  // beta 0: C is not read
+        }
+    }
+}

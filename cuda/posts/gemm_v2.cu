@@ -1,0 +1,100 @@
+/*---
+summary: a block of BX x BY threads on square tiles of TILE, a dot product for each result
+order: 151
+symbol: gemm
+precisions: [f32, f64, f16, bf16]
+layouts: [nn, nt, tn, tt]
+params:
+  TILE: [64, 32]
+  BX: [16, 32]                  # threads along N
+  BY: [16, 8]                   # threads along M
+  UNROLL: [1, 0]                # 0: no loop is unrolled
+require:
+  - TILE % BX == 0
+  - TILE % BY == 0
+  - (TILE + 1) * TILE * 2 * BYTES <= 49152        # both tiles in static shared memory
+grid:
+  - cdiv(N, TILE)
+  - cdiv(M, TILE)
+block:
+  - BX
+  - BY
+source: https://siboehm.com/articles/22/CUDA-MMM
+---*/
+
+// From "CUDA 007 - GEMM", its version 2. Against tiled (its version 1): a tile of 64 x 64 for the same
+// 256 threads, so that each owns 16 results, 16 apart, and each element of A and B is fetched from
+// global memory 4 times less often. Every result is still its own dot product.
+//
+//                 k                                tx  tx+16 tx+32 tx+48
+//      As   +-----------+         Bs    +-----------+   C tile
+//   ty    ->|===========|               |  |  |  |  |     ty     x  x  x  x
+//           |           |             k |  |  |  |  |     ty+16  x  x  x  x    one thread's results
+//   ty+16 ->|===========|               |  |  |  |  |     ty+32  x  x  x  x
+//           +-----------+               +-----------+     ty+48  x  x  x  x
+//            TILE + 1 words a row        TILE words a row
+//
+// The rows of As are one word longer. A warp reads two of them at once (16 threads each), and at 64 words
+// a row both would lie in one bank. Bound by shared memory and by latency: as written two loads for each
+// multiply-add. nvcc 13, given 16 unrolled dot products, shares loads down to one for two (for
+// sm_90: 512 for 1024), but the odd row length makes each of them 4 bytes wide, and with 64 steps in flight
+// it takes all 255 registers: one block an SM.
+//
+// UNROLL=0 is the post's comparison, which it found nearly 10 times slower. Then nothing is shared, and since
+// registers have no index, each dot product begins and ends with a chain of 16 compares and moves that
+// finds its result.
+//
+// What the post's version has wrong and this has not: it is right for multiples of 64 alone; it reads C
+// when beta = 0, so that a NaN there stays; tiles that the block does not divide overrun As and Bs.
+
+#define THREADS (BX * BY)
+#define ROWS (TILE / BY)     // results of a thread
+#define COLUMNS (TILE / BX)
+#define PITCH_B (TILE + TRANS_B)  // padded where B is transposed on its way, as As is anyway
+
+constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: all of it
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[TILE][TILE + 1];
+    __shared__ TB Bs[TILE][PITCH_B];
+
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const int tx = threadIdx.x, ty = threadIdx.y, thread = ty * BX + tx;
+    const int row0 = blockIdx.y * TILE, column0 = blockIdx.x * TILE;
+
+    TACC sum[ROWS][COLUMNS] = {};
+    for (int k0 = 0; k0 < K; k0 += TILE) {
+#pragma unroll kUnroll
+        for (int start = 0; start < TILE * TILE; start += THREADS) {
+            // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+            const int y = (start + thread) / TILE, x = (start + thread) % TILE;
+            const int m = TRANS_A ? x : y, ka = TRANS_A ? y : x;
+            const int n = TRANS_B ? y : x, kb = TRANS_B ? x : y;
+            if (TILE * TILE % THREADS && y >= TILE) continue;
+            As[m][ka] = row0 + m < M && k0 + ka < K ? A[(row0 + m) * a_i + (k0 + ka) * a_k] : TA(0);
+            Bs[kb][n] = k0 + kb < K && column0 + n < N ? B[(k0 + kb) * b_k + (column0 + n) * b_j] : TB(0);
+        }
+        __syncthreads();
+#pragma unroll kUnroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll kUnroll
+            for (int j = 0; j < COLUMNS; ++j)
+#pragma unroll kUnroll
+                for (int k = 0; k < TILE; ++k)
+                    sum[i][j] += TACC(As[ty + i * BY][k]) * TACC(Bs[k][tx + j * BX]);
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+#pragma unroll kUnroll
+    for (int i = 0; i < ROWS; ++i) {
+#pragma unroll kUnroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            const int row = row0 + ty + i * BY, column = column0 + tx + j * BX;
+            if (row >= M || column >= N) continue;
+            TC* c = C + size_t(row) * N + column;
+            *c = TC(beta == 0 ? alpha * sum[i][j] : alpha * sum[i][j] + beta * TACC(*c));  // beta 0: C is not read
+        }
+    }
+}

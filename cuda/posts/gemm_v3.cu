@@ -1,0 +1,109 @@
+/*---
+summary: tiles of BM x BK and BK x BN for a block of BX x BY, a dot product for each result
+order: 152
+symbol: gemm
+precisions: [f32, f64, f16, bf16]
+layouts: [nn, nt, tn, tt]
+params:
+  BM: [64, 128, 32]
+  BN: [64, 128, 32]
+  BK: [16, 8, 32]
+  BX: [16, 32]                  # threads along N
+  BY: [16, 8]                   # threads along M
+  UNROLL: [1, 0]                # 0: no loop is unrolled
+require:
+  - BM % BY == 0
+  - BN % BX == 0
+  - (BM * (BK + 1) + (BN + 4) * BK) * BYTES <= 49152     # both tiles in static shared memory
+grid:
+  - cdiv(N, BN)
+  - cdiv(M, BM)
+block:
+  - BX
+  - BY
+source: https://siboehm.com/articles/22/CUDA-MMM
+---*/
+
+// From "CUDA 007 - GEMM", its version 3. Against gemm_v2: the tiles need not be square. A short BK takes
+// a quarter of the shared memory, so that more blocks share an SM, and lets BM and BN grow: at 128 x 128 x 8 a
+// thread owns 64 results and an element of A or B is fetched half as often as at 64 x 64.
+//
+//                    BN
+//               +-----------+
+//           BK  |    Bs     |                a thread's results: rows ty, ty + BY, ty + 2 BY, ...,
+//               +-----------+                columns tx, tx + BX, ...
+//        BK     +-----------+
+//      +----+   | x  x  x  x|                for each result       (this file: a dot product)
+//  BM  | As |   |           |                  for each k
+//      |    |   | x  x  x  x|                    result += As[row][k] * Bs[k][column]
+//      +----+   +-----------+
+//
+// Bound by shared memory. As written each multiply-add takes two loads, and only the compiler can share them
+// between dot products. nvcc 13 does, completely: unrolled, the default has 256 multiply-adds and 80
+// loads a tile, the same as gemm_v4, which asks for it. UNROLL=0 shows the kernel as it is written; with more than
+// 16 results a thread they are then kept in local memory as well.
+//
+// The post drops the padding of As here, rightly: at 16 or 8 words a row, the rows that a warp reads at
+// once lie in different banks. A row is padded where a layout transposes the tile on its way.
+//
+// What the post's version has wrong and this has not: it is right for multiples of BM, BN and BK alone; it
+// reads C when beta = 0; and a tile that the threads do not divide (32 x 8 and 512 threads) makes
+// it write behind the end of As or Bs.
+
+#define THREADS (BX * BY)
+#define ROWS (BM / BY)     // results of a thread
+#define COLUMNS (BN / BX)
+#define PITCH_A (BK + TRANS_A)
+#define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))
+
+constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: all of it
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[BM][PITCH_A];
+    __shared__ TB Bs[BK][PITCH_B];
+
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const int tx = threadIdx.x, ty = threadIdx.y, thread = ty * BX + tx;
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
+
+    TACC sum[ROWS][COLUMNS] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+#pragma unroll kUnroll
+        for (int start = 0; start < BM * BK; start += THREADS) {
+            const int e = start + thread;
+            const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
+            if (BM * BK % THREADS && e >= BM * BK) continue;
+            As[m][k] = row0 + m < M && k0 + k < K ? A[(row0 + m) * a_i + (k0 + k) * a_k] : TA(0);
+        }
+#pragma unroll kUnroll
+        for (int start = 0; start < BN * BK; start += THREADS) {
+            const int e = start + thread;
+            const int n = TRANS_B ? e / BK : e % BN, k = TRANS_B ? e % BK : e / BN;
+            if (BN * BK % THREADS && e >= BN * BK) continue;
+            Bs[k][n] = k0 + k < K && column0 + n < N ? B[(k0 + k) * b_k + (column0 + n) * b_j] : TB(0);
+        }
+        __syncthreads();
+#pragma unroll kUnroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll kUnroll
+            for (int j = 0; j < COLUMNS; ++j)
+#pragma unroll kUnroll
+                for (int k = 0; k < BK; ++k)
+                    sum[i][j] += TACC(As[ty + i * BY][k]) * TACC(Bs[k][tx + j * BX]);
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+#pragma unroll kUnroll
+    for (int i = 0; i < ROWS; ++i) {
+#pragma unroll kUnroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            const int row = row0 + ty + i * BY, column = column0 + tx + j * BX;
+            if (row >= M || column >= N) continue;
+            TC* c = C + size_t(row) * N + column;
+            *c = TC(beta == 0 ? alpha * sum[i][j] : alpha * sum[i][j] + beta * TACC(*c));  // beta 0: C is not read
+        }
+    }
+}

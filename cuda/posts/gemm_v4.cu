@@ -1,0 +1,112 @@
+/*---
+summary: tiles of BM x BK and BK x BN for a block of BX x BY, an outer product in registers for each k
+order: 153
+symbol: gemm
+precisions: [f32, f64, f16, bf16]
+layouts: [nn, nt, tn, tt]
+params:
+  BM: [64, 128, 32]
+  BN: [64, 128, 32]
+  BK: [16, 8, 32]
+  BX: [16, 32]                  # threads along N
+  BY: [16, 8]                   # threads along M
+  UNROLL: [1, 0]                # 0: no loop is unrolled
+  LOAD_FROM_TID: [0, 1]         # 1: the loops that load a tile start at the thread's number
+require:
+  - BM % BY == 0
+  - BN % BX == 0
+  - (BM * (BK + 1) + (BN + 4) * BK) * BYTES <= 49152     # both tiles in static shared memory
+grid:
+  - cdiv(N, BN)
+  - cdiv(M, BM)
+block:
+  - BX
+  - BY
+source: https://siboehm.com/articles/22/CUDA-MMM
+---*/
+
+// From "CUDA 007 - GEMM", its version 4. Against gemm_v3: k is the outer of the three loops.
+//
+//      for each k:   b  = [ b0 b1 b2 b3 ]  <- Bs[k][tx + j BX]     ROWS + COLUMNS shared loads
+//               a          |  |  |  |
+//             [ a0 ]  ->   +  +  +  +                              for
+//             [ a1 ]  ->   +  +  +  +   += a x b, in registers
+//             [ a2 ]  ->   +  +  +  +                              ROWS * COLUMNS multiply-adds
+//             [ a3 ]  ->   +  +  +  +
+//              ^- As[ty + i BY][k]
+//
+// Bound by shared memory, at 64 x 64 one load for two multiply-adds, at 128 x 128 one for four; and by the
+// barriers, since no load of the next tile is under way while this one is computed. nvcc 13 makes the
+// same instructions of gemm_v3, in another order: what is gained here is that it no longer has to. With
+// UNROLL=0 a, b and the results are arrays in local memory: three loads and a store for a multiply-add.
+//
+// LOAD_FROM_TID=1: the post says that such a loop cannot be unrolled, its length being unknown. nvcc 13
+// unrolls it by 4 at run time: up to three single steps, each load waiting for its store, then a loop of
+// four. With 0 it is straight code, and all loads of both tiles are under way before the first store.
+//
+// What the post's version has wrong and this has not: it is right for multiples of BM, BN and BK alone; it
+// reads C when beta = 0; and a tile that the threads do not divide makes it write behind As or Bs.
+
+#define THREADS (BX * BY)
+#define ROWS (BM / BY)     // results of a thread
+#define COLUMNS (BN / BX)
+#define PITCH_A (BK + TRANS_A)                         // padded where a layout transposes the tile
+#define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))  // on its way
+
+constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: all of it
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[BM][PITCH_A];
+    __shared__ TB Bs[BK][PITCH_B];
+
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const int tx = threadIdx.x, ty = threadIdx.y, thread = ty * BX + tx;
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
+    const int first = LOAD_FROM_TID ? thread : 0, offset = LOAD_FROM_TID ? 0 : thread;
+
+    TACC sum[ROWS][COLUMNS] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+#pragma unroll kUnroll
+        for (int start = first; start < BM * BK; start += THREADS) {
+            const int e = start + offset;
+            const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
+            if (!LOAD_FROM_TID && BM * BK % THREADS && e >= BM * BK) continue;
+            As[m][k] = row0 + m < M && k0 + k < K ? A[(row0 + m) * a_i + (k0 + k) * a_k] : TA(0);
+        }
+#pragma unroll kUnroll
+        for (int start = first; start < BN * BK; start += THREADS) {
+            const int e = start + offset;
+            const int n = TRANS_B ? e / BK : e % BN, k = TRANS_B ? e % BK : e / BN;
+            if (!LOAD_FROM_TID && BN * BK % THREADS && e >= BN * BK) continue;
+            Bs[k][n] = k0 + k < K && column0 + n < N ? B[(k0 + k) * b_k + (column0 + n) * b_j] : TB(0);
+        }
+        __syncthreads();
+#pragma unroll kUnroll
+        for (int k = 0; k < BK; ++k) {
+            TACC a[ROWS], b[COLUMNS];
+#pragma unroll kUnroll
+            for (int i = 0; i < ROWS; ++i) a[i] = TACC(As[ty + i * BY][k]);
+#pragma unroll kUnroll
+            for (int j = 0; j < COLUMNS; ++j) b[j] = TACC(Bs[k][tx + j * BX]);
+#pragma unroll kUnroll
+            for (int i = 0; i < ROWS; ++i)
+#pragma unroll kUnroll
+                for (int j = 0; j < COLUMNS; ++j) sum[i][j] += a[i] * b[j];
+        }
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+#pragma unroll kUnroll
+    for (int i = 0; i < ROWS; ++i) {
+#pragma unroll kUnroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            const int row = row0 + ty + i * BY, column = column0 + tx + j * BX;
+            if (row >= M || column >= N) continue;
+            TC* c = C + size_t(row) * N + column;
+            *c = TC(beta == 0 ? alpha * sum[i][j] : alpha * sum[i][j] + beta * TACC(*c));  // beta 0: C is not read
+        }
+    }
+}

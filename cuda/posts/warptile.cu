@@ -1,0 +1,115 @@
+/*---
+summary: block tile, warp tile and thread tile, after CUTLASS, scalar loads
+order: 122
+symbol: gemm
+precisions: [f32, f64, f16, bf16]
+layouts: [nn, nt, tn, tt]
+params:
+  BM: [64, 128]
+  BN: [64, 128]
+  BK: [4, 8, 16]
+  WM: [16, 32, 64]              # a warp's part of the block tile; the post's 32 x 16 by columns
+  WN: [32, 16, 64]              # is 16 x 32 by rows
+  TM: [4, 8]
+  TN: [4, 8]
+require:
+  - BM % WM == 0
+  - BN % WN == 0
+  - (WM // TM) * (WN // TN) == 32             # the lanes of a warp
+  - BM // TM * (BN // TN) <= 1024
+grid:
+  - cdiv(N, BN)
+  - cdiv(M, BM)
+block:
+  - BM / TM * (BN / TN)
+source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
+---*/
+
+// From "Complementary material for the Frugal AI PSL week", its custom SGEMM. Against blocktile_2d:
+// between the block and the thread stands the warp. Its 32 threads cover a compact WM x WN of the
+// block tile, so that they read few different elements of As and Bs, and each thread's elements
+// are neighbours, so that a fragment of B is one wide load.
+//
+//      C tile, BM x BN               a warp, WM x WN              a lane, TM x TN
+//      +-------+-------+             +--+--+--+--+--+--+--+--+    +---------+
+//      | warp 0| warp 1|  16         | 0| 1| 2| 3| 4| 5| 6| 7|    | . . . . |  a[4] x b[4],
+//      +-------+-------+             +--+--+--+--+--+--+--+--+    | . . . . |  for each k
+//      |   2   |   3   |             | 8| 9| ...             |    | . . . . |
+//      :       :       :             :                       :    | . . . . |
+//          32      32                +-----------------------+    +---------+
+//
+// The post stores by columns; its C read by rows is C^T = B^T A^T, so its A is our B and the
+// reverse: layout nn, and the memory sees the same. A tile row of our B is contiguous. Of our A
+// a block reads only BK = 4 elements of each row at a time, 16 bytes of every sector of 32, and
+// the columns of C are stored TN apart. A thread loads neighbouring elements, one where the tile
+// has one for each: with larger tiles, neighbours in a warp load that many elements apart.
+//
+// Bound by latency: with BK = 4 a barrier comes after 64 multiply-adds, and the loads of the next
+// tile wait for it. What the post's version has wrong and this has not: it drops K % 4 and reads
+// and writes out of bounds unless M and N are multiples of 64; it has a barrier between the two
+// loads, where one after both serves; it reads C when beta = 0; half its arguments are unused. Its
+// text promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS count N cubed, not 2 N cubed.
+
+#define THREADS (BM / TM * (BN / TN))
+#define PER_A ((BM * BK + THREADS - 1) / THREADS)  // elements of a tile that a thread loads
+#define PER_B ((BN * BK + THREADS - 1) / THREADS)
+#define PITCH_A (BK + TRANS_A)                          // padded where the tile is transposed on its
+#define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))   // way, so that the stores meet different banks
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[BM][PITCH_A];
+    __shared__ TB Bs[BK][PITCH_B];
+
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
+
+    // The first row and column, within the tile, of this thread: its warp's, then its own.
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int ty = warp / (BN / WN) * WM + lane / (WN / TN) * TM;
+    const int tx = warp % (BN / WN) * WN + lane % (WN / TN) * TN;
+
+    TACC sum[TM][TN] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+#pragma unroll
+        for (int l = 0; l < PER_A; ++l) {
+            const int e = threadIdx.x * PER_A + l;
+            const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
+            if (BM * BK % THREADS && e >= BM * BK) continue;
+            As[m][k] = row0 + m < M && k0 + k < K ? A[(row0 + m) * a_i + (k0 + k) * a_k] : TA(0);
+        }
+#pragma unroll
+        for (int l = 0; l < PER_B; ++l) {
+            const int e = threadIdx.x * PER_B + l;
+            const int n = TRANS_B ? e / BK : e % BN, k = TRANS_B ? e % BK : e / BN;
+            if (BN * BK % THREADS && e >= BN * BK) continue;
+            Bs[k][n] = k0 + k < K && column0 + n < N ? B[(k0 + k) * b_k + (column0 + n) * b_j] : TB(0);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            TACC a[TM], b[TN];
+#pragma unroll
+            for (int m = 0; m < TM; ++m) a[m] = TACC(As[ty + m][k]);
+#pragma unroll
+            for (int n = 0; n < TN; ++n) b[n] = TACC(Bs[k][tx + n]);
+#pragma unroll
+            for (int m = 0; m < TM; ++m)
+#pragma unroll
+                for (int n = 0; n < TN; ++n) sum[m][n] += a[m] * b[n];
+        }
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+#pragma unroll
+    for (int m = 0; m < TM; ++m) {
+#pragma unroll
+        for (int n = 0; n < TN; ++n) {
+            const int row = row0 + ty + m, column = column0 + tx + n;
+            if (row >= M || column >= N) continue;
+            TC* c = C + size_t(row) * N + column;
+            *c = TC(beta == 0 ? alpha * sum[m][n] : alpha * sum[m][n] + beta * TACC(*c));  // beta 0: C is not read
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/*---
+summary: WPT results a thread along a row of C, neighbouring threads a row apart
+order: 141
+symbol: gemm
+precisions: [f32, f64, f16, bf16]
+layouts: [nn, nt, tn, tt]
+params:
+  TILE: [16, 32]
+  WPT: [4, 8, 2]                # results a thread; TILE / WPT threads do the work of TILE
+require:
+  - TILE % WPT == 0
+grid:
+  - cdiv(N, TILE)
+  - cdiv(M, TILE)
+block:
+  - TILE
+  - TILE / WPT
+source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-cuda-and-applying-it-to-neural-networks-8da95a296de5
+---*/
+
+// From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
+// Networks", the stage with more work per thread, before its memory accesses were put right.
+// Against tiled: the tile stays, the block shrinks to TILE x RTS threads, each with WPT results, so that an
+// element of As, once in a register, serves WPT multiply-adds.
+//
+//      Bs   k  [ . . o . . . o . . . o . . . o . ]   y, y + RTS, ... : the same for a whole row of
+//                    |       |       |       |       threads, a broadcast
+//      As      C tile, TILE x TILE
+//      k .     +-----------------------------+
+//      x #-----|-----x-------x-------x-------x       one thread: row x, WPT columns, RTS apart
+//    x+1 #-----|-----+-------+-------+-------+       its neighbour: the row below
+//              +-----------------------------+
+//
+// The post writes its layers for columns: out^T = weights^T in^T, with the fast thread index along
+// a column. Its C^T is our C (in: A, weights: B, layout nn). The same fast index, used on matrices
+// that lie in rows, is this kernel: threadIdx.x goes down a row at a time everywhere, in A, B and C (in
+// every layout it takes the direction that is not contiguous) and in As, which it reads TILE
+// words apart: a warp meets in 2 banks for TILE = 16, in one for TILE = 32.
+//
+// Bound by that: a load from global memory takes 16 or 32 transactions, one of As 8 or 32 turns of the
+// shared memory. The post prints the code of its last stage only. What that has wrong and this has not:
+// it is tied to its network (rows of a batch lie maxNeurons apart, however narrow the layer, so that small layers
+// fetch memory that they do not use), and bias and activation are passes of their own over C.
+
+#define RTS (TILE / WPT)
+
+extern "C" __global__ void __launch_bounds__(TILE * RTS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[TILE][TILE];
+    __shared__ TB Bs[TILE][TILE];
+
+    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
+    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int row0 = blockIdx.y * TILE, column0 = blockIdx.x * TILE;
+
+    TACC sum[WPT] = {};
+    for (int k0 = 0; k0 < K; k0 += TILE) {
+#pragma unroll
+        for (int w = 0; w < WPT; ++w) {
+            const int s = y + w * RTS;  // x takes the direction with the stride, y and w the contiguous one
+            const int m = TRANS_A ? s : x, ka = TRANS_A ? x : s;
+            const int n = TRANS_B ? x : s, kb = TRANS_B ? s : x;
+            As[m][ka] = row0 + m < M && k0 + ka < K ? A[(row0 + m) * a_i + (k0 + ka) * a_k] : TA(0);
+            Bs[kb][n] = k0 + kb < K && column0 + n < N ? B[(k0 + kb) * b_k + (column0 + n) * b_j] : TB(0);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < TILE; ++k) {
+            const TACC a = TACC(As[x][k]);
+#pragma unroll
+            for (int w = 0; w < WPT; ++w) sum[w] += a * TACC(Bs[k][y + w * RTS]);
+        }
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+#pragma unroll
+    for (int w = 0; w < WPT; ++w) {
+        const int row = row0 + x, column = column0 + y + w * RTS;
+        if (row >= M || column >= N) continue;
+        TC* c = C + size_t(row) * N + column;
+        *c = TC(beta == 0 ? alpha * sum[w] : alpha * sum[w] + beta * TACC(*c));  // beta 0: C is not read
+    }
+}
