@@ -6,6 +6,7 @@ A script is a mapping, in a test or a YAML file (`--device fake:script.yaml`):
     times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}   # seconds a launch, by launch window, in turn
     faults: {tiled: unwritten}                         # unwritten, zero, last_column, overrun, race, crash, build
     clock: 1.5e9
+    transfers: {h2d: 2.0e+9, d2h: 1.0e+9}              # rates of a job's copies and launches: RATES in fake_jobs.py
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Window
+from gemmbench.backends.fake_jobs import FakeHost, FakeJob
+from gemmbench.backends.jobs import Step
 from gemmbench.errors import BuildError, LaunchError, UsageError, nearest
 from gemmbench.spec.plan import Plan, Target
 from gemmbench.spec.problem import Problem
@@ -29,11 +32,12 @@ FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build
 
 @dataclass(frozen=True)
 class Script:
-    """Seconds a launch and faults by variant, and the clock every window sees."""
+    """Seconds a launch and faults by variant, the clock every window sees, and the rates of transfers."""
 
     times: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
     clock: float = 1e9
+    transfers: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Script:
@@ -85,6 +89,7 @@ class FakeBackend:
 
     modes: tuple[str, ...] = ("",)
     max_launches = 1000
+    copy_engines = 2
 
     def __init__(self, script: Script | None = None):
         self.device = describe()
@@ -116,6 +121,20 @@ class FakeBackend:
         times = self._clocks.setdefault(name, itertools.cycle(listed))
         fault = self.script.faults.get(name, "")
         return FakeExecutable(plan.problem, memory, sets, alpha, beta, times, fault, self.script.clock)
+
+    def host(self, nbytes: int, pinned: bool) -> FakeHost:
+        """Host memory."""
+        return FakeHost(nbytes)
+
+    def job(self, steps: Sequence[Step], memory: Any, pinned: bool, alpha: float, beta: float) -> FakeJob:
+        """Bind copies and launches."""
+        return FakeJob(
+            steps,
+            memory,
+            pinned,
+            lambda step: self.bind(step.artifact.key, step.plan, memory, [step.at], alpha, beta),
+            self.script.transfers,
+        )
 
     def close(self) -> None:
         """Nothing to close."""

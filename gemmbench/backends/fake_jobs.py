@@ -1,0 +1,80 @@
+"""Jobs on the fake device: copied and computed by NumPy, timed by a model small enough for a pencil.
+
+Three engines, one for each direction of copying and one that computes, serve the steps in the
+order they are queued; a step begins when its engine is free, its stream has ended the step
+before, and the step it waits for has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from gemmbench.backends.base import Executable, Memory
+from gemmbench.backends.jobs import Copy, Launch, Parts, Step
+
+RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
+"""Bytes/s to and from the device, bytes/s either way if the host's memory is pageable, flops/s of every kernel."""
+
+
+class FakeHost:
+    """Host bytes, pinned in name only."""
+
+    def __init__(self, nbytes: int):
+        self.bytes = np.zeros(nbytes, np.uint8)
+
+    def free(self) -> None:
+        """Drop the bytes."""
+        self.bytes = np.zeros(0, np.uint8)
+
+
+class FakeJob:
+    """Runs steps in order on host arrays; `launch` binds a launch, `rates` are those of RATES."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        memory: Memory,
+        pinned: bool,
+        launch: Callable[[Launch], Executable],
+        rates: Mapping[str, float],
+    ):
+        self.steps, self.memory, self.pinned, self.rates = steps, memory, pinned, {**RATES, **rates}
+        self.launches = [launch(step) if isinstance(step, Launch) else None for step in steps]
+
+    def run(self) -> Parts:
+        """Do what the steps say, then look at the clock that the model shows."""
+        for step, launch in zip(self.steps, self.launches, strict=True):
+            if launch is not None:
+                launch.time(1)
+            elif isinstance(step, Copy):
+                self._copy(step)
+        return self._clock()
+
+    def _copy(self, step: Copy) -> None:
+        if step.inward:
+            self.memory.write(step.device, np.ascontiguousarray(step.host))
+        else:
+            self.memory.read(step.device, step.host)
+
+    def _clock(self) -> Parts:
+        ends: list[float] = []
+        streams: dict[int, float] = {}
+        engines: dict[str, float] = {}
+        spent = {"h2d": 0.0, "kernel": 0.0, "d2h": 0.0}
+        for step in self.steps:
+            engine, seconds = self._cost(step)
+            awaited = ends[step.after] if step.after is not None else 0.0
+            end = max(streams.get(step.stream, 0.0), engines.get(engine, 0.0), awaited) + seconds
+            ends.append(end)
+            streams[step.stream] = engines[engine] = end
+            spent[engine] += seconds
+        return Parts(max(ends), **spent) if len(streams) == 1 else Parts(max(ends))
+
+    def _cost(self, step: Step) -> tuple[str, float]:
+        """The engine of a step, and its seconds."""
+        if isinstance(step, Launch):
+            return "kernel", step.plan.problem.flops / self.rates["flops"]
+        way = "h2d" if step.inward else "d2h"
+        return way, step.host.nbytes / self.rates[way if self.pinned else "pageable"]

@@ -1,0 +1,98 @@
+"""Jobs: copies between host and device and the launches between them, on streams, timed as a whole.
+
+    Transfers.host(nbytes, pinned) -> HostMemory
+    Transfers.job(steps, memory, pinned, alpha, beta) -> Job
+    Job.run() -> Parts
+
+A back end offers this beside `base.Backend` if its memory is not the host's: the CPU device does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gemmbench.backends.base import Artifact, Backend, Memory, OperandSet
+from gemmbench.spec.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """Bytes from host to device (`inward`) or back, queued on stream number `stream`.
+
+    `host` is a view of a HostMemory's bytes, contiguous or a rectangle whose rows lie apart;
+    on the device they lie packed, from byte `device` of the job's memory on. `after` is the
+    index of an earlier step, on any stream, that must have ended.
+    """
+
+    stream: int
+    host: np.ndarray
+    device: int
+    inward: bool
+    after: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """One launch of a plan on operands in the job's memory, queued on stream number `stream`."""
+
+    stream: int
+    plan: Plan
+    artifact: Artifact
+    at: OperandSet
+    after: int | None = None
+
+
+Step = Copy | Launch
+"""Steps of one stream run in order; steps of different streams at the same time, but for `after`."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Seconds of one run: from before the first step to after the last, and what its steps of each kind add up to.
+
+    The parts are NaN for a job on several streams, where they overlap.
+    """
+
+    seconds: float
+    h2d: float = math.nan
+    kernel: float = math.nan
+    d2h: float = math.nan
+
+
+class HostMemory(Protocol):
+    """Bytes on the host that a device copies from and to."""
+
+    bytes: np.ndarray
+    """uint8, one dimension."""
+
+    def free(self) -> None:
+        """Give the memory back; no view of it may be used afterwards."""
+
+
+class Job(Protocol):
+    """Steps bound to host memory and device memory."""
+
+    def run(self) -> Parts:
+        """Run all steps, wait for the last, and say how long it took. Raises LaunchError, LaunchTimeout."""
+
+
+class Transfers(Protocol):
+    """What a back end with a memory of its own can do beside `base.Backend`."""
+
+    copy_engines: int
+    """Copies that can run at once: with 1, those to the device and those from it take turns."""
+
+    def host(self, nbytes: int, pinned: bool) -> HostMemory:
+        """Allocate on the host; `pinned` is page-locked. Raises OutOfMemory."""
+
+    def job(self, steps: Sequence[Step], memory: Memory, pinned: bool, alpha: float, beta: float) -> Job:
+        """Bind steps; `pinned` says that all their host memory is. Raises LaunchError, NotOffered, OutOfMemory."""
+
+
+class TransferBackend(Backend, Transfers, Protocol):
+    """A back end with transfers."""
