@@ -6,6 +6,7 @@
     occupancy  blocks an SM can hold               arithmetic
     backend    the open device                     memory, kernel, launch; failure words its errors
     window     launches timed together             gate holds them back, clock sees the SM clock
+    pipeline   jobs: copies and launches           several streams, host memory pinned or not
     library    the variants cublas and cublaslt    one module each
 
 Importing this package or any module of it imports neither pycuda nor nvmath.

@@ -6,6 +6,7 @@ import atexit
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -20,7 +21,9 @@ from gemmbench.backends.cuda.kernel import Addresses, Kernel
 from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
 from gemmbench.backends.cuda.memory import DeviceMemory
 from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.pipeline import CudaJob, HostBuffer
 from gemmbench.backends.cuda.window import Calls, WindowTimer
+from gemmbench.backends.jobs import Step
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.spec.plan import Plan
 
@@ -38,7 +41,9 @@ class Loaded(Protocol):
 
 
 class CudaBackend:
-    """GPU `index` as CUDA numbers it, a `base.Backend`; everything runs on one stream of its primary context.
+    """GPU `index` as CUDA numbers it, a `base.Backend` with `jobs.Transfers`, on its primary context.
+
+    Everything but a job that asks for more runs on one stream.
 
     Use it from the thread that opened it. With `gate` False, or under a tool that
     gate.off_reason finds, windows go without a gate, and device.software says so. After an
@@ -56,17 +61,20 @@ class CudaBackend:
         gated = {"gate": f"off: {reason}" if reason else "on"}
         self.device = replace(described, software={**described.software, **device.library_versions(), **gated})
         helpers = _helpers(described.target.sm)
-        self._libraries: dict[str, Cublas | CublasLt] = {}
+        self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
         try:
             self._open(index, helpers, gate=not reason)
         except self._cuda.Error as fault:
             raise DeviceError(f"GPU {index} cannot be opened: {fault}") from fault
 
     def _open(self, index: int, helpers: str, gate: bool) -> None:
-        self._context = self._cuda.Device(index).retain_primary_context()
+        gpu = self._cuda.Device(index)
+        self.copy_engines: int = gpu.get_attribute(self._cuda.device_attribute.ASYNC_ENGINE_COUNT)
+        self._context = gpu.retain_primary_context()
         self._context.push()
         atexit.register(self.close)  # pycuda aborts a process that ends with a context pushed
         self._stream = self._cuda.Stream()
+        self._streams = [self._stream]
         module = self._cuda.module_from_file(helpers)
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
@@ -75,13 +83,13 @@ class CudaBackend:
         """Raises OutOfMemory."""
         return DeviceMemory(nbytes)
 
-    def load(self, artifact: Artifact, plan: Plan) -> Loaded:
-        """Load a cubin, or open a library. Raises LaunchError, NotOffered, OutOfMemory."""
+    def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
+        """Load a cubin, or open a library, for a stream by its number. Raises LaunchError, NotOffered, OutOfMemory."""
         launch, geometry = plan.variant.launch, plan.geometry
         with translated((self._cuda.Error,), plan.variant.name):
             if launch is None or geometry is None:
-                return self._library(plan.variant.name)
-            return Kernel(artifact.path, launch.symbol, geometry, self.device.target.smem, self._stream)
+                return self._library(plan.variant.name, stream)
+            return Kernel(artifact.path, launch.symbol, geometry, self.device.target.smem, self._streams[stream])
 
     def bind(
         self,
@@ -104,6 +112,21 @@ class CudaBackend:
             calls = loaded.calls(plan, addresses, alpha, beta)
             return WindowTimer(calls, errors, self._stream, self._clock, self._gate)
 
+    def host(self, nbytes: int, pinned: bool) -> HostBuffer:
+        """Raises OutOfMemory."""
+        return HostBuffer(nbytes, pinned)
+
+    def job(self, steps: Sequence[Step], memory: Memory, pinned: bool, alpha: float, beta: float) -> CudaJob:
+        """Fix the arguments of copies and launches on a memory this back end allocated.
+
+        Raises LaunchError, NotOffered, OutOfMemory.
+        """
+        count = 1 + max(step.stream for step in steps)
+        while len(self._streams) < count:
+            self._streams.append(self._cuda.Stream())
+        gate, address = self._gate if pinned else None, cast(DeviceMemory, memory).address
+        return CudaJob(steps, address, self._streams[:count], cache(self.load), (alpha, beta), gate)
+
     def close(self) -> None:
         """Free what the back end holds; harmless if done before."""
         if self._context is None:
@@ -113,16 +136,17 @@ class CudaBackend:
             with suppress(Exception):  # after a crashed kernel nothing can be freed
                 library.close()
         self._libraries.clear()
-        del self._stream, self._clock, self._gate
+        del self._stream, self._streams, self._clock, self._gate
         with suppress(self._cuda.Error):
             # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.
             self._context.detach()
         self._context = None
 
-    def _library(self, name: str) -> Cublas | CublasLt:
-        if name not in self._libraries:
-            self._libraries[name] = _LIBRARIES[name](self._stream, self.device.target.sm)
-        return self._libraries[name]
+    def _library(self, name: str, stream: int) -> Cublas | CublasLt:
+        """One handle a stream: its workspace serves one launch at a time."""
+        if (name, stream) not in self._libraries:
+            self._libraries[name, stream] = _LIBRARIES[name](self._streams[stream], self.device.target.sm)
+        return self._libraries[name, stream]
 
 
 def _helpers(sm: int) -> str:
