@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 SCHEMA = 1
+MODES = ("pageable", "pinned", "panels", "overlapped")
+"""The ways a whole job is measured, in the order of their rows."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
@@ -105,3 +107,69 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     def identity(self) -> tuple[object, ...]:
         """What makes two rows the same row."""
         return (*self.problem_key, self.variant, *sorted(self.config.items()), self.phase)
+
+
+class TransferRecord(msgspec.Struct, frozen=True, kw_only=True, tag="transfer", tag_field="row"):
+    """One kernel's whole job in one mode: operands in, kernel, C out. Times are seconds a job.
+
+    mode: "pageable" or "pinned" host memory, one step after the other; "panels", the same in
+    `panels` panels on one stream, pinned; "overlapped", on `streams` streams. `samples` are
+    whole jobs by round; the parts h2d, kernel and d2h are given where one stream runs them in
+    turn. `key` hashes what the numbers depend on but the machine.
+    """
+
+    variant: str
+    order: float
+    config: dict[str, int]
+    device: str
+    M: int
+    N: int
+    K: int
+    layout: str
+    precision: str
+    alpha: float
+    beta: float
+    mode: str
+    status: str
+    reason: str = ""
+    key: str = ""
+    panels: int = 1
+    panel_rows: int = 0
+    streams: int = 1
+    copy_engines: int = 2
+    h2d_bytes: int = 0
+    b_bytes: int = 0
+    d2h_bytes: int = 0
+    checked: bool = False
+    check_rule: str = ""
+    error: float | None = None
+    samples: list[float] = []
+    rounds: list[int] = []
+    h2d: list[float] = []
+    kernel: list[float] = []
+    d2h: list[float] = []
+    launches: int = 0
+    stopped: str = ""
+    data: str = ""
+    seed: int = 0
+    gated: bool = True
+
+    @property
+    def by_round(self) -> dict[int, float]:
+        """Seconds of the whole job by round."""
+        return dict(zip(self.rounds, self.samples, strict=True))
+
+    @property
+    def configuration(self) -> str:
+        """`BM=128 BN=128`."""
+        return " ".join(f"{name}={value}" for name, value in self.config.items())
+
+    @property
+    def problem_key(self) -> tuple[int, int, int, str, str, float, float]:
+        """What makes two rows answers to the same problem, as of a Record."""
+        return self.M, self.N, self.K, self.layout, self.precision, self.alpha, self.beta
+
+    @property
+    def kernel_key(self) -> tuple[object, ...]:
+        """What the rows of one kernel's modes share."""
+        return (*self.problem_key, self.variant, *sorted(self.config.items()))

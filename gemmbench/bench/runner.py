@@ -84,14 +84,12 @@ class Runner:
 
         The fastest of many is partly the luckiest, so it is measured again on fresh rounds.
         """
-        medians = {_identity(record): stats.summarize(record.by_round).value for record in records if _ranked(record)}
+        medians = {record_key(record): stats.summarize(record.by_round).value for record in records if _ranked(record)}
         swept: dict[tuple[object, ...], list[Plan]] = {}
         for plan in plans:
-            if _plan_identity(plan) in medians:
+            if plan_key(plan) in medians:
                 swept.setdefault((plan.problem, plan.variant.name), []).append(plan)
-        best = [
-            min(group, key=lambda plan: medians[_plan_identity(plan)]) for group in swept.values() if len(group) > 1
-        ]
+        best = [min(group, key=lambda plan: medians[plan_key(plan)]) for group in swept.values() if len(group) > 1]
         problems = {plan.problem for plan in best}
         anchors = [plan for plan in plans if plan.variant.name == self.baseline and plan.problem in problems]
         return list(dict.fromkeys([*best, *(plan for plan in anchors if not _same_variant(plan, best))]))
@@ -105,11 +103,13 @@ def _ranked(record: Record) -> bool:
     return record.status == "ok" and bool(record.samples) and record.phase == "sweep"
 
 
-def _identity(record: Record) -> tuple[object, ...]:
+def record_key(record: Record) -> tuple[object, ...]:
+    """What a record shares with its plan: `plan_key` of that plan."""
     return (*record.problem_key, record.variant, *record.config.items())
 
 
-def _plan_identity(plan: Plan) -> tuple[object, ...]:
+def plan_key(plan: Plan) -> tuple[object, ...]:
+    """Problem, variant and configuration."""
     p = plan.problem
     key = (p.M, p.N, p.K, p.layout, p.precision_name, p.alpha, p.beta)
     return (*key, plan.variant.name, *plan.config.values)

@@ -1,0 +1,162 @@
+"""The whole job measured: operands to the device, kernel, C back, in four modes beside each other.
+
+    pageable     one step after the other, from memory that malloc gives
+    pinned       the same from page-locked memory
+    panels       pinned and in panels of rows, still one step after the other: what cutting costs
+    overlapped   the panels on several streams: what overlapping wins
+
+Every mode is checked exactly on integers before it is timed, with all of its memory on the
+device and C on the host full of NaN, so that a launch that runs before its copy cannot pass;
+after timing once more on the data that was timed, where modes with the same launches must
+agree bit by bit. The modes of a kernel are measured together in mirrored rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from statistics import fmean
+
+import numpy as np
+
+from gemmbench.backends.base import Window
+from gemmbench.backends.jobs import Job, Parts, TransferBackend
+from gemmbench.bench import operands
+from gemmbench.bench.matrices import Matrices
+from gemmbench.bench.measure import Rounds
+from gemmbench.bench.operands import Arena
+from gemmbench.bench.pipeline import Piece, steps
+from gemmbench.bench.verify import Check, Reference
+from gemmbench.bench.worker import EXACT_SCALARS, WARM_SECONDS, Progress, Trial, silent
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.sweep import Measuring
+
+MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
+_NAN = 0xFF
+
+
+@dataclass
+class ModeTrial(Trial):
+    """One kernel in one mode on its way through an experiment; `parts` are the means of each window."""
+
+    mode: str = ""
+    pieces: tuple[Piece, ...] = ()
+    streams: int = 1
+    pinned: bool = True
+    job: Job | None = None
+    parts: list[Parts] = field(default_factory=list)
+
+    def time(self, launches: int) -> Window:
+        """Run whole jobs one by one; with this a trial is an Executable. Raises what Job.run raises."""
+        assert self.job is not None
+        runs = [self.job.run() for _ in range(launches)]
+        means = [fmean(getattr(run, part) for run in runs) for part in ("seconds", "h2d", "kernel", "d2h")]
+        self.parts.append(Parts(*means))
+        return Window(sum(run.seconds for run in runs), launches)
+
+    @property
+    def measured(self) -> list[Parts]:
+        """The parts of the windows that became samples: after sizing and warming, the last ones."""
+        return self.parts[len(self.parts) - len(self.measurement.samples) :]
+
+
+class TransferBench:
+    """One problem on one device: a set of operands there, and the matrices on the host, pageable and pinned."""
+
+    def __init__(
+        self,
+        device: TransferBackend,
+        problem: Problem,
+        policy: Measuring,
+        progress: Progress = silent,
+        interrupted: Callable[[], bool] = lambda: False,
+    ):
+        """Allocate. Raises OutOfMemory."""
+        self.device, self.problem, self.policy = device, problem, policy
+        self.progress, self.interrupted = progress, interrupted
+        with ExitStack() as held:
+            self.arena = Arena(device, problem, 1)
+            held.callback(self.arena.free)
+            self.matrices: dict[bool, Matrices] = {}
+            for pinned in (False, True):
+                self.matrices[pinned] = Matrices(device, problem, pinned)
+                held.callback(self.matrices[pinned].free)
+            self._held = held.pop_all()
+
+    def free(self) -> None:
+        """Give all memory back."""
+        self._held.close()
+
+    def check(self, trials: Sequence[ModeTrial]) -> None:
+        """Run every trial on integers; what is not exact is `wrong`."""
+        alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
+        reference = self._reference("ints", self.policy.seed + 1, alpha, beta)
+        for number, trial in enumerate(trials):
+            self.progress(f"verify transfers {trial.plan.variant.name}", number, len(trials))
+            if trial.alive and not self.interrupted():
+                with trial.blamed():
+                    self._bind(trial, reference)
+                    trial.judge(reference.check_exact(self._fresh_result(trial)))
+                    self._check_guards(trial)
+
+    def prepare(self) -> None:
+        """Write the data that is timed."""
+        self._real = self._reference(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
+
+    def measure(self, trials: Sequence[ModeTrial]) -> None:
+        """Time the modes of one kernel in the same rounds, then check each once more."""
+        for trial in trials:
+            if trial.alive:
+                with trial.blamed():
+                    self._bind(trial, self._real)
+                    trial.time(1)  # code is loaded at its first launch
+        timed = [trial for trial in trials if trial.alive]
+        rounds = Rounds(timed, self.policy, MOST_JOBS, self.interrupted, self._round)
+        for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
+            trial.measurement = measurement
+            if measurement.fault is not None:
+                trial.status, trial.reason = measurement.fault.status, str(measurement.fault)
+        if not self.interrupted():
+            self._check_again([trial for trial in timed if trial.alive])
+        for trial in trials:
+            trial.job = None
+
+    def _round(self, done: int, of: int) -> None:
+        self.progress("transfers, round", done, of)
+
+    def _reference(self, fill: operands.Fill, seed: int, alpha: float, beta: float) -> Reference:
+        data = operands.make(self.problem, fill, seed)
+        for matrices in self.matrices.values():
+            matrices.write(data)
+        return Reference(self.problem, data, alpha, beta)
+
+    def _bind(self, trial: ModeTrial, reference: Reference) -> None:
+        queue = steps(self.matrices[trial.pinned], trial.pieces, self.arena.sets[0], trial.streams)
+        trial.job = self.device.job(queue, self.arena.memory, trial.pinned, reference.alpha, reference.beta)
+
+    def _fresh_result(self, trial: ModeTrial) -> np.ndarray:
+        """C on the host after one run on memory that held nothing but NaN."""
+        assert trial.job is not None
+        matrices, at = self.matrices[trial.pinned], self.arena.sets[0]
+        matrices.poison()
+        for name in "ABC":
+            self.arena.memory.fill(getattr(at, name), self.problem.operand_bytes(name), _NAN)
+        trial.job.run()
+        return matrices.result()
+
+    def _check_again(self, trials: Sequence[ModeTrial]) -> None:
+        twins: dict[tuple[Piece, ...], tuple[str, np.ndarray]] = {}
+        for trial in trials:
+            with trial.blamed():
+                result = self._fresh_result(trial)
+                trial.judge(self._real.check_rounding(result))
+                self._check_guards(trial)
+                mode, want = twins.setdefault(trial.pieces, (trial.mode, result))
+                if trial.alive and not np.array_equal(result.view(np.uint8), want.view(np.uint8)):
+                    fault = f"differs from the same launches in mode {mode}: a race"
+                    trial.judge(Check(False, "repeat", message=fault))
+
+    def _check_guards(self, trial: ModeTrial) -> None:
+        if breach := self.arena.breach():
+            trial.judge(Check(False, "guard", message=breach))
