@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from gemmbench.bench.record import SCHEMA, Environment, Record
+from gemmbench.bench.record import MODES, SCHEMA, Environment, Record, TransferRecord
 from gemmbench.errors import StoreError
 
-_decode = msgspec.json.Decoder(Environment | Record).decode
+Line = Environment | Record | TransferRecord
+_decode = msgspec.json.Decoder(Line).decode
 
 
 @dataclass
@@ -24,6 +27,7 @@ class Run:
     records: list[Record] = field(default_factory=list)
     path: Path = field(default_factory=Path)
     warning: str = ""
+    transfers: list[TransferRecord] = field(default_factory=list)
 
 
 class Journal:
@@ -40,7 +44,7 @@ class Journal:
             raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
         self._header = None if self._file.tell() else environment
 
-    def write(self, record: Record) -> None:
+    def write(self, record: Record | TransferRecord) -> None:
         """Append one row; when this returns, the operating system has it. Raises StoreError."""
         rows = [row for row in (self._header, record) if row is not None]
         try:
@@ -83,11 +87,12 @@ def read(path: Path) -> Run:
     if not rows or not isinstance(rows[0], Environment):
         raise StoreError(f"{path}:1: not a gemmbench results file: its first line must describe the run")
     records = [row for row in rows if isinstance(row, Record)]
-    return Run(rows[0], _settled(records), path, warning)
+    transfers = [row for row in rows if isinstance(row, TransferRecord)]
+    return Run(rows[0], _settled(records), path, warning, _settled_transfers(transfers))
 
 
-def _rows(path: Path, lines: list[bytes]) -> tuple[list[Environment | Record], str]:
-    rows: list[Environment | Record] = []
+def _rows(path: Path, lines: list[bytes]) -> tuple[list[Line], str]:
+    rows: list[Line] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -117,6 +122,17 @@ def _settled(records: list[Record]) -> list[Record]:
     for record in records:
         latest[(record.identity, record.batch_key)] = record
     return list(latest.values())
+
+
+def _settled_transfers(records: list[TransferRecord]) -> list[TransferRecord]:
+    """Of jobs that were measured again, the last."""
+    return list({(record.kernel_key, record.mode): record for record in records}.values())
+
+
+def complete_transfers(records: list[TransferRecord]) -> set[str]:
+    """Keys of kernels whose jobs have all their rows; a row of an interrupted measurement counts for nothing."""
+    rows = Counter(record.key for record in records if record.stopped != "interrupted")
+    return {key for key, count in rows.items() if count == len(MODES)}
 
 
 def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
@@ -161,7 +177,11 @@ def to_csv(rows: list[dict[str, object]]) -> str:
     return out.getvalue()
 
 
-def to_json(environment: Environment, rows: list[dict[str, object]]) -> str:
-    """Rows and the environment as one JSON object."""
+def to_json(
+    environment: Environment, rows: list[dict[str, object]], transfers: Sequence[dict[str, object]] = ()
+) -> str:
+    """Rows and the environment as one JSON object; `transfers` is there if something was measured."""
     both = {"environment": msgspec.to_builtins(environment), "rows": rows}
+    if transfers:
+        both["transfers"] = transfers
     return msgspec.json.format(msgspec.json.encode(both), indent=1).decode() + "\n"
