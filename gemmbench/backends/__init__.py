@@ -108,6 +108,13 @@ def describe(choice: Choice) -> Machine:
     return Machine(choice, devices)
 
 
+def no_transfers(machine: Machine) -> str:
+    """Why there is nothing to copy to and from the primary device, or "" if there is."""
+    if machine.choice.primary != "cpu":
+        return ""
+    return "on the CPU device the matrices lie where they are used, and nothing is copied"
+
+
 def _fake_device() -> Device:
     from gemmbench.backends import fake
 

@@ -110,7 +110,6 @@ class TransferBench:
             if trial.alive:
                 with trial.blamed():
                     self._bind(trial, self._real)
-                    trial.time(1)  # code is loaded at its first launch
         timed = [trial for trial in trials if trial.alive]
         rounds = Rounds(timed, self.policy, MOST_JOBS, self.interrupted, self._round)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):

@@ -87,6 +87,11 @@ measure_options = stacked(
     option("--baseline", help="What is 100 %; cublas on a GPU, openblas on a CPU."),
     option("--gate/--no-gate", default=True, help="Queue launches behind a gate (needed for short kernels)."),
 )
+transfer_options = stacked(
+    option("--with-transfers", is_flag=True, help="Measure the whole job too: copies in, kernel, copy out."),
+    option("--panels", type=click.IntRange(1, 128), default=8, show_default=True, help="Panels of C, for transfers."),
+    option("--streams", type=click.IntRange(1, 16), default=3, show_default=True, help="Streams, for transfers."),
+)
 output_options = stacked(
     option("--export-csv", type=click.Path(), help="Write the rows to this CSV file."),
     option("--export-json", type=click.Path(), help="Write the rows to this JSON file."),
@@ -96,6 +101,7 @@ output_options = stacked(
 run_options = stacked(
     problem_options,
     measure_options,
+    transfer_options,
     option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results."),
     option("--resume", is_flag=False, flag_value="newest", metavar="[FILE]", help="Go on with an interrupted run."),
     option("--dry-run", is_flag=True, help="Show plans, skips and an estimate of time; run nothing."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +16,10 @@ from gemmbench import backends
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, SpecError, UsageError
 
 if TYPE_CHECKING:
-    from gemmbench.bench.record import Record
+    from gemmbench.bench.record import Record, TransferRecord
     from gemmbench.report.store import Run
     from gemmbench.spec.catalog import Catalog
+    from gemmbench.spec.panels import Cut
     from gemmbench.spec.plan import Plan, Skip
     from gemmbench.spec.sweep import Sweep
 
@@ -116,11 +117,12 @@ def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explici
     return machine.default_baseline
 
 
-def measure(asked: Asked, out: str, resume: str | None) -> tuple[Run, bool]:
-    """Run the plans into a journal; returns the results, and whether it was interrupted."""
+def measure(asked: Asked, out: str, resume: str | None, transfers: Cut | None = None) -> tuple[Run, bool]:
+    """Run the plans into a journal, and their transfers; returns the results, and whether it was interrupted."""
     from gemmbench.bench.runner import Runner
     from gemmbench.bench.worker import Worker
     from gemmbench.cli.progress import progress_bar
+    from gemmbench.cli.transfers import measure_transfers
     from gemmbench.report import store
 
     stop, measuring = Interruption(), asked.sweep.measuring
@@ -141,6 +143,8 @@ def measure(asked: Asked, out: str, resume: str | None) -> tuple[Run, bool]:
             Runner(compilers, worker, measuring, asked.sweep.baseline, emit, progress, stop.asked, done).run(
                 asked.expanded
             )
+            if transfers is not None and not stop.asked():
+                measure_transfers(asked, run, journal, devices, transfers, progress, stop.asked)
     return run, stop.asked()
 
 
@@ -209,23 +213,30 @@ class Interruption:
 
 def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
     """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran."""
+    from gemmbench.cli.transfers import wanted
+
+    transfers = wanted(settings, machine)
     asked = plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
     if settings["dry_run"]:
         from gemmbench.cli.dry_run import show_plans
 
         return show_plans(asked, settings["style"]), None
-    results, interrupted = measure(asked, settings["out"], settings["resume"])
+    results, interrupted = measure(asked, settings["out"], settings["resume"], transfers)
     return finish(results, interrupted, settings), results
 
 
 def finish(run: Run, interrupted: bool, settings: dict[str, Any]) -> int:
     """Write the exports, print the tables, return the exit code."""
+    from gemmbench.cli.transfers import write_transfers
+
     save_csv(run)
+    transfers = write_transfers(run, run.path)
     export(run, settings)
     print_report(run, settings["style"])
     if run.records:
-        click.echo(f"results: {run.path} and {run.path.with_suffix('.csv').name}", err=True)
-    return code_of(run.records, interrupted)
+        files = [run.path, run.path.with_suffix(".csv").name, *transfers]
+        click.echo(f"results: {' and '.join(map(str, files))}", err=True)
+    return code_of([*run.records, *run.transfers], interrupted)
 
 
 def save_csv(run: Run) -> None:
@@ -239,35 +250,39 @@ def save_csv(run: Run) -> None:
 
 def export(run: Run, settings: dict[str, Any]) -> None:
     """Write what --export-csv, --export-json and --export-markdown ask for. Raises StoreError."""
-    from gemmbench.report import store, tables
+    from gemmbench.cli.transfers import write_transfers
+    from gemmbench.report import store, tables, transfer_tables, transfers
     from gemmbench.report.comparison import flat
 
     if path := settings["export_csv"]:
         store.write_text(Path(path), store.to_csv(flat(run)))
+        write_transfers(run, Path(path))
     if path := settings["export_json"]:
-        store.write_text(Path(path), store.to_json(run.environment, flat(run)))
+        store.write_text(Path(path), store.to_json(run.environment, flat(run), transfers.flat(run)))
     if path := settings["export_markdown"]:
-        store.write_text(Path(path), tables.text(run, "github"))
+        store.write_text(Path(path), tables.text(run, "github") + transfer_tables.section(run, "github"))
 
 
 def print_report(run: Run, style: str | None) -> None:
     """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was asked for."""
-    from gemmbench.report import tables
+    from gemmbench.report import tables, transfer_tables
 
     if run.environment.post:
         from gemmbench.report.posts import own_tables
         from gemmbench.spec.sweep import read_post
 
         if post := read_post(run.environment.post):
-            click.echo(own_tables(post, run, plain(style)), nl=False)
+            click.echo(own_tables(post, run, plain(style)) + transfer_tables.section(run, plain(style)), nl=False)
             return
     style = style or (tables.RICH if sys.stdout.isatty() else PLAIN)
     if style != tables.RICH:
-        click.echo(tables.text(run, style), nl=False)
+        click.echo(tables.text(run, style) + transfer_tables.section(run, style), nl=False)
         return
     from rich.console import Console
 
     Console().print(tables.rich_report(run))
+    if run.transfers:
+        Console().print(transfer_tables.rich_report(run))
 
 
 def plain(style: str | None) -> str:
@@ -275,7 +290,7 @@ def plain(style: str | None) -> str:
     return PLAIN if style in (None, "rich") else str(style)
 
 
-def code_of(records: list[Record], interrupted: bool) -> int:
+def code_of(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:
     """0 if every row that ran is right, 1 if one is not, 3 if nothing ran, 130 if interrupted."""
     if interrupted:
         return INTERRUPTED
