@@ -1,0 +1,179 @@
+"""Jobs and their measurement on a real GPU: right in every mode, and times that add up; how fast is only printed."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gemmbench import backends
+from gemmbench.backends.base import Artifact, Build, OperandSet
+from gemmbench.backends.cuda import probe
+from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.pipeline import HostBuffer
+from gemmbench.backends.jobs import Copy, Launch
+from gemmbench.bench.record import MODES, Environment, TransferRecord
+from gemmbench.bench.transfer_runner import TransferRunner
+from gemmbench.bench.transfer_tasks import Task, tasks
+from gemmbench.errors import OutOfMemory
+from gemmbench.report import transfer_tables
+from gemmbench.report.store import Run
+from gemmbench.spec.catalog import Catalog
+from gemmbench.spec.expand import configurations, expand
+from gemmbench.spec.panels import Cut
+from gemmbench.spec.paths import data_folder
+from gemmbench.spec.plan import Plan
+from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.spec.sweep import Measuring
+
+pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
+
+QUICK = Measuring(rounds=10, max_time=0.5)
+
+
+def plan_of(backend: Any, name: str, problem: Problem) -> Plan:
+    if name.startswith("cublas") and (why := probe.why_no_library()):
+        pytest.skip(why)
+    variant = Catalog([data_folder("cuda")], backends.libraries()).get(name)
+    chosen = [(variant, configurations(variant, {})[:1])]
+    (plan,) = expand([problem], chosen, "cuda", {"cuda": backend.device.target}, backends.refusal)
+    assert isinstance(plan, Plan), plan.reason
+    return plan
+
+
+def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> Task:
+    targets = {"cuda": backend.device.target}
+    (found,) = tasks([plan_of(backend, name, problem)], how, targets, backends.refusal, {"cuda": NvccCompiler()})
+    return found
+
+
+def measured(backend: Any, name: str, problem: Problem, how: Cut) -> list[TransferRecord]:
+    rows: list[TransferRecord] = []
+    TransferRunner(backend, QUICK, how, rows.append).run([task_of(backend, name, problem, how)])
+    assert [row.mode for row in rows] == list(MODES)
+    environment = Environment(run="", started="", sweep="", command="", gemmbench="", device="", kind="cuda")
+    print(transfer_tables.text(Run(environment, transfers=rows), "simple"))
+    return rows
+
+
+@pytest.mark.parametrize("beta", [0.0, -0.5])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["naive", "blocktile_2d", "cublas"])
+def test_every_mode_is_right_in_every_layout(backend, name, layout, beta):
+    rows = measured(backend, name, Problem(323, 132, 68, layout, alpha=2.0, beta=beta), Cut(8, 3))
+    ran = [row for row in rows if row.status != "skipped"]
+    assert len(ran) >= 2 and [(row.mode, row.status, row.reason) for row in ran] == [
+        (row.mode, "ok", "") for row in ran
+    ]
+
+
+@pytest.mark.parametrize("name", ["naive", "cublas", "cublaslt"])
+def test_the_parts_add_up_to_the_total(backend, name):
+    for row in measured(backend, name, Problem(512, 512, 512), Cut(4, 3))[:3]:
+        assert row.status == "ok", row.reason
+        for total, *parts in zip(row.samples, row.h2d, row.kernel, row.d2h, strict=True):
+            assert min(parts) > 0
+            assert sum(parts) == pytest.approx(total, rel=0.1, abs=20e-6)
+
+
+@pytest.mark.parametrize("how", [Cut(1, 1), Cut(2, 2), Cut(16, 1), Cut(16, 5), Cut(16, 16), Cut(128, 4)], ids=str)
+def test_any_number_of_panels_and_streams_is_right(backend, how):
+    rows = measured(backend, "cublas", Problem(1088, 96, 64), how)
+    assert [(row.status, row.reason) for row in rows] == [("ok", "")] * 4
+
+
+def test_a_launch_before_its_copy_is_seen(backend):
+    """The check can fail: NaN in device memory reaches C if nothing waits."""
+    problem = Problem(64, 64, 64)
+    plan = plan_of(backend, "naive", problem)
+    code = NvccCompiler().compile(plan)
+    size = problem.operand_bytes("A")
+    memory, host = backend.allocate(3 * size), HostBuffer(size, pinned=True)
+    memory.fill(0, 3 * size, 0xFF)
+    at = OperandSet(0, size, 2 * size)
+    ones = HostBuffer(size, pinned=True)
+    ones.bytes.view(np.float32)[:] = 1
+    copies = [Copy(0, ones.bytes, at.A, True), Copy(0, ones.bytes, at.B, True)]
+    out = Copy(0, host.bytes, at.C, False)
+    backend.job([Launch(0, plan, code, at), *copies, out], memory, True, 1.0, 0.0).run()
+    assert np.isnan(host.bytes.view(np.float32)).all()
+    backend.job([*copies, Launch(0, plan, code, at), out], memory, True, 1.0, 0.0).run()
+    assert (host.bytes.view(np.float32) == 64).all()
+    memory.free()
+    host.free()
+    ones.free()
+
+
+def test_a_stream_waits_for_another(backend):
+    """A long copy on stream 0, and its way back on stream 1 after it: the bytes that come back are the new ones."""
+    size = 64 << 20
+    memory, host, back = backend.allocate(size), HostBuffer(size, pinned=True), HostBuffer(size, pinned=True)
+    job = backend.job([Copy(0, host.bytes, 0, True), Copy(1, back.bytes, 0, False, after=0)], memory, True, 1.0, 0.0)
+    for value in range(1, 9):
+        host.bytes.fill(value)
+        job.run()
+        assert (back.bytes == value).all()
+    memory.free()
+    host.free()
+    back.free()
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_columns_arrive_packed(backend, pinned):
+    host, back = HostBuffer(1000 * 640, pinned), np.zeros(1000 * 128, np.uint8)
+    table = host.bytes.reshape(1000, 640)
+    table[:] = np.random.default_rng(0).integers(0, 256, table.shape, np.uint8)
+    memory = backend.allocate(back.nbytes)
+    job = backend.job([Copy(0, table[:, 256:384], 0, True)], memory, pinned, 1.0, 0.0)
+    for _ in range(2):
+        job.run()
+    memory.read(0, back)
+    np.testing.assert_array_equal(back.reshape(1000, 128), table[:, 256:384])
+    memory.free()
+    host.free()
+
+
+def test_the_rates_of_plain_copies_are_printed(backend):
+    size = 256 << 20
+    memory = backend.allocate(size)
+    for pinned in (False, True):
+        host = HostBuffer(size, pinned)
+        steps = [Copy(0, host.bytes, 0, True), Copy(0, host.bytes, 0, False)]
+        job = backend.job(steps, memory, pinned, 1.0, 0.0)
+        best = min((job.run() for _ in range(4)), key=lambda parts: parts.seconds)
+        rates = ", ".join(
+            f"{way} {size / seconds / 1e9:.1f} GB/s" for way, seconds in (("in", best.h2d), ("out", best.d2h))
+        )
+        print(f"{'pinned' if pinned else 'pageable'}: {rates}; {backend.copy_engines} copy engines")
+        host.free()
+    memory.free()
+
+
+def test_memory_beyond_reason_cannot_be_pinned(backend):
+    with pytest.raises(OutOfMemory, match="bytes of host memory cannot be page-locked: take a smaller size"):
+        backend.host(1 << 50, pinned=True)
+
+
+def test_libraries_have_a_handle_for_each_stream(backend):
+    plan = plan_of(backend, "cublas", Problem(64, 64, 64))
+    artifact = Artifact("library", "", Build())
+    backend.job([Copy(2, np.zeros(4, np.uint8), 0, True)], memory := backend.allocate(64), False, 1.0, 0.0)
+    found = [backend.load(artifact, plan, stream) for stream in range(3)]
+    assert len({id(library) for library in found}) == 3
+    memory.free()
+
+
+def test_the_command_ends_well(backend, tmp_path):
+    command = [sys.executable, "-m", "gemmbench", "run", "naive", "tiled", "--sizes", "320x256x192", "--with-transfers"]
+    options = ["--rounds", "4", "--panels", "5", "--out", str(tmp_path)]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("*.transfers.csv")
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) % 4 == 0 and {row["status"] for row in rows} == {"ok"}
+    assert "overlapped, 5 panels, 3 streams" in done.stdout
