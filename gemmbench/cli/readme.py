@@ -5,7 +5,8 @@ A part stands between two comments and is made from results/ or from the code, n
     <!-- begin table results/nvidia-h200/*-quick.jsonl M=1024 -->   one problem of a results file; with
                                                              the word finals, of a sweep only its winners
     <!-- begin best results/nvidia-h200/*-tiles.jsonl 5 -->         the fastest configurations
-    <!-- begin columns -->                                        the columns of the CSV
+    <!-- begin transfers results/nvidia-h200/*-transfers.jsonl -->    its tables of transfers
+    <!-- begin columns -->                                        the columns of the CSV, or `columns transfers`
     <!-- begin help run -->                                       a command's --help
     <!-- end -->
 """
@@ -20,7 +21,7 @@ from collections.abc import Callable
 import click
 
 from gemmbench.errors import GemmbenchError, StoreError
-from gemmbench.report import store, tables
+from gemmbench.report import store, tables, transfer_tables, transfers
 from gemmbench.report.comparison import COLUMNS, Group, Row, groups
 from gemmbench.spec.paths import data_folder
 
@@ -78,12 +79,33 @@ def _best(file: str, count: str) -> str:
 
 
 def _matches(group: Group, word: str) -> bool:
+    return _is(group.rows[0].record, word)
+
+
+def _is(record: object, word: str) -> bool:
     name, _, value = word.partition("=")
-    return str(getattr(group.rows[0].record, name)) == value
+    return str(getattr(record, name)) == value
 
 
-def _columns() -> str:
-    lines = [f"| `{name}` | {meaning} |" for name, meaning in COLUMNS.items()]
+def _transfers(file: str, *wanted: str) -> str:
+    run = _run(file)
+    found = [group for group in transfers.groups(run) if all(_is(group.records[0], word) for word in wanted)]
+    parts = []
+    for group in found:
+        table = transfer_tables.table_of(group.rows, _STYLE)
+        parts.append(
+            "\n".join([f"{transfer_tables.title(group)}:", "", table, "", *_dashes(transfer_tables.notes(group))])
+        )
+    return "\n\n".join([*parts, "\n".join(_dashes(transfer_tables.footer(run)))])
+
+
+def _dashes(lines: list[str]) -> list[str]:
+    return [f"- {line}" for line in lines]
+
+
+def _columns(which: str = "") -> str:
+    columns = transfers.COLUMNS if which == "transfers" else COLUMNS
+    lines = [f"| `{name}` | {meaning} |" for name, meaning in columns.items()]
     return "\n".join(["| column | meaning |", "|---|---|", *lines])
 
 
@@ -93,7 +115,13 @@ def _help(command: str) -> str:
     return f"```text\n$ gemmbench {command} --help\n{said.split(chr(10), 1)[1].strip()}\n```"
 
 
-_MAKERS: dict[str, Callable[..., str]] = {"table": _table, "best": _best, "columns": _columns, "help": _help}
+_MAKERS: dict[str, Callable[..., str]] = {
+    "table": _table,
+    "best": _best,
+    "transfers": _transfers,
+    "columns": _columns,
+    "help": _help,
+}
 
 
 def main() -> int:
