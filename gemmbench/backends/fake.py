@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Window
-from gemmbench.backends.fake_jobs import FakeHost, FakeJob
+from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
 from gemmbench.backends.jobs import Step
 from gemmbench.errors import BuildError, LaunchError, UsageError, nearest
 from gemmbench.spec.plan import Plan, Target
@@ -52,11 +52,14 @@ class Script:
         return script
 
     def check(self) -> None:
-        """Raise ValueError for a time that is none, or a fault that is not known."""
+        """Raise ValueError for a time or a rate that is none, or a fault that is not known."""
         for name, seconds in self.times.items():
             listed = seconds if isinstance(seconds, list) else [seconds]
             if not listed or not all(isinstance(each, (int, float)) and each > 0 for each in listed):
                 raise ValueError(f"times.{name}: {seconds!r} should be seconds, such as 1.0e-3, or a list of them")
+        for name, rate in self.transfers.items():
+            if name not in RATES or not isinstance(rate, (int, float)) or not rate > 0:
+                raise ValueError(f"transfers.{name}: {rate!r} should be one of {', '.join(RATES)}, such as 1.0e+9")
         for name, fault in self.faults.items():
             if fault not in FAULTS:
                 raise ValueError(

@@ -89,7 +89,7 @@ measure_options = stacked(
 )
 transfer_options = stacked(
     option("--with-transfers", is_flag=True, help="Measure the whole job too: copies in, kernel, copy out."),
-    option("--panels", type=click.IntRange(1, 128), default=8, show_default=True, help="Panels of C, for transfers."),
+    option("--panels", type=click.IntRange(1, 64), default=8, show_default=True, help="Panels of C, for transfers."),
     option("--streams", type=click.IntRange(1, 16), default=3, show_default=True, help="Streams, for transfers."),
 )
 output_options = stacked(

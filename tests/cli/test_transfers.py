@@ -121,10 +121,16 @@ def test_transfers_on_the_cpu_are_refused_before_anything_runs(gemmbench, monkey
         assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("option", [("--panels", "0"), ("--streams", "0"), ("--panels", "129"), ("--streams", "x")])
+@pytest.mark.parametrize("option", [("--panels", "0"), ("--streams", "0"), ("--panels", "65"), ("--streams", "x")])
 def test_panels_and_streams_that_make_no_sense_are_refused(run, option):
     said = run(*option)
     assert said.code == 2 and f"'{option[0]}'" in said.err
+
+
+@pytest.mark.parametrize("rates", [{"h2d": 0}, {"h2d": "1e9"}, {"bus": 1e9}])
+def test_a_script_with_other_rates_is_refused(run, rates):
+    said = run(transfers=rates)
+    assert said.code == 2 and "should be one of h2d, d2h, pageable, flops, such as 1.0e+9" in said.err
 
 
 def test_the_environment_asks_for_them_too(gemmbench, script, monkeypatch, rows):

@@ -78,13 +78,13 @@ class CudaJob:
         self._address, self._streams, self._load, self._scalars = address, streams, load, scalars
         self._errors: tuple[type[Exception], ...] = (cuda.Error,)
         self._words = "a job of copies"
-        self._kinds = [_kind(step) for step in steps]
         self._keep: list[object] = []
         with translated(self._errors):
             self._start, self._end = cuda.Event(), cuda.Event()
             self._done = [cuda.Event() for _ in streams[1:]]
+            self._parts_end = _parts_end(steps) if self._alone else {}
             awaited = {step.after for step in steps if step.after is not None}
-            self._marks = {number: cuda.Event() for number in (range(len(steps)) if self._alone else awaited)}
+            self._marks = {number: cuda.Event() for number in sorted({*self._parts_end, *awaited})}
         self._queue = [action for number, step in enumerate(steps) for action in self._actions(number, step)]
         self._gate = gate if len(self._queue) <= QUEUE else None
         self._ran = False
@@ -134,7 +134,7 @@ class CudaJob:
             return Parts(seconds)
         spent = dict.fromkeys(("h2d", "kernel", "d2h"), 0.0)
         before = self._start
-        for number, kind in enumerate(self._kinds):
+        for number, kind in self._parts_end.items():
             spent[kind] += self._marks[number].time_since(before) * 1e-3
             before = self._marks[number]
         return Parts(seconds, **spent)
@@ -169,6 +169,12 @@ def _kind(step: Step) -> str:
     if isinstance(step, Launch):
         return "kernel"
     return "h2d" if step.inward else "d2h"
+
+
+def _parts_end(steps: Sequence[Step]) -> dict[int, str]:
+    """The steps after which another kind follows, or nothing, with their kinds."""
+    kinds = [*map(_kind, steps), ""]
+    return {number: kind for number, kind in enumerate(kinds[:-1]) if kind != kinds[number + 1]}
 
 
 def _rectangle(cuda: Any, host: np.ndarray, device: int) -> Any:

@@ -122,23 +122,37 @@ def job(log, stream, make_plan):
     return make
 
 
-def test_a_job_of_one_stream_has_an_event_after_every_step_and_adds_up_its_parts(job, log):
+def test_a_job_of_one_stream_has_an_event_where_a_part_ends_and_adds_up_its_parts(job, log):
     parts = job(Copy(0, BYTES, 8, True), Copy(0, BYTES, 0, True), job.launch(0), Copy(0, BYTES, 16, False)).run()
     assert log == [
         "e0 on s0",
         "s0 in 256 to 1008",
-        "e2 on s0",
         "s0 in 256 to 1000",
-        "e3 on s0",
+        "e2 on s0",
         "s0 launch (1000, 1008, 1016) 2 0.5",
-        "e4 on s0",
+        "e3 on s0",
         "s0 out 256 from 1016",
-        "e5 on s0",
+        "e4 on s0",
         "e1 on s0",
         "synchronize",
     ]
-    # the stub dates events by the order they were created in: the start 0, the end 1, the steps 2 to 5
-    assert (parts.seconds, parts.h2d, parts.kernel, parts.d2h) == pytest.approx((1e-3, 3e-3, 1e-3, 1e-3))
+    # the stub dates events by the order they were created in: the start 0, the end 1, the parts 2 to 4
+    assert (parts.seconds, parts.h2d, parts.kernel, parts.d2h) == pytest.approx((1e-3, 2e-3, 1e-3, 1e-3))
+
+
+def test_the_parts_of_panels_are_added_up(job):
+    panel = Copy(0, BYTES, 0, True), job.launch(0), Copy(0, BYTES, 16, False)
+    parts = job(Copy(0, BYTES, 8, True), *panel, *panel).run()
+    # the start 0, the end 1, then in 2, kernel 3, out 4, in 5, kernel 6, out 7
+    assert (parts.h2d, parts.kernel, parts.d2h) == pytest.approx((3e-3, 2e-3, 2e-3))
+
+
+def test_as_many_panels_as_can_be_asked_for_are_held(job, log):
+    panel = Copy(0, BYTES, 0, True), Copy(0, BYTES, 16, True), job.launch(0), Copy(0, BYTES, 16, False)
+    run = job(Copy(0, BYTES, 8, True), *panel * 64).run
+    run()
+    run()
+    assert "close" in log
 
 
 def test_other_streams_wait_for_the_start_and_for_what_they_are_told_and_the_end_waits_for_all(job, log):
@@ -177,7 +191,7 @@ def test_without_a_gate_nothing_is_held(job, log):
 
 
 def test_a_job_too_long_for_the_queue_is_not_held(job, log):
-    run = job(*[Copy(0, BYTES, 0, True)] * 300).run  # with their events, 600 entries
+    run = job(*[Copy(0, BYTES, 0, True), Copy(0, BYTES, 0, False)] * 150).run  # with their events, 600 entries
     run()
     run()
     assert "close" not in log
