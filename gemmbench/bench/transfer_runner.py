@@ -52,10 +52,10 @@ class TransferRunner:
             return
         try:
             bench.check([trial for _, trials in group for trial in trials])
-            bench.prepare()
+            reference = bench.prepare()
             for task, trials in group:
                 if not self.interrupted():
-                    bench.measure(trials)
+                    bench.measure(trials, reference)
                     self._emit_all(task, trials)
         finally:
             with suppress(PlanError):  # after a crashed kernel nothing can be freed

@@ -100,16 +100,16 @@ class TransferBench:
                     trial.judge(reference.check_exact(self._fresh_result(trial)))
                     self._check_guards(trial)
 
-    def prepare(self) -> None:
-        """Write the data that is timed."""
-        self._real = self._reference(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
+    def prepare(self) -> Reference:
+        """Write the data that is timed; what must come of them."""
+        return self._reference(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
 
-    def measure(self, trials: Sequence[ModeTrial]) -> None:
+    def measure(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
         """Time the modes of one kernel in the same rounds, then check each once more."""
         for trial in trials:
             if trial.alive:
                 with trial.blamed():
-                    self._bind(trial, self._real)
+                    self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
         rounds = Rounds(timed, self.policy, MOST_JOBS, self.interrupted, self._round)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
@@ -117,7 +117,7 @@ class TransferBench:
             if measurement.fault is not None:
                 trial.status, trial.reason = measurement.fault.status, str(measurement.fault)
         if not self.interrupted():
-            self._check_again([trial for trial in timed if trial.alive])
+            self._check_again([trial for trial in timed if trial.alive], reference)
         for trial in trials:
             trial.job = None
 
@@ -144,12 +144,12 @@ class TransferBench:
         trial.job.run()
         return matrices.result()
 
-    def _check_again(self, trials: Sequence[ModeTrial]) -> None:
+    def _check_again(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
         twins: dict[tuple[Piece, ...], tuple[str, np.ndarray]] = {}
         for trial in trials:
             with trial.blamed():
                 result = self._fresh_result(trial)
-                trial.judge(self._real.check_rounding(result))
+                trial.judge(reference.check_rounding(result))
                 self._check_guards(trial)
                 mode, want = twins.setdefault(trial.pieces, (trial.mode, result))
                 if trial.alive and not np.array_equal(result.view(np.uint8), want.view(np.uint8)):
