@@ -21,7 +21,7 @@ from collections.abc import Callable
 import click
 
 from gemmbench.errors import GemmbenchError, StoreError
-from gemmbench.report import store, tables, transfer_tables, transfers
+from gemmbench.report import store, tables, transfer_columns, transfer_tables, transfers
 from gemmbench.report.comparison import COLUMNS, Group, Row, groups
 from gemmbench.spec.paths import data_folder
 
@@ -104,7 +104,7 @@ def _dashes(lines: list[str]) -> list[str]:
 
 
 def _columns(which: str = "") -> str:
-    columns = transfers.COLUMNS if which == "transfers" else COLUMNS
+    columns = transfer_columns.COLUMNS if which == "transfers" else COLUMNS
     lines = [f"| `{name}` | {meaning} |" for name, meaning in columns.items()]
     return "\n".join(["| column | meaning |", "|---|---|", *lines])
 

@@ -251,14 +251,14 @@ def save_csv(run: Run) -> None:
 def export(run: Run, settings: dict[str, Any]) -> None:
     """Write what --export-csv, --export-json and --export-markdown ask for. Raises StoreError."""
     from gemmbench.cli.transfers import write_transfers
-    from gemmbench.report import store, tables, transfer_tables, transfers
+    from gemmbench.report import store, tables, transfer_columns, transfer_tables
     from gemmbench.report.comparison import flat
 
     if path := settings["export_csv"]:
         store.write_text(Path(path), store.to_csv(flat(run)))
         write_transfers(run, Path(path))
     if path := settings["export_json"]:
-        store.write_text(Path(path), store.to_json(run.environment, flat(run), transfers.flat(run)))
+        store.write_text(Path(path), store.to_json(run.environment, flat(run), transfer_columns.flat(run)))
     if path := settings["export_markdown"]:
         store.write_text(Path(path), tables.text(run, "github") + transfer_tables.section(run, "github"))
 

@@ -61,7 +61,7 @@ def measure_transfers(
 def write_transfers(run: Run, csv: Path) -> list[str]:
     """Write the rows of transfers, if there are any, as NAME.transfers.csv; returns names. Raises StoreError."""
     from gemmbench.report import store
-    from gemmbench.report.transfers import flat
+    from gemmbench.report.transfer_columns import flat
 
     if not run.transfers:
         return []

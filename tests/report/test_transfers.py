@@ -8,7 +8,7 @@ import math
 import pytest
 
 from gemmbench.bench.record import TransferRecord
-from gemmbench.report import store, transfer_tables, transfers
+from gemmbench.report import store, transfer_columns, transfer_tables, transfers
 from gemmbench.report.store import Run
 from gemmbench.report.transfers import Parts
 
@@ -194,7 +194,7 @@ def test_reasons_stand_below_the_table(environment, four, make):
 def test_a_run_without_transfers_has_no_section(environment):
     run = Run(environment)
     assert transfer_tables.text(run, "simple") == transfer_tables.section(run, "simple") == ""
-    assert transfers.flat(run) == []
+    assert transfer_columns.flat(run) == []
 
 
 def test_rich_shows_the_same(environment, four):
@@ -209,8 +209,8 @@ def test_rich_shows_the_same(environment, four):
 
 
 def test_the_exported_columns(environment, four):
-    flat = transfers.flat(Run(environment, transfers=four))
-    assert all(list(row) == list(transfers.COLUMNS) for row in flat)
+    flat = transfer_columns.flat(Run(environment, transfers=four))
+    assert all(list(row) == list(transfer_columns.COLUMNS) for row in flat)
     pinned, overlapped = flat[1], flat[3]
     assert pinned["total_s"] == pytest.approx(15 * MS) and pinned["h2d_bytes_per_s"] == pytest.approx(1e9)
     assert (pinned["bound_s"], pinned["percent_of_bound"]) == (pytest.approx(8 * MS), pytest.approx(160 / 3))
