@@ -56,7 +56,7 @@ class Matrices:
 
     def result(self) -> np.ndarray:
         """A copy of C."""
-        return self.whole("C").view(self.problem.precision.result).reshape(self.problem.shape("C")).copy()
+        return self.whole("C").view(self.problem.precision.numpy_type()).reshape(self.problem.shape("C")).copy()
 
     def free(self) -> None:
         """Give the memory back."""
