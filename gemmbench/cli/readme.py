@@ -6,6 +6,7 @@ A part stands between two comments and is made from results/ or from the code, n
                                                              the word finals, of a sweep only its winners
     <!-- begin best results/nvidia-h200/*-tiles.jsonl 5 -->         the fastest configurations
     <!-- begin transfers results/nvidia-h200/*-transfers.jsonl -->    its tables of transfers
+    <!-- begin post results/nvidia-h200/*-004-gemm.jsonl -->     a post's table, published and measured
     <!-- begin columns -->                                        the columns of the CSV, or `columns transfers`
     <!-- begin help run -->                                       a command's --help
     <!-- end -->
@@ -23,7 +24,9 @@ import click
 from gemmbench.errors import GemmbenchError, StoreError
 from gemmbench.report import store, tables, transfer_columns, transfer_tables, transfers
 from gemmbench.report.comparison import COLUMNS, Group, Row, groups
+from gemmbench.report.posts import story
 from gemmbench.spec.paths import data_folder
+from gemmbench.spec.sweep import read_post
 
 README = data_folder("cuda").parent / "README.md"
 _PART = re.compile(r"(<!-- begin (\w+)([^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -103,6 +106,14 @@ def _dashes(lines: list[str]) -> list[str]:
     return [f"- {line}" for line in lines]
 
 
+def _post(file: str) -> str:
+    run = _run(file)
+    post = read_post(run.environment.post)
+    if post is None:
+        raise StoreError(f"README.md: {run.path.name} repeats no post")
+    return story(post, run, _STYLE).strip()
+
+
 def _columns(which: str = "") -> str:
     columns = transfer_columns.COLUMNS if which == "transfers" else COLUMNS
     lines = [f"| `{name}` | {meaning} |" for name, meaning in columns.items()]
@@ -118,6 +129,7 @@ def _help(command: str) -> str:
 _MAKERS: dict[str, Callable[..., str]] = {
     "table": _table,
     "best": _best,
+    "post": _post,
     "transfers": _transfers,
     "columns": _columns,
     "help": _help,
