@@ -4,6 +4,7 @@ order: 40
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
+epilogue: [bias, relu]
 params:
   BM: [128, 64, 32]
   BN: [128, 64, 32]
@@ -44,7 +45,7 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 #define RN (BN / TN)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
     __shared__ TA As[BK][BM + 4];
     __shared__ TB Bs[BK][BN + 4];
 
@@ -89,7 +90,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const int row = row0 + ty + m * RM, column = column0 + tx + n * RN;
             if (row >= M || column >= N) continue;
             TC* c = C + size_t(row) * N + column;
-            *c = TC(beta == 0 ? alpha * sum[m][n] : alpha * sum[m][n] + beta * TACC(*c));  // beta 0: C is not read
+            TACC value = alpha * sum[m][n];
+            if (beta != 0) value += beta * TACC(*c);  // beta 0: C is not read
+            if (BIAS) value += TACC(bias[column]);
+            if (RELU && value < 0) value = 0;  // a NaN stays
+            *c = TC(value);
         }
     }
 }

@@ -4,6 +4,7 @@ order: 30
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
+epilogue: [bias, relu]
 params:
   TILE: [16, 8, 32]
 grid:
@@ -32,7 +33,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 // layout; the column of padding keeps the transposed store into shared memory free of conflicts.
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
     __shared__ TA As[TILE][TILE + 1];
     __shared__ TB Bs[TILE][TILE + 1];
 
@@ -62,5 +63,8 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     const int row = row0 + ty, column = column0 + tx;
     if (row >= M || column >= N) return;
     TC* c = C + size_t(row) * N + column;
-    *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
+    TACC value = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+    if (BIAS) value += TACC(bias[column]);
+    if (RELU && value < 0) value = 0;  // a NaN stays
+    *c = TC(value);
 }

@@ -77,12 +77,11 @@ template <int L> __device__ void multiply_layer(int unit, const TACC* in, const 
 #pragma unroll
         for (int d = 0; d < DEPTH; ++d) {
             const int k = k0 + d * S::SLICES;
-            if (k < S::K) w[d] = *reinterpret_cast<const Vector<V>*>(w0 + size_t(k) * S::N);
+            w[d] = k < S::K ? *reinterpret_cast<const Vector<V>*>(w0 + size_t(k) * S::N) : Vector<V>{};
         }
 #pragma unroll
         for (int d = 0; d < DEPTH; ++d) {
-            const int k = k0 + d * S::SLICES;
-            if (k < S::K) multiply<V>(sum, in + k * ROWS, w[d]);
+            multiply<V>(sum, in + min(k0 + d * S::SLICES, S::K - 1) * ROWS, w[d]);  // zeros times what is there
         }
     }
 

@@ -173,6 +173,14 @@ def libraries() -> list[Variant]:
     return [CUBLAS, CUBLASLT, OPENBLAS]
 
 
+def helpers() -> dict[str, Variant]:
+    """Passes over a GEMM's result, for what it cannot do itself: `activation` and `softmax`."""
+    from gemmbench.spec.manifest import read_variant
+
+    folder = Path(__file__).parent / "steps"
+    return {path.stem: read_variant(path) for path in sorted(folder.glob("*.cu"))}
+
+
 def refusal(variant: Variant, device: str) -> str:
     """Why a back end cannot run a variant, whatever the problem; "" if it can."""
     if device == "cpu" and variant.kind == "cuda":

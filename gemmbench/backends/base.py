@@ -4,6 +4,7 @@
     Backend.allocate(bytes) -> Memory             bytes on the device
     Backend.load(artifact) -> loaded
     Backend.bind(loaded, plan, memory, sets, alpha, beta, mode) -> Executable
+    Backend.chain(name, steps, memory, graph, mode) -> Executable
     Executable.time(launches) -> Window
 
 Nothing above this package knows what a GPU is.
@@ -71,11 +72,24 @@ class Artifact:
 
 @dataclass(frozen=True)
 class OperandSet:
-    """Byte offsets of A, B and C of one launch in a Memory."""
+    """Byte offsets of A, B and C of one launch in a Memory, and of the bias where a plan adds one.
+
+    Where a plan computes a network: its inputs, its parameters, its outputs.
+    """
 
     A: int
     B: int
     C: int
+    bias: int = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One launch of a chain: a loaded plan and its operands in every operand set."""
+
+    loaded: Any
+    plan: Plan
+    sets: tuple[OperandSet, ...]
 
 
 @dataclass(frozen=True)
@@ -151,6 +165,15 @@ class Backend(Protocol):
         mode: str = "",
     ) -> Executable:
         """Fix the arguments of a launch. Raises LaunchError, NotOffered."""
+
+    def chain(
+        self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""
+    ) -> Executable:
+        """Several launches as one, in order, each with its problem's alpha and beta.
+
+        `name` is the row's. With `graph` they are recorded once and replayed as one.
+        Raises LaunchError, NotOffered.
+        """
 
     def close(self) -> None:
         """Free everything the back end holds."""

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Window
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
-from gemmbench.backends.jobs import Step
+from gemmbench.backends.jobs import Step as JobStep
+from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window
 from gemmbench.errors import BuildError, LaunchError, UsageError, nearest
+from gemmbench.spec.network import Network
 from gemmbench.spec.plan import Plan, Target
 from gemmbench.spec.problem import Problem
 
@@ -129,7 +130,7 @@ class FakeBackend:
         """Host memory."""
         return FakeHost(nbytes)
 
-    def job(self, steps: Sequence[Step], memory: Any, pinned: bool, alpha: float, beta: float) -> FakeJob:
+    def job(self, steps: Sequence[JobStep], memory: Any, pinned: bool, alpha: float, beta: float) -> FakeJob:
         """Bind copies and launches."""
         return FakeJob(
             steps,
@@ -138,6 +139,14 @@ class FakeBackend:
             lambda step: self.bind(step.artifact.key, step.plan, memory, [step.at], alpha, beta),
             self.script.transfers,
         )
+
+    def chain(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> FakeChain:
+        """All steps, with the time and the fault of the row's name."""
+        whole = self.bind("", steps[0].plan, memory, steps[0].sets, 1.0, 0.0)
+        seconds = self.script.times.get(name, _DEFAULT_SECONDS)
+        listed = [seconds] if isinstance(seconds, (int, float)) else seconds
+        times = self._clocks.setdefault(name, itertools.cycle(listed))
+        return FakeChain(steps, memory, times, self.script.faults.get(name, ""), whole.clock)
 
     def close(self) -> None:
         """Nothing to close."""
@@ -219,3 +228,66 @@ class FakeExecutable:
             self.memory.fill(at.C + self.problem.operand_bytes("C"), 4, 0)
         if self.fault == "race" and self.launched % 7 == 6:
             c[0, 0] += 1
+
+
+@dataclass
+class FakeChain:
+    """Computes a chain of steps with NumPy in float32."""
+
+    steps: Sequence[Step]
+    memory: FakeMemory
+    times: Iterator[float]
+    fault: str
+    clock: float
+    launched: int = 0
+
+    def time(self, launches: int) -> Window:
+        """Run, and report the next scripted time. Raises LaunchError if the script says so."""
+        if self.fault == "crash":
+            raise LaunchError("crashed, as scripted")
+        count = len(self.steps[0].sets)
+        for _ in range(min(launches, count)):
+            for step in self.steps:
+                self._run(step, step.sets[self.launched % count])
+            self.launched += 1
+        return Window(next(self.times) * launches, launches, self.clock)
+
+    def _run(self, step: Step, at: OperandSet) -> None:
+        plan, problem = step.plan, step.plan.problem
+        if self.fault == "unwritten" and step is self.steps[-1]:
+            return
+        c = self._floats(at.C, problem.shape("C"))
+        if plan.network:
+            c[:] = self._network(plan.network, at)
+        else:
+            a, b = self._floats(at.A, problem.shape("A")), self._floats(at.B, problem.shape("B"))
+            result = c if problem.beta else a @ b
+            bias = self._floats(at.bias, (1, problem.N)) if "bias" in plan.epilogue else 0
+            c[:] = _activated(result + bias, plan.epilogue)
+        if self.fault == "zero":
+            c[:] = 0
+        if self.fault == "race" and self.launched % 7 == 6:
+            c[0, 0] += 1
+
+    def _network(self, network: Network, at: OperandSet) -> np.ndarray:
+        parameters = self._floats(at.B, (network.parameters,))
+        h = self._floats(at.A, (network.batch, network.sizes[0]))
+        for index, activation in enumerate(network.activations):
+            inputs, outputs = network.sizes[index : index + 2]
+            w, b = network.weights_at[index], network.biases_at[index]
+            h = h @ parameters[w : w + inputs * outputs].reshape(inputs, outputs) + parameters[b : b + outputs]
+            h = _activated(h, (activation,))
+        return h
+
+    def _floats(self, offset: int, shape: tuple[int, ...]) -> np.ndarray:
+        count = int(np.prod(shape))
+        return self.memory.bytes[offset : offset + 4 * count].view(np.float32).reshape(shape)
+
+
+def _activated(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    if "relu" in names:
+        return np.where(z < 0, np.float32(0), z)
+    if "softmax" in names:
+        powers = np.exp(z - z.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+    return z

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from gemmbench.spec.variant import Variant
 
 
+_MLP = {"gemm": "", "mlp": ", in gemmbench mlp"}
+
+
 @click.command("list")
 @options.device
 @options.kernels
@@ -54,6 +57,7 @@ def _row(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str
         "layouts": list(variant.layouts),
         "min_sm": variant.min_sm,
         "configurations": count_configurations(variant),
+        "computes": variant.computes,
         "device": device,
         "ready": not reason,
         "reason": reason,
@@ -72,7 +76,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
             " ".join(row["layouts"]),
             f"{row['min_sm'] / 10}" if row["min_sm"] else "-",
             row["configurations"],
-            f"ready, {row['device']}" if row["ready"] else f"skipped: {row['reason']}",
+            f"ready, {row['device']}{_MLP[row['computes']]}" if row["ready"] else f"skipped: {row['reason']}",
         ]
         for row in rows
     ]

@@ -39,7 +39,9 @@ def verify(variants: tuple[str, ...], every: bool, style: str | None, **settings
 
     machine = session.find_machine(settings["device"])
     catalog = session.open_catalog(settings["kernels"])
-    chosen = catalog.ladder(variants or catalog.names)
+    chosen = [
+        variant for variant in catalog.ladder(variants or catalog.names) if variants or variant.computes == "gemm"
+    ]
     expanded = _plans(chosen, every, settings, machine)
     records, interrupted = _check(expanded, machine, checked_seed(settings["seed"] or 0))
     click.echo(table(records, session.plain(style)))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.spec.expr import Expression, ExpressionError
+from gemmbench.spec.network import Network
 from gemmbench.spec.plan import Config, Geometry, Plan, Skip, Target
 from gemmbench.spec.problem import Problem
 from gemmbench.spec.variant import ALL, Params, Variant
@@ -90,6 +91,16 @@ def expand(
     return found
 
 
+def plan_network(
+    network: Network, variant: Variant, config: Config, device: str, target: Target | None, refuses: Refusal
+) -> Plan | Skip:
+    """Plan a variant that computes a whole network."""
+    if reason := unfit_device(variant, target) or refuses(variant, device):
+        return Skip(network.problem, variant, config, device, reason)
+    assert target is not None  # or it would be unfit
+    return _plan(network.problem, variant, config, device, target, network)
+
+
 def place(variant: Variant, primary: str, targets: Mapping[str, Target]) -> str:
     """The back end that runs a variant: the primary one if it can, else the host, else the one it needs."""
     if primary == "fake" or primary in variant.devices:
@@ -98,6 +109,8 @@ def place(variant: Variant, primary: str, targets: Mapping[str, Target]) -> str:
 
 
 def _unfit(problem: Problem, variant: Variant, target: Target | None) -> str:
+    if variant.computes != "gemm":
+        return f"computes a whole network, not a GEMM: gemmbench mlp {variant.name}"
     if problem.precision_name not in variant.precisions:
         return f"precision {problem.precision_name} is not among its precisions: {', '.join(variant.precisions)}"
     if problem.layout not in variant.layouts:
@@ -123,15 +136,18 @@ def _architecture(variant: Variant, sm: int) -> str:
     return next((name for name in variant.arch if name.rstrip("af") == str(sm)), "")
 
 
-def _plan(problem: Problem, variant: Variant, config: Config, device: str, target: Target) -> Plan | Skip:
-    names = {**dict(config.values), "M": problem.M, "N": problem.N, "K": problem.K}
-    names |= {"BYTES": problem.precision.bytes, "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
+def _plan(
+    problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
+) -> Plan | Skip:
+    names = {"M": problem.M, "N": problem.N, "K": problem.K, "BYTES": problem.precision.bytes}
+    names |= {**(network.names if network else {}), **dict(config.values)}
+    names |= {"SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
     try:
         geometry = _geometry(variant, names, target)
     except _Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
     arch = _architecture(variant, target.sm) if device == "cuda" else ""
-    return Plan(problem, variant, config, device, arch, geometry)
+    return Plan(problem, variant, config, device, arch, geometry, network=network)
 
 
 def _geometry(variant: Variant, names: Mapping[str, int], target: Target) -> Geometry | None:

@@ -18,6 +18,7 @@ from gemmbench.errors import nearest
 
 FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
 PROBLEM_NAMES = ("M", "N", "K", "BYTES")
+NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
 
 _OPERATORS = {

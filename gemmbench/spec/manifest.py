@@ -13,15 +13,17 @@ import msgspec
 
 from gemmbench.errors import SpecError, nearest
 from gemmbench.spec import yamlfile
-from gemmbench.spec.expr import DEVICE_NAMES, PROBLEM_NAMES, Expression, ExpressionError, parse
+from gemmbench.spec.expr import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, Expression, ExpressionError, parse
+from gemmbench.spec.network import MACROS
 from gemmbench.spec.paths import shown
 from gemmbench.spec.precision import PRECISIONS
 from gemmbench.spec.problem import LAYOUTS
-from gemmbench.spec.variant import Launch, Values, Variant
+from gemmbench.spec.variant import COMPUTES, EPILOGUES, Launch, Values, Variant
 
 _HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
 _RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
+_RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 
 
@@ -40,6 +42,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     arch: list[str | int] = []
     params: dict[str, Any] = {}
     require: list[str] = []
+    computes: str = "gemm"
+    epilogue: list[str] = []
     source: str = ""
 
 
@@ -70,9 +74,13 @@ class _Checker:
         manifest = self.manifest
         self.one_of("precisions", manifest.precisions, tuple(PRECISIONS))
         self.one_of("layouts", manifest.layouts, LAYOUTS)
+        self.one_of("computes", [manifest.computes], COMPUTES)
+        if manifest.epilogue:
+            self.one_of("epilogue", manifest.epilogue, EPILOGUES)
         self.symbol()
         params = tuple((name, self.values(name)) for name in manifest.params)
-        names = (*manifest.params, *PROBLEM_NAMES, *DEVICE_NAMES)
+        problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
+        names = (*manifest.params, *problem, *DEVICE_NAMES)
         return Variant(
             name=self.path.stem,
             summary=manifest.summary,
@@ -86,6 +94,8 @@ class _Checker:
             params=params,
             require=self.expressions("require", manifest.require, names),
             launch=self.launch(names),
+            computes=manifest.computes,
+            epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
             source=manifest.source,
             path=self.document.place,
             text=self.text,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from gemmbench.spec.network import Network
 from gemmbench.spec.problem import Problem
 from gemmbench.spec.variant import Variant
 
@@ -61,7 +62,8 @@ class Plan:
     """What one row measures; `geometry` is None for a library and a host function.
 
     `device` is the back end that runs it: "cuda", "cpu" or "fake". `arch` is what the
-    compiler is told ("90", "90a"), empty where there is no such thing.
+    compiler is told ("90", "90a"), empty where there is no such thing. `epilogue` is what it
+    does to C after the product; `network` is set where the variant computes one.
     """
 
     problem: Problem
@@ -70,6 +72,8 @@ class Plan:
     device: str
     arch: str
     geometry: Geometry | None
+    epilogue: tuple[str, ...] = ()
+    network: Network | None = None
 
     @cached_property
     def defines(self) -> tuple[tuple[str, str], ...]:
@@ -78,7 +82,9 @@ class Plan:
         types = [("TA", precision.ctype), ("TB", precision.ctype), ("TC", precision.ctype)]
         types += [("TACC", precision.scalar)]
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
-        return tuple([(name, str(value)) for name, value in self.config.values] + types + layout)
+        fused = [(name.upper(), str(int(name in self.epilogue))) for name in self.variant.epilogue]
+        network = list(self.network.macros) if self.network else []
+        return tuple([(name, str(value)) for name, value in self.config.values] + types + layout + fused + network)
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def read_sweep(name: str, options: Options, on_cpu: bool) -> Sweep:
     document = yamlfile.load(text, shown(path))
     model = document.convert(SweepModel)
     if on_cpu and model.on_cpu:
-        document = _overlaid(document, model.on_cpu)
+        document = overlaid(document, model.on_cpu)
         model = document.convert(SweepModel)
     return _Builder(document, model, options, _config_name(path)).sweep(path.stem)
 
@@ -156,7 +156,7 @@ def named_sweep(names: tuple[str, ...], base: str, options: Options, on_cpu: boo
     return replace(sweep, name="compare")
 
 
-def _overlaid(document: yamlfile.Document, changes: dict[str, Any]) -> yamlfile.Document:
+def overlaid(document: yamlfile.Document, changes: dict[str, Any]) -> yamlfile.Document:
     """The document with the keys of its `on_cpu` in force; their lines come along."""
     data, lines = dict(document.data), dict(document.lines)
     if any(key in changes for key in ("sizes", "shapes", "axes")):
@@ -297,16 +297,7 @@ class _Builder:
     def params(self) -> Params:
         if not self.options.params:
             return self.values(("params",), self.model.params)
-        found: dict[str, tuple[int, ...]] = {}
-        for text in self.options.params:
-            name, _, values = text.partition("=")
-            if text == ALL:
-                found[ALL] = ()
-            elif not _PARAM.fullmatch(text) or name == ALL:
-                raise UsageError(f"--param '{text}' is not one; write --param BM=64,128 or --param all")
-            else:
-                found[name.strip()] = tuple(dict.fromkeys(int(part) for part in values.split(",")))
-        return found
+        return chosen_params(self.options.params)
 
     def values(self, path: yamlfile.Path, written: dict[str, Any] | str) -> Params:
         if written == ALL:
@@ -322,10 +313,28 @@ class _Builder:
         return found
 
     def measuring(self) -> Measuring:
-        checks: dict[str, Callable[[Any], Any]] = {"cache": str, "data": str, "seed": checked_seed}
-        checks |= {"rounds": _checked_rounds, "max_time": _checked_time}
-        chosen = {key: self.own(key, check) for key, check in checks.items()}
-        return Measuring(**chosen, gate=self.options.gate)
+        return measuring(self.own, self.options.gate)
+
+
+def measuring(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Measuring:
+    """The policy; `own(key, check)` is a checked value of the command line or the config. Raises UsageError."""
+    checks: dict[str, Callable[[Any], Any]] = {"cache": str, "data": str, "seed": checked_seed}
+    checks |= {"rounds": _checked_rounds, "max_time": _checked_time}
+    return Measuring(**{key: own(key, check) for key, check in checks.items()}, gate=gate)
+
+
+def chosen_params(written: Sequence[str]) -> Params:
+    """Parameters as the command line writes them, `BM=64,128` or `all`. Raises UsageError."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in written:
+        name, _, values = text.partition("=")
+        if text == ALL:
+            found[ALL] = ()
+        elif not _PARAM.fullmatch(text) or name == ALL:
+            raise UsageError(f"--param '{text}' is not one; write --param BM=64,128 or --param all")
+        else:
+            found[name.strip()] = tuple(dict.fromkeys(int(part) for part in values.split(",")))
+    return found
 
 
 def checked_seed(seed: int) -> int:

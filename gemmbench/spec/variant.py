@@ -1,4 +1,4 @@
-"""A variant: one way to compute a GEMM, as a file in cuda/ or a library declares it."""
+"""A variant: one way to compute a GEMM, or a network, as a file in cuda/ or a library declares it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ Values = tuple[int, ...]
 Params = Mapping[str, Values]
 """Values chosen for parameters; the key ALL stands for every value of every parameter."""
 ALL = "all"
+
+COMPUTES = ("gemm", "mlp")
+EPILOGUES = ("bias", "relu", "softmax")
+"""What may follow a product, in this order; each is a macro of the kernel: 1 if this plan asks for it."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,14 @@ class Launch:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to compute a GEMM.
+    """One way to compute a GEMM, or with `computes` "mlp" a whole network (spec.network).
 
     `kind` is "cuda" for a `.cu` file (it runs on a GPU, and on the CPU device in
     coroutines), "host" for a `.cpp` file, "library" for cuBLAS and the like.
     `devices` are the back ends that can run it. `params` pairs a name with its
     values, the first being the default. `arch` is empty unless the code is for the
-    named architectures alone ("90a"). `text` and `path` are empty for a library.
+    named architectures alone ("90a"). `epilogue` is what it can do to C after the product,
+    in this order. `text` and `path` are empty for a library.
     """
 
     name: str
@@ -46,6 +51,8 @@ class Variant:
     params: tuple[tuple[str, Values], ...] = ()
     require: tuple[Expression, ...] = ()
     launch: Launch | None = None
+    computes: str = "gemm"
+    epilogue: tuple[str, ...] = ()
     source: str = ""
     path: str = ""
     text: str = field(default="", repr=False)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gemmbench.backends.base import Artifact, OperandSet, Window
+from gemmbench.backends.base import Artifact, OperandSet, Step, Window
 from gemmbench.backends.cpu.device import describe
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import Openblas
 from gemmbench.backends.cpu.process import KernelProcess
-from gemmbench.errors import DeviceError, LaunchError
+from gemmbench.errors import DeviceError, LaunchError, NotOffered
 from gemmbench.spec.plan import Geometry, Plan, Target
 
 TIMEOUT = 60.0
@@ -70,6 +70,14 @@ class CpuBackend:
         self._running.add(process)
         return KernelExecutable(process)
 
+    def chain(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> Chain:
+        """A process for each step, asked in turn. Raises LaunchError, and NotOffered for a graph."""
+        if graph:
+            raise NotOffered("the cpu device has no graphs")
+        scalars = [(step.plan.problem.alpha, step.plan.problem.beta) for step in steps]
+        pairs = zip(steps, scalars, strict=True)
+        return Chain([self.bind(step.loaded, step.plan, memory, step.sets, *given, mode) for step, given in pairs])
+
     def close(self) -> None:
         """End every process that still runs."""
         for process in self._running:
@@ -87,6 +95,18 @@ class KernelExecutable:
         return Window(self._process.time(launches), launches)
 
 
+class Chain:
+    """Executables that run in turn, a launch of each; the time is theirs alone, not that of asking."""
+
+    def __init__(self, parts: Sequence[KernelExecutable | Openblas]):
+        self._parts = parts
+
+    def time(self, launches: int) -> Window:
+        """Time `launches` launches of the whole chain."""
+        seconds = sum(part.time(1).seconds for _ in range(launches) for part in self._parts)
+        return Window(seconds, launches)
+
+
 def _binding(
     plan: Plan,
     memory: CpuMemory,
@@ -101,5 +121,5 @@ def _binding(
     numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K, *scalars]
     numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(sets)]
     for at in sets:
-        numbers += [at.A, at.B, at.C]
+        numbers += [at.A, at.B, at.C, at.bias]
     return " ".join(map(str, numbers))

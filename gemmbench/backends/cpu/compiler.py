@@ -39,10 +39,13 @@ _CALL = """
 namespace gb {{
 extern const bool synchronises = {synchronises};
 void entry(const Arguments& a) {{
-    {symbol}(a.M, a.N, a.K, TACC(a.alpha), (const TA*)a.A, (const TB*)a.B, TACC(a.beta), (TC*)a.C);
+    {symbol}({arguments});
 }}
 }}
 """
+_GEMM = "a.M, a.N, a.K, TACC(a.alpha), (const TA*)a.A, (const TB*)a.B, TACC(a.beta), (TC*)a.C"
+_BIAS = ", (const TC*)a.bias"
+_NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
 
 
 def translation_unit(plan: Plan) -> str:
@@ -50,12 +53,17 @@ def translation_unit(plan: Plan) -> str:
     variant, text = plan.variant, compiler_text(plan)
     symbol = variant.launch.symbol if variant.launch else "gemm"
     if variant.kind == "host":
-        return '#include "abi.h"\n' + text + _CALL.format(symbol=symbol, synchronises="false")
+        return '#include "abi.h"\n' + text + _call(plan, symbol, "false")
     head, line, body = text.partition('#line 1 "')
     waits = str(synchronises(body)).lower()
-    call = _CALL.format(symbol=symbol, synchronises=waits)
+    call = _call(plan, symbol, waits)
     body = _DYNAMIC_SHARED.sub(_dynamic_shared, body)
     return f'#include "prelude.h"\n{head}#include "words.h"\nnamespace {{\n{line}{body}\n}}{call}'
+
+
+def _call(plan: Plan, symbol: str, synchronises: str) -> str:
+    arguments = _NETWORK if plan.network else _GEMM + _BIAS if plan.variant.epilogue else _GEMM
+    return _CALL.format(symbol=symbol, synchronises=synchronises, arguments=arguments)
 
 
 def _dynamic_shared(declaration: re.Match[str]) -> str:

@@ -7,6 +7,7 @@
     backend    the open device                     memory, kernel, launch; failure words its errors
     window     launches timed together             gate holds them back, clock sees the SM clock
     pipeline   jobs: copies and launches           several streams, host memory pinned or not
+    chain      several launches as one             queued in turn, or as a CUDA graph
     library    the variants cublas and cublaslt    one module each
 
 Importing this package or any module of it imports neither pycuda nor nvmath.

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, cast
 
-from gemmbench.backends.base import Artifact, Memory, OperandSet
+from gemmbench.backends.base import Artifact, Memory, OperandSet, Step
 from gemmbench.backends.cuda import device
+from gemmbench.backends.cuda.chain import joined, recorded
 from gemmbench.backends.cuda.clock import Clock
 from gemmbench.backends.cuda.cublas import Cublas
 from gemmbench.backends.cuda.cublaslt import CublasLt
@@ -23,7 +24,7 @@ from gemmbench.backends.cuda.memory import DeviceMemory
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.pipeline import CudaJob, HostBuffer
 from gemmbench.backends.cuda.window import Calls, WindowTimer
-from gemmbench.backends.jobs import Step
+from gemmbench.backends.jobs import Step as JobStep
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.spec.plan import Plan
 
@@ -36,8 +37,8 @@ class Loaded(Protocol):
 
     errors: tuple[type[Exception], ...]
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float) -> Calls:
-        """Fix the arguments of a launch on each operand set."""
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+        """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none."""
 
 
 class CudaBackend:
@@ -105,18 +106,16 @@ class CudaBackend:
 
         Raises LaunchError, NotOffered.
         """
-        at = cast(DeviceMemory, memory).address
-        addresses = [(at + each.A, at + each.B, at + each.C) for each in sets]
         errors = (self._cuda.Error, *loaded.errors)
         with translated(errors, plan.variant.name):
-            calls = loaded.calls(plan, addresses, alpha, beta)
+            calls = _calls(loaded, plan, memory, sets, alpha, beta)
             return WindowTimer(calls, errors, self._stream, self._clock, self._gate)
 
     def host(self, nbytes: int, pinned: bool) -> HostBuffer:
         """Raises OutOfMemory."""
         return HostBuffer(nbytes, pinned)
 
-    def job(self, steps: Sequence[Step], memory: Memory, pinned: bool, alpha: float, beta: float) -> CudaJob:
+    def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool, alpha: float, beta: float) -> CudaJob:
         """Fix the arguments of copies and launches on a memory this back end allocated.
 
         Raises LaunchError, NotOffered, OutOfMemory.
@@ -126,6 +125,25 @@ class CudaBackend:
             self._streams.append(self._cuda.Stream())
         gate, address = self._gate if pinned else None, cast(DeviceMemory, memory).address
         return CudaJob(steps, address, self._streams[:count], cache(self.load), (alpha, beta), gate)
+
+    def chain(
+        self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""
+    ) -> WindowTimer:
+        """Fix several launches that go as one, in order; with `graph` as one CUDA graph for each operand set.
+
+        A graph's launches run once here, on the first set, so that no code is loaded while they
+        are recorded. Raises LaunchError, NotOffered.
+        """
+        errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
+        with translated(errors, name):
+            parts = []
+            for step in steps:
+                problem = step.plan.problem
+                parts.append(_calls(step.loaded, step.plan, memory, step.sets, problem.alpha, problem.beta))
+            calls = joined(parts)
+            return WindowTimer(
+                recorded(calls, self._stream) if graph else calls, errors, self._stream, self._clock, self._gate
+            )
 
     def close(self) -> None:
         """Free what the back end holds; harmless if done before."""
@@ -147,6 +165,13 @@ class CudaBackend:
         if (name, stream) not in self._libraries:
             self._libraries[name, stream] = _LIBRARIES[name](self._streams[stream], self.device.target.sm)
         return self._libraries[name, stream]
+
+
+def _calls(loaded: Loaded, plan: Plan, memory: Memory, sets: Sequence[OperandSet], alpha: float, beta: float) -> Calls:
+    at = cast(DeviceMemory, memory).address
+    addresses = [(at + each.A, at + each.B, at + each.C) for each in sets]
+    biases = [at + each.bias for each in sets] if "bias" in plan.epilogue else []
+    return loaded.calls(plan, addresses, alpha, beta, biases)
 
 
 def _helpers(sm: int) -> str:

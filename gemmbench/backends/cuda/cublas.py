@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -28,8 +29,8 @@ class Cublas:
         # After the stream: setting a stream puts the default workspace back.
         self._api.set_workspace(self._handle, int(self._workspace), WORKSPACE)
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float) -> Calls:
-        """Fix the arguments of a GEMM on each operand set. Raises NotOffered."""
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+        """Fix the arguments of a GEMM on each operand set; it adds no bias. Raises NotOffered."""
         shape, types = column_major(plan.problem), types_of(plan.problem, self._sm)
         scalars = types.scalars(alpha, beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial, reduce
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +28,7 @@ from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import NotOffered
 from gemmbench.spec.plan import Plan
 
+_EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6}  # cublasLtEpilogue_t
 _ALIGNED = 256  # the most alignment, in bytes, that the heuristic makes use of
 
 
@@ -41,27 +44,50 @@ class CublasLt:
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
         self._workspace = cuda.mem_alloc(WORKSPACE)
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
         The configuration's ALGO is the rank in the heuristic's list; raises NotOffered where
-        that list is shorter.
+        that list is shorter. A bias belongs to a column of C, a row of what cuBLASLt computes.
         """
         types = types_of(plan.problem, self._sm)
-        matmul = _Matmul(self._api, column_major(plan.problem), types)
-        offered = matmul.offered(self._handle, _alignments(addresses))
+        matmul, offered = self._choose(plan, types, _alignments(addresses), biases)
         algorithm = _address(offered, dict(plan.config.values)["ALGO"])
         scalars = types.scalars(alpha, beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
-        multiply = partial(self._api.matmul, self._handle, matmul.operation, at_alpha)
         how = algorithm, int(self._workspace), WORKSPACE, self._stream.handle
         first, second, result = matmul.layouts
 
-        def bound(A: int, B: int, C: int) -> partial[None]:
+        def bound(operation: int, A: int, B: int, C: int) -> partial[None]:
+            multiply = partial(self._api.matmul, self._handle, operation, at_alpha)
             return partial(multiply, B, first, A, second, at_beta, C, result, C, result, *how)
 
-        queue = tuple(bound(*each) for each in addresses)
+        operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(addresses)
+        queue = tuple(bound(operation, *at) for operation, at in zip(operations, addresses, strict=True))
         return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, offered, scalars))
+
+    def _choose(
+        self, plan: Plan, types: Types, alignments: tuple[int, int, int], biases: Sequence[int]
+    ) -> tuple[_Matmul, np.ndarray]:
+        """The descriptors, and the algorithms for them.
+
+        Where pedantic f32 has no algorithm with this epilogue, plain f32 is taken: it keeps
+        off the tensor cores too.
+        """
+        epilogue, kinds = _EPILOGUES[plan.epilogue], [types]
+        if plan.epilogue and plan.problem.precision_name == "f32":
+            kinds.append(replace(types, compute=int(import_module("nvmath.bindings.cublas").ComputeType.COMPUTE_32F)))
+        for kind in kinds:
+            matmul = _Matmul(self._api, column_major(plan.problem), kind, epilogue)
+            try:
+                offered = matmul.offered(self._handle, alignments, *biases[:1])
+            except self._api.cuBLASLtError as fault:
+                if kind is kinds[-1] or "NOT_SUPPORTED" not in str(fault):
+                    raise
+                continue
+            if len(offered) or kind is kinds[-1]:
+                break
+        return matmul, offered
 
     def close(self) -> None:
         """Give handle and workspace back."""
@@ -72,29 +98,36 @@ class CublasLt:
 class _Matmul:
     """The descriptors of one product, given back with the object; column-major, so B is its first operand."""
 
-    def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types):
-        self._api, self._types = api, types
+    def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, epilogue: int):
+        self._api, self._types, self._shape, self._epilogue = api, types, shape, epilogue
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
-        self.operation = self._own(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
-        attribute = api.MatmulDescAttribute
-        for which, transposed in ((attribute.TRANSA, shape.trans_b), (attribute.TRANSB, shape.trans_a)):
-            dtype = api.get_matmul_desc_attribute_dtype(which)
-            _set(api.matmul_desc_set_attribute, self.operation, which, dtype, int(transposed))
         self.layouts = (
             self._layout(shape.m, shape.k, shape.trans_b, shape.ld_b),
             self._layout(shape.k, shape.n, shape.trans_a, shape.ld_a),
             self._layout(shape.m, shape.n, False, shape.ld_c),
         )
 
-    def offered(self, handle: int, alignments: tuple[int, int, int]) -> np.ndarray:
+    def operation(self, bias: int = 0) -> int:
+        """A descriptor of the product and what follows it; the address of the bias is part of it."""
+        api, types = self._api, self._types
+        created = self._own(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
+        values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), "EPILOGUE": self._epilogue}
+        if bias:
+            values["BIAS_POINTER"] = bias
+        for name, value in values.items():
+            which = api.MatmulDescAttribute[name]
+            _set(api.matmul_desc_set_attribute, created, which, api.get_matmul_desc_attribute_dtype(which), value)
+        return created
+
+    def offered(self, handle: int, alignments: tuple[int, int, int], bias: int = 0) -> np.ndarray:
         """The algorithms for operands so aligned, best first, as cublasLtMatmulHeuristicResult_t."""
         results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
         first, second, result = self.layouts
         self._api.matmul_algo_get_heuristic(
             handle,
-            self.operation,
+            self.operation(bias),
             first,
             second,
             result,

@@ -38,18 +38,23 @@ class Kernel:
         self._geometry, self._stream = geometry, stream
         self._launch = _words(symbol, geometry, self._function.num_regs)
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float) -> Calls:
-        """Fix the arguments of a launch on each operand set."""
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+        """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none."""
         problem, geometry = plan.problem, self._geometry
         scalar = _SCALARS[problem.precision.scalar]
         size = problem.M, problem.N, problem.K
 
-        def bound(A: int, B: int, C: int) -> partial[None]:
-            arguments = *size, alpha, A, B, beta, C
+        def bound(A: int, B: int, C: int, bias: int) -> partial[None]:
+            layout, arguments = f"iii{scalar}PP{scalar}P", [*size, alpha, A, B, beta, C]
+            if plan.network:
+                layout, arguments = "iPPP", [problem.M, A, B, C]
+            elif plan.variant.epilogue:
+                layout, arguments = f"{layout}P", [*arguments, bias]
             where = geometry.grid, geometry.block, self._stream
-            return packed(self._function, *where, f"iii{scalar}PP{scalar}P", *arguments, shared=geometry.shared)
+            return packed(self._function, *where, layout, *arguments, shared=geometry.shared)
 
-        return Calls(tuple(bound(*each) for each in addresses), self._launch)
+        each = zip(addresses, biases or [0] * len(addresses), strict=True)
+        return Calls(tuple(bound(*at, bias) for at, bias in each), self._launch)
 
 
 def _words(symbol: str, geometry: Geometry, registers: int) -> str:

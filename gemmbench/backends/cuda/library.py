@@ -57,6 +57,7 @@ CUBLASLT = Variant(
     precisions=tuple(_COMPUTE),
     layouts=LAYOUTS,
     params=(("ALGO", tuple(range(ALGORITHMS))),),
+    epilogue=("bias", "relu"),
     source="https://docs.nvidia.com/cuda/cublas/#cublasltmatmul",
 )
 

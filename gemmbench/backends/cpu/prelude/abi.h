@@ -8,7 +8,7 @@ namespace gb {
 struct Arguments {
     int M, N, K;
     double alpha, beta;
-    char *A, *B, *C;
+    char *A, *B, *C, *bias;
 };
 
 // The kernel's half, written below its text by compiler.py.

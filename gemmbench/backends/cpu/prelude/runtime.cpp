@@ -67,10 +67,10 @@ static void read_binding() {
     Arguments& arguments = binding.arguments;
     arguments.M = small(), arguments.N = small(), arguments.K = small();
     arguments.alpha = number<double>("%lf"), arguments.beta = number<double>("%lf");
-    binding.bytes = {large(), large(), large()};
+    binding.bytes = {large(), large(), large(), 0};
     binding.count = large();
     binding.sets = new Set[binding.count];
-    for (size_t i = 0; i < binding.count; ++i) binding.sets[i] = {large(), large(), large()};
+    for (size_t i = 0; i < binding.count; ++i) binding.sets[i] = {large(), large(), large(), large()};
 }
 
 static void bind() {

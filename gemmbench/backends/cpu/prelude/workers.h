@@ -26,7 +26,7 @@ namespace gb {
 using Word = std::atomic<unsigned>;
 
 struct Set {
-    size_t A, B, C;
+    size_t A, B, C, bias;
 };
 
 struct Binding {
@@ -90,6 +90,7 @@ static void run_blocks() {
     arguments.A = binding.memory + set.A;
     arguments.B = binding.memory + set.B;
     arguments.C = binding.memory + set.C;
+    arguments.bias = binding.memory + set.bias;
     const unsigned long blocks = block_count();
     for (unsigned long taken; (taken = control->next.fetch_add(1)) < blocks;) {
         const unsigned long block = binding.reversed ? blocks - 1 - taken : taken;
