@@ -36,6 +36,23 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     cores: int = 0
 
 
+class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a row of `gemmbench mlp` has beside others.
+
+    `launches` is what one forward pass launches, in order; `bytes` the least it must move;
+    `label` and `published_ms` what a post calls it and published; `accuracy` the share of
+    test digits that it reads right.
+    """
+
+    title: str
+    flops: int
+    bytes: int
+    launches: list[str] = []
+    label: str = ""
+    published_ms: float | None = None
+    accuracy: float | None = None
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
     """One plan or skip.
 
@@ -81,6 +98,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     data: str = ""
     seed: int = 0
     gated: bool = True
+    network: NetworkFacts | None = None
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of one launch."""
+        return self.network.flops if self.network else 2 * self.M * self.N * self.K
 
     @property
     def by_round(self) -> dict[int, float]:

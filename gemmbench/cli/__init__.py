@@ -11,6 +11,7 @@ from gemmbench import __version__
 from gemmbench.cli.compare import compare
 from gemmbench.cli.inspect import inspect
 from gemmbench.cli.list import list_variants
+from gemmbench.cli.mlp import mlp
 from gemmbench.cli.posts import posts
 from gemmbench.cli.run import run
 from gemmbench.cli.show import show
@@ -44,7 +45,7 @@ def group() -> None:
     """
 
 
-for command in (list_variants, run, compare, verify, inspect, show, posts):
+for command in (list_variants, run, compare, verify, inspect, show, posts, mlp):
     group.add_command(command)
 
 

@@ -155,7 +155,7 @@ def _run_file(asked: Asked, folder: Path, resume: str | None, devices: Mapping[s
 
     primary = devices.get(asked.machine.choice.primary)
     software = (primary.device if primary else asked.machine.primary).software
-    environment = describe(asked.machine, asked.sweep, _command_line(), software)
+    environment = describe(asked.machine, asked.sweep, command_line(), software)
     if resume is None:
         return store.Run(environment, path=folder / f"{environment.run}.jsonl")
     newest = resume == NEWEST
@@ -181,7 +181,8 @@ def opened(machine: backends.Machine, names: list[str], gate: bool) -> Iterator[
             backend.close()
 
 
-def _command_line() -> str:
+def command_line() -> str:
+    """What was typed."""
     return " ".join(["gemmbench", *sys.argv[1:]])
 
 

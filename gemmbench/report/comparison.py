@@ -63,6 +63,8 @@ def groups(run: Run) -> list[Group]:
 
 
 def _title(record: Record) -> str:
+    if record.network:
+        return f"{record.network.title}, {record.precision}"
     scalars = f", alpha {record.alpha:g}, beta {record.beta:g}" if (record.alpha, record.beta) != (1, 0) else ""
     return f"M = {record.M}, N = {record.N}, K = {record.K}, {record.layout}, {record.precision}{scalars}"
 
@@ -98,7 +100,7 @@ def _row(environment: Environment, record: Record, base: Record | None) -> Row:
     if not record.samples:
         return Row(record)
     time = stats.summarize(record.by_round)
-    gflops = 2 * record.M * record.N * record.K / time.value / 1e9
+    gflops = record.flops / time.value / 1e9
     percent = _percent(record, base) if base else _NONE
     clock = stats.median(record.clocks_hz)
     peak = 100 * gflops * 1e9 / _peak(environment, record, clock)
@@ -122,10 +124,12 @@ def _peak(environment: Environment, record: Record, clock_hz: float) -> float:
 
 def _too_good(environment: Environment, record: Record, seconds: float) -> bool:
     """Faster than the arithmetic at the highest clock, or when cold than the memory, can be."""
-    arithmetic = 2 * record.M * record.N * record.K / _peak(environment, record, environment.clock_hz or math.nan)
+    arithmetic = record.flops / _peak(environment, record, environment.clock_hz or math.nan)
     bandwidth = environment.bandwidth if record.cache == "cold" and record.device == environment.kind else 0
     width = precision(record.precision).bytes
     moved = width * (record.M * record.K + record.K * record.N + record.M * record.N)
+    if record.network:
+        moved = record.network.bytes
     return seconds < arithmetic or bool(bandwidth and seconds < moved / bandwidth)
 
 
@@ -205,6 +209,9 @@ COLUMNS = {
     "shared_static": "static shared bytes a block; -1: unknown",
     "shared_dynamic": "dynamic shared bytes a block",
     "reason": "why a row is not ok",
+    "network": "layer sizes, activations and batch, of a row of gemmbench mlp",
+    "launched": "what one forward pass launches, in order",
+    "accuracy": "share of test digits that it reads right",
 }
 """The columns of the CSV and JSON exports, in order, and what they mean; columns are only ever added at the end."""
 
@@ -229,6 +236,9 @@ def _flat(environment: Environment, row: Row) -> dict[str, object]:
         "clock_hz": row.clock_hz,
         "grid": "x".join(map(str, record.grid)),
         "block": "x".join(map(str, record.block)),
+        "network": record.network.title if record.network else None,
+        "launched": ", ".join(record.network.launches) if record.network else None,
+        "accuracy": record.network.accuracy if record.network else None,
         **_times(row),
     }
     values = {name: derived[name] if name in derived else getattr(record, name) for name in COLUMNS}

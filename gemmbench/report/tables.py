@@ -38,32 +38,37 @@ def with_interval(found: Interval) -> str:
     return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
 
 
-def columns(environment: Environment) -> list[Column]:
-    """The default columns."""
+def columns(environment: Environment, rows: Sequence[Row] = ()) -> list[Column]:
+    """The default columns of these rows."""
+    if rows and rows[0].record.network:
+        from gemmbench.report import network
+
+        return network.columns(environment, rows)
     baseline = environment.baseline or "baseline"
     return [
         ("kernel", lambda row: row.record.variant),
-        ("configuration", _configuration),
-        ("time (ms)", lambda row: _if_right(row, number(row.time.value * 1e3))),
-        ("GFLOPS", lambda row: _if_right(row, number(row.gflops))),
-        (f"% of {baseline}", lambda row: _if_right(row, with_interval(row.percent))),
-        ("% of peak", lambda row: _if_right(row, number(row.peak))),
+        ("configuration", configuration),
+        ("time (ms)", lambda row: if_right(row, number(row.time.value * 1e3))),
+        ("GFLOPS", lambda row: if_right(row, number(row.gflops))),
+        (f"% of {baseline}", lambda row: if_right(row, with_interval(row.percent))),
+        ("% of peak", lambda row: if_right(row, number(row.peak))),
         ("error (u)", lambda row: number(row.record.error) if row.record.checked else "-"),
-        ("status", lambda row: _status(environment, row)),
+        ("status", lambda row: status(environment, row)),
     ]
 
 
-def _if_right(row: Row, cell: str) -> str:
+def if_right(row: Row, cell: str) -> str:
     """The speed of a wrong kernel means nothing and is not shown."""
     return cell if row.record.status == "ok" else "-"
 
 
-def _configuration(row: Row) -> str:
+def configuration(row: Row) -> str:
+    """The parameters, and whether the row is a second measurement."""
     final = " (measured again)" if row.record.phase == "final" and row.record.config else ""
     return (row.record.configuration or "-") + final
 
 
-def _status(environment: Environment, row: Row) -> str:
+def status(environment: Environment, row: Row) -> str:
     """The status; a row that ran on the CPU beside a GPU says so."""
     elsewhere = row.record.device == "cpu" and environment.kind != "cpu"
     return f"{row.status}, cpu" if elsewhere and row.record.status != "skipped" else row.status
@@ -116,6 +121,10 @@ def footer(run: Run) -> list[str]:
     environment = run.environment
     timed = [record for record in run.records if record.samples]
     lines = ["GFLOPS = 2 M N K / time. Time: median over interleaved rounds, one launch."]
+    if run.records and run.records[0].network:
+        from gemmbench.report import network
+
+        lines = network.footer(environment, run.records)
     if timed:
         lines.append(_method(timed))
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
@@ -128,7 +137,8 @@ def footer(run: Run) -> list[str]:
         lines.append(
             "Software: " + ", ".join(f"{name} {version}" for name, version in environment.software.items()) + "."
         )
-    lines.append("Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.")
+    if not (run.records and run.records[0].network):
+        lines.append("Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.")
     return lines
 
 
@@ -147,7 +157,7 @@ def _method(timed: Sequence[Record]) -> str:
 
 def table_of(environment: Environment, rows: Sequence[Row], style: str) -> str:
     """The table of one problem in one of tabulate's formats."""
-    wanted = columns(environment)
+    wanted = columns(environment, rows)
     return tabulated([[show(row) for _, show in wanted] for row in rows], [name for name, _ in wanted], style)
 
 
@@ -189,7 +199,7 @@ def rich_report(run: Run) -> RenderableType:
 
     parts: list[RenderableType] = []
     for group in groups(run):
-        wanted = columns(run.environment)
+        wanted = columns(run.environment, group.rows)
         table = Table(title=escape(group.title), title_justify="left", title_style="bold")
         for name, _ in wanted:
             right = name not in ("kernel", "configuration", "status")

@@ -1,0 +1,137 @@
+"""Where a network's numbers lie on the device: inputs, parameters, every layer's output.
+
+One allocation holds every operand set. As with a GEMM's operands, NaN lies around what
+is read and a pattern around what is written:
+
+    | NaN | X | NaN | parameters | NaN | pattern | h1 | pattern | h2 | pattern | Y | pattern |   next set ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemmbench.backends.base import Backend, OperandSet, Step
+from gemmbench.bench.reference import Case
+from gemmbench.spec.forward import Forward
+from gemmbench.spec.network import Network
+
+_NAN, _PATTERN = 0xFF, 0xA5
+_GUARD, _ALIGN = 16 << 10, 512
+_LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
+
+
+def cold_sets(network: Network, last_level_cache: int, room: int) -> tuple[int, bool]:
+    """How many operand sets keep every launch cold, and whether they do; see bench.operands.cold_sets."""
+    wanted = max(_LEAST_SETS, -(-_CACHE_FACTOR * last_level_cache // network.bytes))
+    count = min(wanted, max(1, room // _Layout(network).total), _MOST_SETS)
+    return count, count >= wanted
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Bytes of one array, where it begins in a set, and what surrounds it."""
+
+    offset: int
+    nbytes: int
+    guard: int
+
+
+class _Layout:
+    """Offsets inside one set."""
+
+    def __init__(self, network: Network):
+        self.total, self.guards = 0, list[tuple[int, int, int]]()
+        self.inputs = self._region(4 * network.batch * network.sizes[0], _NAN)
+        self.parameters = self._region(4 * network.parameters, _NAN)
+        self.outputs = [self._region(4 * network.batch * outputs, _PATTERN) for outputs in network.sizes[1:]]
+        self._guard(_GUARD, _PATTERN)
+
+    def _region(self, nbytes: int, guard: int) -> _Region:
+        self._guard(_GUARD, guard)
+        found = _Region(self.total, nbytes, guard)
+        self.total += nbytes
+        self._guard(-nbytes % _ALIGN, guard)
+        return found
+
+    def _guard(self, size: int, byte: int) -> None:
+        self.guards.append((self.total, size, byte))
+        self.total += size
+
+
+class Layers:
+    """Operand sets of one network on a device. Raises OutOfMemory."""
+
+    def __init__(self, backend: Backend, network: Network, count: int):
+        self.network, self.count, self._layout = network, count, _Layout(network)
+        self.memory = backend.allocate(count * self._layout.total)
+        for base in self._bases(count):
+            for offset, size, byte in self._layout.guards:
+                self.memory.fill(base + offset, size, byte)
+
+    def _bases(self, sets: int) -> list[int]:
+        return [index * self._layout.total for index in range(sets)]
+
+    def write(self, case: Case, sets: int) -> None:
+        """Write inputs and parameters into the first `sets` sets."""
+        inputs, packed = np.ascontiguousarray(case.inputs), case.parameters.packed(self.network)
+        self.memory.write(self._layout.inputs.offset, inputs)
+        self.memory.write(self._layout.parameters.offset, packed)
+        for base in self._bases(sets)[1:]:
+            for region in (self._layout.inputs, self._layout.parameters):
+                self.memory.copy(region.offset, base + region.offset, region.nbytes)
+
+    def poison(self, sets: int) -> None:
+        """Fill every layer's output with NaN, so that what is not written is seen."""
+        for base in self._bases(sets):
+            for region in self._layout.outputs:
+                self.memory.fill(base + region.offset, region.nbytes, _NAN)
+
+    def read(self, index: int = 0) -> np.ndarray:
+        """The network's outputs of one set, batch x outputs."""
+        out = np.empty((self.network.batch, self.network.sizes[-1]), np.float32)
+        self.memory.read(index * self._layout.total + self._layout.outputs[-1].offset, out)
+        return out
+
+    def breach(self, index: int = 0) -> str:
+        """Say what was written outside the outputs of a set, or ""; it is restored."""
+        for offset, size, byte in self._layout.guards:
+            found = np.empty(size, np.uint8)
+            self.memory.read(index * self._layout.total + offset, found)
+            wrong = np.flatnonzero(found != byte)
+            if wrong.size:
+                self.memory.fill(index * self._layout.total + offset, size, byte)
+                where = offset + int(wrong[0])
+                return f"wrote outside its outputs: {wrong.size} bytes changed, the first at {where} of its set"
+        return ""
+
+    def steps(self, row: Forward, loaded: list[object], sets: int) -> list[Step]:
+        """The steps of a row with their operands in the first `sets` sets."""
+        found, layer = [], -1
+        for plan, code in zip(row.steps, loaded, strict=True):
+            layer += plan.problem.beta == 0  # a pass over an output belongs to the GEMM before it
+            place = self._whole if plan.network else self._of_layer
+            found.append(Step(code, plan, tuple(place(base, layer) for base in self._bases(sets))))
+        return found
+
+    def _whole(self, base: int, _: int) -> OperandSet:
+        layout = self._layout
+        return OperandSet(
+            base + layout.inputs.offset, base + layout.parameters.offset, base + layout.outputs[-1].offset
+        )
+
+    def _of_layer(self, base: int, layer: int) -> OperandSet:
+        layout, network = self._layout, self.network
+        read = layout.outputs[layer - 1] if layer else layout.inputs
+        parameters = base + layout.parameters.offset
+        return OperandSet(
+            base + read.offset,
+            parameters + 4 * network.weights_at[layer],
+            base + layout.outputs[layer].offset,
+            parameters + 4 * network.biases_at[layer],
+        )
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self.memory.free()

@@ -1,0 +1,177 @@
+"""`gemmbench mlp`: forward propagation of a network, by every kind of kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmbench.cli import options
+
+if TYPE_CHECKING:
+    from gemmbench import backends
+    from gemmbench.bench.parameters import Parameters
+    from gemmbench.bench.record import Record
+    from gemmbench.report.store import Run
+    from gemmbench.spec.forward import Forward
+    from gemmbench.spec.mlp import MlpSweep
+
+KEYS = "params cache data seed rounds max_time baseline gate batch weights".split()
+
+
+@click.command()
+@click.argument("rows", nargs=-1, type=options.VariantName())
+@options.option("-c", "--config", default="mlp", show_default=True, help="A config's name, or a YAML file.")
+@options.option("--batch", type=int, help="Rows of a batch.")
+@options.option("--weights", metavar="FILE", help="A .npz with W1, b1, W2, ...; or random.")
+@options.params
+@options.device
+@options.kernels
+@options.measure_options
+@options.option("--digit", type=int, metavar="N", help="Show test digit N and what the first row says; time nothing.")
+@options.option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results.")
+@options.option("--dry-run", is_flag=True, help="Show what each row launches, and skips; run nothing.")
+@options.output_options
+def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) -> int:
+    """Verify and time ROWs (default: those of the config) that compute a whole network.
+
+    A row is a GEMM kernel or library used layer by layer, or a kernel that computes the whole network.
+    NAME+graph replays the launches of a row as one CUDA graph. Bias and activation are fused where
+    a kernel can do it, else they are launches of their own and count.
+    """
+    from gemmbench.cli import session
+    from gemmbench.spec.mlp import MlpOptions, read_mlp
+
+    machine = session.find_machine(settings["device"])
+    chosen = MlpOptions(variants=rows, **{key: settings[key] for key in KEYS})
+    sweep = read_mlp(config, chosen, on_cpu=machine.choice.primary == "cpu")
+    asked = _plan(sweep, machine, settings)
+    if settings["dry_run"]:
+        return _show_plans(asked, settings["style"])
+    if digit is not None:
+        return _show_digit(asked, digit)
+    run, interrupted = _measure(asked, Path(settings["out"]))
+    return session.finish(run, interrupted, settings)
+
+
+@dataclass
+class Asked:
+    """A network and its rows, planned for a machine; `given` are its parameters."""
+
+    sweep: MlpSweep
+    machine: backends.Machine
+    given: Parameters
+    rows: list[Forward]
+
+    @property
+    def devices(self) -> list[str]:
+        """Back ends that the rows need."""
+        return sorted({row.device for row in self.rows if not row.reason})
+
+
+def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any]) -> Asked:
+    from gemmbench import backends
+    from gemmbench.bench import parameters
+    from gemmbench.cli.session import open_catalog
+    from gemmbench.errors import UsageError
+    from gemmbench.spec.expand import check_params
+    from gemmbench.spec.forward import plan_rows
+    from gemmbench.spec.mlp import GRAPH, RowChoice
+
+    seed = sweep.measuring.seed
+    given = parameters.load(sweep.weights, sweep.network) if sweep.weights else parameters.random(sweep.network, seed)
+    baseline, rows = sweep.baseline or machine.default_baseline, sweep.rows
+    if baseline not in [row.name for row in rows]:
+        rows = (*rows, RowChoice(baseline.removesuffix(GRAPH), baseline.endswith(GRAPH), {}))
+    catalog = open_catalog(settings["kernels"])
+    chosen = [(row, catalog.get(row.variant)) for row in rows]
+    check_params([(variant, row.params) for row, variant in chosen])
+    targets = machine.targets
+    if sweep.network.bytes > (room := min(target.memory for target in targets.values())):
+        raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, there are {room:,}")
+    planned = plan_rows(sweep.network, chosen, backends.helpers(), machine.choice.primary, targets, backends.refusal)
+    return Asked(replace(sweep, baseline=baseline, rows=rows), machine, given, planned)
+
+
+def _measure(asked: Asked, folder: Path) -> tuple[Run, bool]:
+    from gemmbench import backends
+    from gemmbench.bench.mlp import Laboratory
+    from gemmbench.cli import session
+    from gemmbench.cli.progress import progress_bar
+    from gemmbench.report import store
+
+    stop, sweep = session.Interruption(), asked.sweep
+    with session.opened(asked.machine, asked.devices, sweep.measuring.gate) as devices:
+        environment = _environment(asked, devices)
+        run = store.Run(environment, path=folder / f"{environment.run}.jsonl")
+        with store.Journal(run.path, environment) as journal, progress_bar() as progress, stop.watched():
+
+            def emit(record: Record) -> None:
+                journal.write(record)
+                run.records.append(record)
+
+            compilers = backends.compilers(asked.machine, asked.devices)
+            Laboratory(
+                devices,
+                compilers,
+                sweep.network,
+                asked.given,
+                sweep.measuring,
+                sweep.baseline,
+                emit,
+                progress,
+                stop.asked,
+            ).run(asked.rows)
+    return run, stop.asked()
+
+
+def _environment(asked: Asked, devices: Mapping[str, Any]) -> Any:
+    from gemmbench.bench.environment import describe
+    from gemmbench.cli.session import command_line
+    from gemmbench.spec.sweep import Sweep
+
+    sweep, primary = asked.sweep, devices.get(asked.machine.choice.primary)
+    software = (primary.device if primary else asked.machine.primary).software
+    header = Sweep(sweep.name, (), (), sweep.baseline, sweep.measuring)
+    return describe(asked.machine, header, command_line(), software)
+
+
+def _show_plans(asked: Asked, style: str | None) -> int:
+    from gemmbench.cli.session import plain
+    from gemmbench.errors import OK
+    from gemmbench.report.tables import tabulated
+
+    cells = [
+        [row.name, str(row.config) or "-", row.device, ", ".join(row.launches) or f"skipped: {row.reason}"]
+        for row in asked.rows
+    ]
+    click.echo(f"{asked.sweep.network}, {asked.sweep.network.precision_name}\n")
+    click.echo(tabulated(cells, ["kernel", "configuration", "device", "launches"], plain(style)))
+    return OK
+
+
+def _show_digit(asked: Asked, number: int) -> int:
+    from gemmbench import backends
+    from gemmbench.bench.mlp import answer
+    from gemmbench.cli import session
+    from gemmbench.errors import NO_DEVICE, OK, UsageError
+    from gemmbench.report.digit import picture, says
+
+    digits = asked.given.digits
+    if digits is None:
+        raise UsageError("--digit: these weights have no digits; take --weights off, or a file that has images")
+    if not 0 <= number < len(digits.labels):
+        raise UsageError(f"--digit {number}: there are {len(digits.labels)}, numbered from 0")
+    row = next((row for row in asked.rows if not row.reason), None)
+    if row is None:
+        click.echo(f"no row can run here: {asked.rows[0].reason}", err=True)
+        return NO_DEVICE
+    with session.opened(asked.machine, [row.device], gate=False) as devices:
+        compiler = backends.compilers(asked.machine, [row.device])[row.device]
+        outputs = answer(row, devices[row.device], compiler, asked.given, digits.inputs[number])
+    for line in [*picture(digits.images[number]), "", *says(outputs, int(digits.labels[number]), row.name)]:
+        click.echo(line)
+    return OK

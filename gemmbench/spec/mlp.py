@@ -1,0 +1,155 @@
+"""What `gemmbench mlp` is asked: a network and the rows that compute it, from a config and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gemmbench.errors import UsageError
+from gemmbench.spec import yamlfile
+from gemmbench.spec.network import Network, network
+from gemmbench.spec.options import Options
+from gemmbench.spec.paths import shown
+from gemmbench.spec.sweep import MeasureModel, Measuring, Params, chosen_params, find_config, measuring
+
+GRAPH = "+graph"
+RANDOM = "random"
+
+
+class RowModel(msgspec.Struct, forbid_unknown_fields=True):
+    """One row: a variant, or `variant+graph`; its parameters; what a post calls and published for it."""
+
+    variant: str
+    label: str = ""
+    params: dict[str, int | list[int]] = {}
+    published_ms: float | int | None = None
+
+
+class MlpModel(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of a config of `gemmbench mlp`, as they are written."""
+
+    layers: list[str]
+    activations: list[str]
+    rows: list[str | RowModel]
+    batch: int
+    summary: str = ""
+    weights: str = RANDOM
+    baseline: str = ""
+    source: str = ""
+    measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
+    on_cpu: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """One row that is asked for; `graph`: its launches recorded once and replayed as one."""
+
+    variant: str
+    graph: bool
+    params: Params
+    label: str = ""
+    published_ms: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The variant's name, with `+graph` where it is one."""
+        return self.variant + GRAPH * self.graph
+
+
+@dataclass(frozen=True)
+class MlpSweep:
+    """Everything a run is asked for. `weights` is a file, or None for random ones; `baseline` may be empty."""
+
+    name: str
+    network: Network
+    weights: Path | None
+    rows: tuple[RowChoice, ...]
+    baseline: str
+    measuring: Measuring
+
+
+@dataclass
+class MlpOptions(Options):
+    """What the command line says; None or empty leaves the config's word. `variants` are names of rows."""
+
+    batch: int | None = None
+    weights: str | None = None
+
+
+def read_mlp(name: str, options: MlpOptions, on_cpu: bool) -> MlpSweep:
+    """Read a config and apply the command line. Raises UsageError, or SpecError at the line of the fault."""
+    path = find_config(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{shown(path)}: cannot be read: {fault}") from None
+    document = yamlfile.load(text, shown(path))
+    if "layers" not in document.data:
+        raise document.fault((), "no `layers`: this is no config of a network; gemmbench run -c reads sweeps")
+    if on_cpu:
+        document = _overlaid(document)
+    model = document.convert(MlpModel)
+    weights = _weights(document, model, path, options)
+    rows = _rows(model, options)
+    baseline = options.baseline if options.baseline is not None else model.baseline
+    return MlpSweep(
+        path.stem, _network(document, model, options), weights, rows, baseline, measuring(model.measure, options)
+    )
+
+
+def _overlaid(document: yamlfile.Document) -> yamlfile.Document:
+    """The document with the keys of its `on_cpu` in force; their lines come along."""
+    changes = document.data.get("on_cpu") or {}
+    if not isinstance(changes, dict):
+        raise document.fault(("on_cpu",), "on_cpu: should be `key: value` lines")
+    lines = {path[1:] if path[:1] == ("on_cpu",) and len(path) > 1 else path: at for path, at in document.lines.items()}
+    data = {key: value for key, value in document.data.items() if key != "on_cpu"}
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(data.get(key), dict)
+        data[key] = {**data[key], **value} if both else value
+    return yamlfile.Document(document.place, data, lines)
+
+
+def _network(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Network:
+    batch = model.batch if options.batch is None else options.batch
+    try:
+        return network(model.layers, model.activations, batch)
+    except UsageError as fault:
+        key, _, message = str(fault).partition(": ")
+        if key == "batch" and options.batch is not None:
+            raise UsageError(f"--batch {options.batch}: {message}") from None
+        raise document.fault((key,), str(fault)) from None
+
+
+def _weights(document: yamlfile.Document, model: MlpModel, config: Path, options: MlpOptions) -> Path | None:
+    """The weights file: beside the config, or where the command line says. Raises UsageError, SpecError."""
+    chosen = options.weights or model.weights
+    if chosen == RANDOM:
+        return None
+    path = Path(options.weights) if options.weights else config.parent / chosen
+    if path.is_file():
+        return path
+    message = f"weights: no file {shown(path)}; name a .npz with W1, b1, W2, ..., or write `{RANDOM}`"
+    raise UsageError(message) if options.weights else document.fault(("weights",), message)
+
+
+def _rows(model: MlpModel, options: MlpOptions) -> tuple[RowChoice, ...]:
+    written = [RowModel(row) if isinstance(row, str) else row for row in model.rows]
+    if options.variants:
+        known = {row.variant: row for row in reversed(written)}
+        written = [known.get(name, RowModel(name)) for name in dict.fromkeys(options.variants)]
+    chosen = chosen_params(options.params)
+    found = [_row(row, chosen) for row in written]
+    if not found:
+        raise UsageError("rows: none; name variants, such as [tiled, cublas, mlp_fused]")
+    return tuple({row.name: row for row in found}.values())
+
+
+def _row(model: RowModel, chosen: Params) -> RowChoice:
+    own = {name: tuple(values) if isinstance(values, list) else (values,) for name, values in model.params.items()}
+    published = None if model.published_ms is None else float(model.published_ms)
+    variant, graph = model.variant.removesuffix(GRAPH), model.variant.endswith(GRAPH)
+    return RowChoice(variant, graph, {**own, **chosen}, model.label, published)
