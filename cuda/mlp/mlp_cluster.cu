@@ -1,6 +1,6 @@
 /*---
 summary: a whole network in one kernel, a cluster of blocks for ROWS rows of the batch
-order: 2010
+order: 910
 computes: mlp
 symbol: mlp
 precisions: [f32]

@@ -1,6 +1,6 @@
 /*---
 summary: a whole network in one kernel, ROWS rows of the batch a block
-order: 2000
+order: 900
 computes: mlp
 symbol: mlp
 precisions: [f32]
