@@ -1,0 +1,142 @@
+"""`gemmbench mlp` on a GPU: every row right, as launches and as a graph; the fused kernels in every shape."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gemmbench import backends
+from gemmbench.backends.cuda import probe
+from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.bench import reference
+from gemmbench.bench.layers import Layers
+from gemmbench.bench.mlp import Laboratory, answer, timed_case
+from gemmbench.bench.parameters import load, random
+from gemmbench.spec.catalog import Catalog
+from gemmbench.spec.forward import Forward, plan_rows
+from gemmbench.spec.mlp import RowChoice
+from gemmbench.spec.network import Network
+from gemmbench.spec.paths import data_folder
+from gemmbench.spec.sweep import Measuring
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+RELUS = ("relu", "relu", "softmax")
+POST = Network((784, 100, 100, 10), RELUS, 256)
+ODD = [
+    Network((784, 100, 100, 10), RELUS, 1),
+    Network((784, 100, 100, 10), RELUS, 251),
+    Network((31, 20, 7, 5), RELUS, 13),
+    Network((17, 1), ("linear",), 3),
+    Network((9, 6), ("softmax",), 33),
+    Network((5, 33, 34, 40, 3), ("relu", "linear", "relu", "relu"), 65),
+    Network((785, 101, 102, 11), RELUS, 129),
+]
+CHAINS = ["tiled", "blocktile_2d", "naive", "cublas", "cublas+graph", "cublaslt", "cublaslt+graph", "tiled+graph"]
+
+
+def planned(backend: Any, name: str, network: Network, **params: int) -> Forward:
+    catalog = Catalog([data_folder("cuda")], backends.libraries())
+    choice = RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), {k: (v,) for k, v in params.items()})
+    targets = {"cuda": backend.device.target}
+    variant = catalog.get(choice.variant)
+    (row,) = plan_rows(network, [(choice, variant)], backends.helpers(), "cuda", targets, backends.refusal)
+    if row.reason:
+        pytest.skip(row.reason)
+    return row
+
+
+def check(backend: Any, row: Forward, sets: int = 1) -> None:
+    """Exact on integers and within rounding, on every operand set, with nothing written elsewhere."""
+    network = row.network
+    cases = [*reference.integers(network, 1), timed_case(network, random(network, 2), "uniform", 3)]
+    codes = [backend.load(NvccCompiler().compile(step), step) for step in row.steps]
+    arrays = Layers(backend, network, sets)
+    try:
+        for case in cases:
+            arrays.write(case, sets)
+            executable = backend.chain(row.name, arrays.steps(row, codes, sets), arrays.memory, row.choice.graph)
+            arrays.poison(sets)
+            executable.time(1)
+            arrays.poison(sets)
+            executable.time(sets * 3)
+            for index in range(sets):
+                judged = case.judge(arrays.read(index))
+                assert judged.ok, f"{row.name} {row.config} {network}: {judged}"
+                assert arrays.breach(index) == ""
+    finally:
+        arrays.free()
+
+
+def library(name: str) -> None:
+    if name.startswith("cublas") and (why := probe.why_no_library()):
+        pytest.skip(why)
+
+
+@pytest.mark.parametrize("name", [*CHAINS, "mlp_fused", "mlp_cluster", "mlp_cluster+graph"])
+def test_a_row_computes_the_network_of_the_post(backend, name):
+    library(name)
+    check(backend, planned(backend, name, POST), sets=3)
+
+
+@pytest.mark.parametrize("network", ODD, ids=str)
+@pytest.mark.parametrize("name", ["tiled", "blocktile_2d", "cublas", "cublaslt", "mlp_fused", "mlp_cluster"])
+def test_a_row_is_right_at_odd_sizes(backend, name, network):
+    library(name)
+    check(backend, planned(backend, name, network))
+
+
+@pytest.mark.parametrize("fetch", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("rows", "cluster", "threads", "tm", "depth"),
+    [
+        (16, 8, 512, 4, 10),
+        (16, 8, 512, 8, 5),
+        (16, 8, 256, 8, 20),
+        (8, 8, 256, 4, 10),
+        (8, 4, 512, 4, 20),
+        (8, 8, 384, 2, 10),
+        (16, 4, 512, 2, 5),
+        (32, 8, 512, 8, 10),
+        (4, 4, 128, 4, 10),
+    ],
+)
+def test_the_cluster_kernel_is_right_in_every_shape(backend, fetch, rows, cluster, threads, tm, depth):
+    shape = {"ROWS": rows, "CLUSTER": cluster, "THREADS": threads, "TM": tm, "DEPTH": depth, "FETCH": fetch}
+    for network in (POST, ODD[1]):
+        check(backend, planned(backend, "mlp_cluster", network, **shape), sets=2)
+
+
+@pytest.mark.parametrize(("rows", "threads"), list(itertools.product((1, 2, 4, 8, 16), (256, 512))))
+def test_the_portable_kernel_is_right_in_every_shape(backend, rows, threads):
+    for network in (POST, ODD[1]):
+        check(backend, planned(backend, "mlp_fused", network, ROWS=rows, THREADS=threads))
+
+
+def test_the_fused_kernels_and_a_graph_read_the_digits(backend):
+    given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
+    assert given.digits is not None
+    expected = reference.forward(POST, given, given.digits.inputs[:8]).outputs
+    for name in ("mlp_fused", "mlp_cluster", "tiled+graph"):
+        row = planned(backend, name, POST)
+        got = [answer(row, backend, NvccCompiler(), given, one) for one in given.digits.inputs[:8]]
+        np.testing.assert_allclose(np.array(got), expected, atol=1e-5)
+
+
+def test_the_whole_experiment_runs(backend):
+    names = ["tiled", "mlp_fused", "mlp_cluster", "tiled+graph"]
+    rows = [planned(backend, name, POST) for name in names]
+    given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
+    measuring = Measuring(rounds=4, max_time=0.2)
+    lab = Laboratory(
+        {"cuda": backend}, {"cuda": NvccCompiler()}, POST, given, measuring, names[-1], lambda record: None
+    )
+    records = lab.run(rows)
+    for record in records:
+        assert record.network is not None
+        print(record.variant, np.median(record.samples) * 1e6, "us", record.network.accuracy, record.cache)
+    assert [(record.status, record.reason) for record in records] == [("ok", "")] * 4
+    assert {record.network.accuracy for record in records if record.network} == {0.975}
