@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from gemmbench.spec import yamlfile
 from gemmbench.spec.network import Network, network
 from gemmbench.spec.options import Options
 from gemmbench.spec.paths import shown
-from gemmbench.spec.sweep import MeasureModel, Measuring, Params, chosen_params, find_config, measuring
+from gemmbench.spec.sweep import MeasureModel, Measuring, Params, chosen_params, find_config, measuring, overlaid
 
 GRAPH = "+graph"
 RANDOM = "random"
@@ -89,28 +90,28 @@ def read_mlp(name: str, options: MlpOptions, on_cpu: bool) -> MlpSweep:
     document = yamlfile.load(text, shown(path))
     if "layers" not in document.data:
         raise document.fault((), "no `layers`: this is no config of a network; gemmbench run -c reads sweeps")
-    if on_cpu:
-        document = _overlaid(document)
     model = document.convert(MlpModel)
+    if on_cpu and model.on_cpu:
+        document = overlaid(document, model.on_cpu)
+        model = document.convert(MlpModel)
     weights = _weights(document, model, path, options)
     rows = _rows(model, options)
     baseline = options.baseline if options.baseline is not None else model.baseline
-    return MlpSweep(
-        path.stem, _network(document, model, options), weights, rows, baseline, measuring(model.measure, options)
-    )
+    asked = _network(document, model, options)
+    return MlpSweep(path.stem, asked, weights, rows, baseline, _measuring(document, model, options))
 
 
-def _overlaid(document: yamlfile.Document) -> yamlfile.Document:
-    """The document with the keys of its `on_cpu` in force; their lines come along."""
-    changes = document.data.get("on_cpu") or {}
-    if not isinstance(changes, dict):
-        raise document.fault(("on_cpu",), "on_cpu: should be `key: value` lines")
-    lines = {path[1:] if path[:1] == ("on_cpu",) and len(path) > 1 else path: at for path, at in document.lines.items()}
-    data = {key: value for key, value in document.data.items() if key != "on_cpu"}
-    for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(data.get(key), dict)
-        data[key] = {**data[key], **value} if both else value
-    return yamlfile.Document(document.place, data, lines)
+def _measuring(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Measuring:
+    def own(key: str, check: Callable[[Any], Any]) -> Any:
+        asked = getattr(options, key)
+        if asked is not None:
+            return check(asked)
+        try:
+            return check(getattr(model.measure, key))
+        except UsageError as fault:
+            raise document.fault(("measure", key), str(fault)) from None
+
+    return measuring(own, options.gate)
 
 
 def _network(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Network:
