@@ -16,13 +16,19 @@ from gemmbench.spec.sweep import ALL, read_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)
-CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
+GEMMS = [path for path in FILES if read_variant(path).computes == "gemm"]  # networks are tested in spec/test_network
+CONFIGS = sorted(path for path in (ROOT / "configs").rglob("*.yaml") if path.stem != "mlp")
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
 CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36)
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.name)
 def kernel(request):
+    return read_variant(request.param)
+
+
+@pytest.fixture(params=GEMMS, ids=lambda path: path.name)
+def gemm(request):
     return read_variant(request.param)
 
 
@@ -74,29 +80,29 @@ def test_a_kernel_uses_every_parameter_it_declares(kernel):
     assert [name for name, _ in kernel.params if not re.search(rf"\b{name}\b", code)] == []
 
 
-def test_a_kernel_honours_beta_0(kernel):
-    assert re.search(r"beta\s*==\s*0|beta\s*!=\s*0", kernel.text), "with beta 0 C must not be read"
+def test_a_kernel_honours_beta_0(gemm):
+    assert re.search(r"beta\s*==\s*0|beta\s*!=\s*0", gemm.text), "with beta 0 C must not be read"
 
 
-def test_the_default_configuration_runs_at_every_size(kernel):
-    problems = [Problem(size, size, size, layout=kernel.layouts[0]) for size in (128, 1024, 4096, 8192)]
-    primary = "cpu" if kernel.kind == "host" else "cuda"
-    chosen = [(kernel, configurations(kernel, {}))]
+def test_the_default_configuration_runs_at_every_size(gemm):
+    problems = [Problem(size, size, size, layout=gemm.layouts[0]) for size in (128, 1024, 4096, 8192)]
+    primary = "cpu" if gemm.kind == "host" else "cuda"
+    chosen = [(gemm, configurations(gemm, {}))]
     found = expand(problems, chosen, primary, {"cuda": GPU, "cpu": CPU}, lambda *_: "")
     assert [item for item in found if not isinstance(item, Plan)] == []
 
 
-def test_every_value_of_every_parameter_is_of_use(kernel):
-    assert count_configurations(kernel) > 0
+def test_every_value_of_every_parameter_is_of_use(gemm):
+    assert count_configurations(gemm) > 0
     found = expand(
-        [Problem(4096, 4096, 4096, layout=kernel.layouts[0])],
-        [(kernel, configurations(kernel, {ALL: ()}))],
+        [Problem(4096, 4096, 4096, layout=gemm.layouts[0])],
+        [(gemm, configurations(gemm, {ALL: ()}))],
         "cuda",
         {"cuda": GPU, "cpu": CPU},
         lambda *_: "",
     )
     used = {pair for item in found if isinstance(item, Plan) for pair in item.config.values}
-    assert used == {(name, value) for name, values in kernel.params for value in values}
+    assert used == {(name, value) for name, values in gemm.params for value in values}
 
 
 @pytest.mark.parametrize("on_cpu", [False, True], ids=["gpu", "cpu"])

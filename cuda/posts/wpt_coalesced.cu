@@ -4,6 +4,7 @@ order: 142
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
+epilogue: [bias, relu]
 params:
   TILE: [16, 32]
   WPT: [4, 8, 2]                # results a thread; TILE / WPT threads do the work of TILE
@@ -49,7 +50,7 @@ source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kerne
 #define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))
 
 extern "C" __global__ void __launch_bounds__(TILE * RTS)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
     __shared__ TA As[TILE][PITCH_A];
     __shared__ TB Bs[TILE][PITCH_B];
 
@@ -83,6 +84,9 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
         const int row = row0 + y + w * RTS, column = column0 + x;
         if (row >= M || column >= N) continue;
         TC* c = C + size_t(row) * N + column;
-        *c = TC(beta == 0 ? alpha * sum[w] : alpha * sum[w] + beta * TACC(*c));  // beta 0: C is not read
+        TACC value = beta == 0 ? alpha * sum[w] : alpha * sum[w] + beta * TACC(*c);  // beta 0: C is not read
+        if (BIAS) value += TACC(bias[column]);
+        if (RELU && value < 0) value = 0;  // a NaN stays
+        *c = TC(value);
     }
 }
