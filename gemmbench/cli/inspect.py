@@ -71,20 +71,27 @@ def _expand(variant: str, settings: dict[str, Any], sm: int) -> list[Plan | Skip
     from gemmbench import backends
     from gemmbench.cli.session import open_catalog
     from gemmbench.errors import UsageError
-    from gemmbench.spec.expand import check_params, configurations, expand
+    from gemmbench.spec.expand import check_params, configurations, expand, plan_network
+    from gemmbench.spec.mlp import MlpOptions, read_mlp
     from gemmbench.spec.options import Options
     from gemmbench.spec.plan import Target
-    from gemmbench.spec.sweep import read_sweep
+    from gemmbench.spec.sweep import chosen_params, read_sweep
 
     found = open_catalog(settings["kernels"]).get(variant)
     if found.kind != "cuda":
         raise UsageError(f"{variant} is no .cu file, so there is nothing for nvcc to compile")
+    # What an architecture allows a block; the size of a device's memory does not matter here.
+    target = Target("cuda", sm, settings["sms"] or 1, 227 << 10 if sm >= 90 else 96 << 10, 0, 0)
+    if found.computes == "mlp":
+        chosen = chosen_params(settings["params"])
+        check_params([(found, chosen)])
+        network = read_mlp("mlp", MlpOptions(), False).network
+        configs = configurations(found, chosen)
+        return [plan_network(network, found, config, "cuda", target, backends.refusal) for config in configs]
     asked = {key: settings[key] for key in ("precisions", "layouts", "params")}
     sweep = read_sweep("quick", Options(variants=(variant,), sizes=settings["sizes"] or "4096", **asked), False)
     params = sweep.choices[0].params
     check_params([(found, params)])
-    # What an architecture allows a block; the size of a device's memory does not matter here.
-    target = Target("cuda", sm, settings["sms"] or 1, 227 << 10 if sm >= 90 else 96 << 10, 0, 0)
     return expand(sweep.problems, [(found, configurations(found, params))], "cuda", {"cuda": target}, backends.refusal)
 
 

@@ -155,7 +155,7 @@ def _show_plans(asked: Asked, style: str | None) -> int:
 
 def _show_digit(asked: Asked, number: int) -> int:
     from gemmbench import backends
-    from gemmbench.bench.mlp import answer
+    from gemmbench.bench.rows import answer
     from gemmbench.cli import session
     from gemmbench.errors import NO_DEVICE, OK, UsageError
     from gemmbench.report.digit import picture, says

@@ -11,10 +11,11 @@ from gemmbench import backends
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.fake import FakeBackend, FakeCompiler, Script
-from gemmbench.bench import parameters, reference
+from gemmbench.bench import cases, parameters, reference
 from gemmbench.bench.layers import Layers, cold_sets
-from gemmbench.bench.mlp import Laboratory, answer, timed_case, verification_cases
+from gemmbench.bench.mlp import Laboratory
 from gemmbench.bench.parameters import Parameters, load, random, upscaled
+from gemmbench.bench.rows import answer
 from gemmbench.errors import SpecError
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.forward import plan_rows
@@ -71,12 +72,14 @@ def test_float32_is_well_inside_the_bound_and_lower_precision_outside(post):
 @pytest.mark.parametrize("activation", ["softmax", "linear", "relu"])
 def test_integers_are_exact_and_show_a_lost_weight_of_any_layer(post, activation):
     network = Network(post.sizes, ("relu", "relu", activation), 64)
-    cases = reference.integers(network, 1)
-    assert len(cases) == 2
-    for case in cases:
+    checks = reference.integers(network, 1)
+    assert len(checks) == 2
+    for case in checks:
         assert case.judge(float32(network, case.parameters, case.inputs)).ok
     for layer in range(3):
-        lost = [case.judge(float32(network, without_one_weight(case.parameters, layer), case.inputs)) for case in cases]
+        lost = [
+            case.judge(float32(network, without_one_weight(case.parameters, layer), case.inputs)) for case in checks
+        ]
         assert not all(check.ok for check in lost)
 
 
@@ -85,7 +88,7 @@ def test_a_network_too_large_for_exact_sums_has_no_such_case():
 
 
 def test_a_wrong_result_is_described():
-    case = timed_case(SMALL, random(SMALL, 0), "uniform", 0)
+    case = cases.timed(SMALL, random(SMALL, 0), "uniform", 0)
     right = float32(SMALL, random(SMALL, 0), case.inputs)
     assert "never written" in case.judge(np.full_like(right, np.nan)).message
     late = right.copy()
@@ -217,7 +220,7 @@ def test_digits_are_timed_and_counted(fake, post):
     (record,) = fake("cublas", given=given, network=Network(post.sizes, post.activations, 100))
     assert record.network.accuracy == np.load(DIGITS)["test_accuracy"]
     assert record.data == "digits"
-    assert len(verification_cases(post, given, 0)) == 4
+    assert len(cases.verification(post, given, 0)) == 4
 
 
 def test_operand_sets_exceed_the_cache_four_times(post):
@@ -262,13 +265,13 @@ def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
 
 def test_the_portable_kernel_is_right_in_every_shape_of_its_block(post):
     network = Network(post.sizes, post.activations, 5)
-    cases = [*reference.integers(network, 0), timed_case(network, random(network, 1), "uniform", 0)]
+    checks = [*reference.integers(network, 0), cases.timed(network, random(network, 1), "uniform", 0)]
     backend, compiler = CpuBackend(), CpuCompiler()
     for rows, threads, depth in itertools.product((2, 16), (64, 512), (4,)):
         (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (rows,), "THREADS": (threads,), "DEPTH": (depth,)})
         arrays = Layers(backend, network, 1)
         codes = [backend.load(compiler.compile(step), step) for step in row.steps]
-        for case, mode in itertools.product(cases, ("forward", "reverse")):
+        for case, mode in itertools.product(checks, ("forward", "reverse")):
             arrays.write(case, 1)
             arrays.poison(1)
             backend.chain(row.name, arrays.steps(row, codes, 1), arrays.memory, mode=mode).time(1)

@@ -11,10 +11,11 @@ import pytest
 from gemmbench import backends
 from gemmbench.backends.cuda import probe
 from gemmbench.backends.cuda.nvcc import NvccCompiler
-from gemmbench.bench import reference
+from gemmbench.bench import cases, reference
 from gemmbench.bench.layers import Layers
-from gemmbench.bench.mlp import Laboratory, answer, timed_case
+from gemmbench.bench.mlp import Laboratory
 from gemmbench.bench.parameters import load, random
+from gemmbench.bench.rows import answer
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.forward import Forward, plan_rows
 from gemmbench.spec.mlp import RowChoice
@@ -52,11 +53,11 @@ def planned(backend: Any, name: str, network: Network, **params: int) -> Forward
 def check(backend: Any, row: Forward, sets: int = 1) -> None:
     """Exact on integers and within rounding, on every operand set, with nothing written elsewhere."""
     network = row.network
-    cases = [*reference.integers(network, 1), timed_case(network, random(network, 2), "uniform", 3)]
+    checks = [*reference.integers(network, 1), cases.timed(network, random(network, 2), "uniform", 3)]
     codes = [backend.load(NvccCompiler().compile(step), step) for step in row.steps]
     arrays = Layers(backend, network, sets)
     try:
-        for case in cases:
+        for case in checks:
             arrays.write(case, sets)
             executable = backend.chain(row.name, arrays.steps(row, codes, sets), arrays.memory, row.choice.graph)
             arrays.poison(sets)

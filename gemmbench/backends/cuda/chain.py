@@ -14,6 +14,9 @@ from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import LaunchError, NotOffered
 
 
+_LEAST_GRAPHS = 4  # with one operand set, so that no graph is launched while its last launch may still wait
+
+
 def joined(parts: Sequence[Calls]) -> Calls:
     """The calls of several plans on the same operand sets as calls of one."""
     queues = zip(*(part.queue for part in parts), strict=True)
@@ -38,7 +41,8 @@ def recorded(calls: Calls, stream: Any) -> Calls:
         raise NotOffered("graphs need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
     calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
     stream.synchronize()
-    graphs = tuple(Graph(driver, queue, stream) for queue in calls.queue)
+    copies = max(1, _LEAST_GRAPHS // len(calls.queue))
+    graphs = tuple(Graph(driver, queue, stream) for queue in calls.queue * copies)
     stream.synchronize()
     return Calls(tuple(graph.launch for graph in graphs), f"graph of {calls.launch}", calls.kernels, (graphs, calls))
 
