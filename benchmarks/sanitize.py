@@ -12,20 +12,24 @@ import sys
 
 TOOLS = ("memcheck", "racecheck")
 SIZES = "33x65x17,129x127x40"
+GEMM = ["verify", "--sizes", SIZES]
+MLP = "mlp --batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate --out /tmp".split()
 
 
-def kernels() -> list[str]:
-    """The variants of this GPU that come from a .cu file."""
+def kernels() -> dict[str, bool]:
+    """The variants of this GPU that come from a .cu file, and whether they compute a network."""
     command = [sys.executable, "-m", "gemmbench", "list", "--device", "cuda", "--json"]
     listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     libraries = ("cublas", "cublaslt")
-    return [row["name"] for row in listed if row["device"] == "cuda" and row["ready"] and row["name"] not in libraries]
+    ready = [row for row in listed if row["device"] == "cuda" and row["ready"] and row["name"] not in libraries]
+    return {row["name"]: row["computes"] == "mlp" for row in ready}
 
 
-def check(tool: str, name: str) -> tuple[bool, str]:
+def check(tool: str, name: str, network: bool) -> tuple[bool, str]:
     """Whether a kernel is clean under a tool, and the tool's last words."""
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, "-m", "gemmbench"]
-    command += ["verify", name, "--device", "cuda", "--sizes", SIZES]
+    command += [*MLP, "--baseline", name] if network else GEMM
+    command += [name, "--device", "cuda"]
     done = subprocess.run(command, capture_output=True, text=True)
     said = re.findall(r"========= (.*SUMMARY.*)", done.stdout + done.stderr)
     return done.returncode == 0 and bool(said), said[-1] if said else (done.stderr or done.stdout)[-300:]
@@ -37,9 +41,10 @@ def main() -> int:
         print("no compute-sanitizer found: it comes with the CUDA toolkit", file=sys.stderr)
         return 3
     clean = True
-    for name in sys.argv[1:] or kernels():
+    known = kernels()
+    for name in sys.argv[1:] or known:
         for tool in TOOLS:
-            ok, said = check(tool, name)
+            ok, said = check(tool, name, known.get(name, False))
             clean = clean and ok
             print(f"{name:22} {tool:10} {'clean' if ok else 'NOT CLEAN'}  {said}", flush=True)
     return 0 if clean else 1

@@ -13,7 +13,6 @@ from typing import Any
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import LaunchError, NotOffered
 
-
 _LEAST_GRAPHS = 4  # with one operand set, so that no graph is launched while its last launch may still wait
 
 
