@@ -8,11 +8,11 @@ layouts: [nn]                   # weights are inputs x outputs
 min_sm: 90
 params:
   ROWS: [16, 8, 32]             # of the batch, for a cluster
-  CLUSTER: [8, 4]               # blocks of a cluster
-  THREADS: [512, 256, 384]
-  TM: [4, 8, 2]                 # rows of a thread's sums in the first layer
-  DEPTH: [10, 5, 20]            # weights of the first layer a thread asks for before it needs the first
-  FETCH: [1, 2, 0]              # later weights: 1 a bulk copy a block, 2 one for the cluster (multicast), 0 as they are needed
+  CLUSTER: [4, 8]               # blocks of a cluster
+  THREADS: [256, 512, 384]
+  TM: [8, 4, 2]                 # rows of a thread's sums in the first layer
+  DEPTH: [20, 10, 5]            # weights of the first layer a thread asks for before it needs the first
+  FETCH: [2, 1, 0]              # later weights: 1 a bulk copy a block, 2 one for the cluster (multicast), 0 as they are needed
 require:
   - ROWS % CLUSTER == 0         # a block finishes rows of its own
   - ROWS % TM == 0

@@ -6,9 +6,9 @@ symbol: mlp
 precisions: [f32]
 layouts: [nn]                   # weights are inputs x outputs
 params:
-  ROWS: [4, 8, 2, 1, 16]
-  THREADS: [512, 256, 1024]
-  DEPTH: [8, 4, 16]             # weights a thread asks for before it needs the first
+  ROWS: [1, 2, 4, 8, 16]
+  THREADS: [1024, 512, 256]
+  DEPTH: [4, 8, 16]             # weights a thread asks for before it needs the first
 require:
   - ROWS * THREADS <= 8192      # their sums fit the registers
 grid:

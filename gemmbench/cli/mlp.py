@@ -57,6 +57,15 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
     return session.finish(run, interrupted, settings)
 
 
+def repeat(_: str, machine: backends.Machine, settings: Mapping[str, Any]) -> tuple[Run, bool]:
+    """Measure the post's network as `gemmbench posts` asks for it; the results, and whether it was interrupted."""
+    from gemmbench.spec.mlp import MlpOptions, read_mlp
+
+    kept = {key: settings[key] for key in KEYS if key in settings and key not in ("params", "baseline")}
+    sweep = read_mlp("mlp", MlpOptions(**kept), on_cpu=machine.choice.primary == "cpu")
+    return _measure(_plan(sweep, machine, settings), Path(settings["out"]))
+
+
 @dataclass
 class Asked:
     """A network and its rows, planned for a machine; `given` are its parameters."""

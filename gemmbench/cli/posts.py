@@ -10,7 +10,11 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
+    from gemmbench import backends
     from gemmbench.report.store import Run
+
+NETWORK = "posts/003-neural-network"
+"""The post whose table is that of `gemmbench mlp`."""
 
 
 @click.command()
@@ -24,18 +28,21 @@ def posts(names: tuple[str, ...], results: tuple[str, ...], **settings: Any) -> 
     whether the story of the post holds on this device.
     """
     from gemmbench.errors import OK
-    from gemmbench.report.posts import story
-    from gemmbench.spec.sweep import read_post
 
     worst = OK
     for number, (code, run) in enumerate(_saved(results) if results else _measured(names, settings)):
-        from gemmbench.cli.session import plain
-
-        post = read_post(run.environment.post)
-        if post is not None:
-            click.echo(("\n" if number else "") + story(post, run, plain(settings["style"])), nl=False)
+        click.echo(("\n" if number else "") + _story(run, settings["style"]), nl=False)
         worst = max(worst, code)
     return worst
+
+
+def _story(run: Run, style: str | None) -> str:
+    from gemmbench.cli.session import plain
+    from gemmbench.report.posts import network_story, story
+    from gemmbench.spec.sweep import read_post
+
+    post = read_post(run.environment.post) if run.environment.post else None
+    return story(post, run, plain(style)) if post else network_story(run, plain(style))
 
 
 def _saved(files: tuple[str, ...]) -> list[tuple[int, Run]]:
@@ -44,25 +51,32 @@ def _saved(files: tuple[str, ...]) -> list[tuple[int, Run]]:
 
     runs = [store.read(Path(file)) for file in files]
     for run in runs:
-        if not run.environment.post:
+        if not run.environment.post and not any(record.network for record in run.records):
             raise UsageError(f"{run.path}: sweep '{run.environment.sweep}' repeats no post; use gemmbench show")
     return [(OK, run) for run in runs]
 
 
 def _measured(names: tuple[str, ...], settings: dict[str, Any]) -> Any:
     from gemmbench.cli import session
-    from gemmbench.spec.sweep import read_sweep
+    from gemmbench.cli.mlp import repeat as repeat_network
 
     machine = session.find_machine(settings["device"])
     for name in _configs(names):
-        on_cpu = machine.choice.primary == "cpu"
-        sweep = read_sweep(name, options.sweep_options(settings, ()), on_cpu)
-        asked = session.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
-        run, interrupted = session.measure(asked, settings["out"], settings["resume"])
+        repeat = repeat_network if name == NETWORK else _repeat
+        run, interrupted = repeat(name, machine, settings)
         session.save_csv(run)
         yield session.code_of(run.records, interrupted), run
         if interrupted:
             return
+
+
+def _repeat(name: str, machine: backends.Machine, settings: dict[str, Any]) -> tuple[Run, bool]:
+    from gemmbench.cli import session
+    from gemmbench.spec.sweep import read_sweep
+
+    sweep = read_sweep(name, options.sweep_options(settings, ()), machine.choice.primary == "cpu")
+    asked = session.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
+    return session.measure(asked, settings["out"], settings["resume"])
 
 
 def _configs(names: tuple[str, ...]) -> list[str]:
@@ -70,11 +84,11 @@ def _configs(names: tuple[str, ...]) -> list[str]:
     from gemmbench.errors import UsageError, nearest
     from gemmbench.spec.sweep import known_posts
 
-    known = known_posts()
+    known = sorted([*known_posts(), NETWORK])
     found = []
     for name in names:
         fitting = [config for config in known if config.removeprefix("posts/").startswith(name.removeprefix("posts/"))]
-        if len(fitting) != 1:
+        if not fitting:
             short = [config.removeprefix("posts/") for config in known]
             raise UsageError(f"no post '{name}'{nearest(name, short)}; known: {', '.join(short)}")
         found += fitting

@@ -133,7 +133,7 @@ def test_a_graph_needs_a_gpu():
 
 def test_every_configuration_is_a_row_and_plans_are_compiled_once():
     rows = planned("mlp_fused", {"ROWS": (2, 4), "THREADS": (256,)})
-    assert [str(row.config) for row in rows] == [f"ROWS={rows} THREADS=256 DEPTH=8" for rows in (2, 4)]
+    assert [str(row.config) for row in rows] == [f"ROWS={rows} THREADS=256 DEPTH=4" for rows in (2, 4)]
     assert len(distinct_plans([planned("cublas"), planned("cublas+graph")])) == 6
 
 
