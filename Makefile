@@ -2,6 +2,7 @@
 # make test    set up and run the tests
 # make docs    write the README's tables from results/
 # make check   ruff, mypy and the docs check
+# make verify  every variant against exact results, on the CPU device
 # make clean   remove the virtual environment and caches
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 GPU    := $(wildcard /proc/driver/nvidia/version)
 export PATH := $(PATH):/usr/local/cuda/bin
 
-.PHONY: bench test docs check clean
+.PHONY: bench test docs check verify clean
 
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
@@ -27,6 +28,11 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m gemmbench.cli.readme --check
+
+# In f32 every shape and layout; the other precisions, which are the same text, at one odd shape.
+verify: $(VENV)/.bench
+	$(BIN)/gemmbench verify --device cpu --precision f32
+	$(BIN)/gemmbench verify --device cpu --precision f64,f16,bf16 --sizes 33x65x17 --layout nn
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 TOOLS = ("memcheck", "racecheck")
+LIMIT = 240  # seconds for one kernel and tool
 SIZES = "33x65x17"
 GEMM = ["verify", "--precision", "f32", "--sizes", SIZES]
 MLP = "mlp --batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate --out /tmp".split()
@@ -30,7 +31,10 @@ def check(tool: str, name: str, network: bool) -> tuple[bool, str]:
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, "-m", "gemmbench"]
     command += [*MLP, "--baseline", name] if network else GEMM
     command += [name, "--device", "cuda"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return False, f"did not end within {LIMIT} s"
     said = re.findall(r"========= (.*SUMMARY.*)", done.stdout + done.stderr)
     return done.returncode == 0 and bool(said), said[-1] if said else (done.stderr or done.stdout)[-300:]
 

@@ -18,8 +18,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shar
 
 // From "How can CUDA optimize matrix multiplication with its transpose?", its second kernel, and
 // with UNROLL=1 its third. Against coalesced in layout nt: each element of A and B comes from global
-// memory once a tile, TILE times less often. B is stored N x K, and a thread loads the element
-// that it needs at the place where it needs it: neighbours take different rows of B.
+// memory once a tile, TILE times less often (32, as the post advises: a multiple of the warp). B is stored
+// N x K, and a thread loads the element at the place where it will use it: neighbours take different rows of B.
 //
 //      A, M x K                 B as it is stored, N x K           Bs
 //          k0                              k0

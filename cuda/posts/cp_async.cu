@@ -18,12 +18,12 @@ require:
   - BM % 8 == 0
   - BN % 8 == 0
   - BK % 8 == 0                               # the rows of a tile are whole units of 16 bytes
-  - STAGES * (BM * BK + BN * (BK + 4)) * BYTES <= 49152
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
 block:
   - BM * BN / (TM * TN)
+shared: STAGES * ((BM + BN) * BK * BYTES + BN * 16)    # the tiles, and a unit for each row of B as N x K
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
@@ -32,10 +32,10 @@ source: https://github.com/kHarshit/cuda-programming
 // in units of 16 bytes, and more than one tile can be under way.
 //
 //      tile t            0            1            2            3           STAGES = 3
-//      issue tile t + 2  |-> . . . .  |-> . . . .  |-> . . . .              into buffer (t + 2) % 3,
-//      wait for tile t   w            w            w                        which all have left:
-//      barrier            |            |            |                       it held tile t - 1
-//      compute             |=========|  |=========|  |=========|            from buffer t % 3
+//      wait for tile t   w            w            w
+//      barrier            |            |            |                       all have left buffer (t + 2) % 3,
+//      issue tile t + 2    |-> . . . .  |-> . . . .  |-> . . . .            which held tile t - 1
+//      compute              |========|   |========|   |========|            from buffer t % 3
 //
 // A unit's place in shared memory has its order of global memory, so nothing is transposed: As and Bs are
 // kept as A and B are stored. Where rows are no multiple of 16 bytes or an operand starts elsewhere, a copy
@@ -66,6 +66,7 @@ template <int LATER> __device__ void wait_for_copies() {  // for all groups but 
 template <int ROWS, int COLUMNS, int PITCH, class T>
 __device__ void copy_tile(T* to, const T* matrix, int rows, int columns, int r0, int c0, bool wide) {
     const int width = wide ? 16 / sizeof(T) : 1, units = ROWS * COLUMNS / width;
+#pragma unroll 1  // wide, it is one step or two; unrolled it costs registers
     for (int e = threadIdx.x; e < units; e += THREADS) {
         const int r = e * width / COLUMNS, c = e * width % COLUMNS;
         const bool inside = r0 + r < rows && c0 + c < columns;
@@ -84,8 +85,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     constexpr int A_ROWS = TRANS_A ? BK : BM, A_COLUMNS = TRANS_A ? BM : BK;
     constexpr int B_ROWS = TRANS_B ? BN : BK, B_COLUMNS = TRANS_B ? BK : BN;
     constexpr int B_PITCH = B_COLUMNS + (TRANS_B ? 16 / sizeof(TB) : 0);
-    __shared__ __align__(16) TA As[STAGES][A_ROWS * A_COLUMNS];
-    __shared__ __align__(16) TB Bs[STAGES][B_ROWS * B_PITCH];
+    extern __shared__ __align__(16) unsigned char shared[];  // dynamic: it may be more than 48 KB
+    TA* const As = reinterpret_cast<TA*>(shared);
+    TB* const Bs = reinterpret_cast<TB*>(As + STAGES * A_ROWS * A_COLUMNS);
 
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
     const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
@@ -93,25 +95,26 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const bool a_wide = (size_t(A) | a_columns * sizeof(TA)) % 16 == 0;
     const bool b_wide = (size_t(B) | b_columns * sizeof(TB)) % 16 == 0;
 
-    auto issue = [&](int tile) {  // past the last tile all is zeros
-        const int k0 = tile * BK;
+    auto issue = [&](int tile) {  // past the last tile: nothing, as an empty group, so that groups count tiles
+        const int k0 = tile * BK, slot = tile % STAGES;
         if (k0 < K) {
-            copy_tile<A_ROWS, A_COLUMNS, A_COLUMNS>(As[tile % STAGES], A, TRANS_A ? K : M, a_columns,
+            copy_tile<A_ROWS, A_COLUMNS, A_COLUMNS>(As + slot * A_ROWS * A_COLUMNS, A, TRANS_A ? K : M, a_columns,
                                                     TRANS_A ? k0 : row0, TRANS_A ? row0 : k0, a_wide);
-            copy_tile<B_ROWS, B_COLUMNS, B_PITCH>(Bs[tile % STAGES], B, TRANS_B ? N : K, b_columns,
+            copy_tile<B_ROWS, B_COLUMNS, B_PITCH>(Bs + slot * B_ROWS * B_PITCH, B, TRANS_B ? N : K, b_columns,
                                                   TRANS_B ? column0 : k0, TRANS_B ? k0 : column0, b_wide);
         }
-        commit_copies();  // an empty group too, so that groups count tiles
+        commit_copies();
     };
 
     TACC sum[TM][TN] = {};
+#pragma unroll 1  // nor is the copying code needed twice
     for (int tile = 0; tile < STAGES - 1; ++tile) issue(tile);
     for (int tile = 0; tile * BK < K; ++tile) {
         wait_for_copies<STAGES - 2>();
         __syncthreads();  // everyone's copies of this tile are there, and the last tile's buffer is free
         issue(tile + STAGES - 1);
-        const TA* a_tile = As[tile % STAGES];
-        const TB* b_tile = Bs[tile % STAGES];
+        const TA* a_tile = As + tile % STAGES * A_ROWS * A_COLUMNS;
+        const TB* b_tile = Bs + tile % STAGES * B_ROWS * B_PITCH;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
             TACC a[TM], b[TN];

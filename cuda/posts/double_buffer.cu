@@ -41,7 +41,7 @@ source: https://github.com/kHarshit/cuda-programming
 //      later, between these loads and the next stores to it. A fast warp is a tile ahead at most.
 //
 // Bound by the issue of shared-memory loads, scalar as in blocktile_2d: with 8 x 8 results, 16 loads for 64
-// multiply-adds. It costs twice the shared memory, 16.5 KB by default, which does not limit the
+// multiply-adds. It costs twice the shared memory, 16640 bytes by default, which does not limit the
 // occupancy here, and the registers of the fetch. What is left for the next rungs: float4 loads, fragments
 // that are double-buffered too.
 //
@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     fetch(0);
     store(0);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK, now ^= 1) {
-        fetch(k0 + BK);   // before the barrier, past which the compiler must not delay it
+        fetch(k0 + BK);   // before the barrier, or nvcc 13 delays it among the multiply-adds
         __syncthreads();  // this tile is complete, and nobody reads the other buffer any more
 #pragma unroll
         for (int k = 0; k < BK; ++k) {

@@ -35,10 +35,10 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //             [ a3 ]  ->   +  +  +  +
 //              ^- As[ty + i BY][k]
 //
-// Bound by shared memory, at 64 x 64 one load for two multiply-adds, at 128 x 128 one for four; and by the
-// barriers, since no load of the next tile is under way while this one is computed. nvcc 13 makes the
-// same instructions of gemm_v3, in another order: what is gained here is that it no longer has to. With
-// UNROLL=0 a, b and the results are arrays in local memory: three loads and a store for a multiply-add.
+// Bound by shared memory, as written at 64 x 64 one load for two multiply-adds, at 128 x 128 one for four;
+// and by the barriers, since no load of the next tile is under way while this one is computed. nvcc 13 makes
+// the same instructions of gemm_v3, in another order: what is gained is that it no longer has to find them.
+// With UNROLL=0 a, b and the results live in local memory: two loads and a store there for each multiply-add.
 //
 // LOAD_FROM_TID=1: the post says that such a loop cannot be unrolled, its length being unknown. nvcc 13
 // unrolls it by 4 at run time: up to three single steps, each load waiting for its store, then a loop of

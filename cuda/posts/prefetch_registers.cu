@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     fetch(0);
     for (int k0 = 0; k0 < K; k0 += BK) {
         store();
-        fetch(k0 + BK);  // before the barrier, past which the compiler must not delay it
+        fetch(k0 + BK);  // before the barrier, or nvcc 13 delays most of it to the next one
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < BK; ++k) {

@@ -28,7 +28,7 @@ source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_m
 // From "Complementary material for the Frugal AI PSL week", its custom SGEMM. Against blocktile_2d:
 // between the block and the thread stands the warp. Its 32 threads cover a compact WM x WN of the
 // block tile, so that they read few different elements of As and Bs, and each thread's elements
-// are neighbours, so that a fragment of B is one wide load.
+// are neighbours: nvcc 13 needs 8 loads of 16 bytes for the 64 multiply-adds of a tile.
 //
 //      C tile, BM x BN               a warp, WM x WN              a lane, TM x TN
 //      +-------+-------+             +--+--+--+--+--+--+--+--+    +---------+
@@ -47,7 +47,7 @@ source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_m
 // Bound by latency: with BK = 4 a barrier comes after 64 multiply-adds, and the loads of the next
 // tile wait for it. What the post's version has wrong and this has not: it drops K % 4 and reads
 // and writes out of bounds unless M and N are multiples of 64; it has a barrier between the two
-// loads, where one after both serves; it reads C when beta = 0; half its arguments are unused. Its
+// loads, where one after both serves; it reads C when beta = 0; five of its arguments are unused. Its
 // text promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS count N cubed, not 2 N cubed.
 
 #define THREADS (BM / TM * (BN / TN))

@@ -107,10 +107,10 @@ def test_the_macros_say_what_is_fused():
 def test_a_network_kernel_is_planned_with_the_names_of_the_network():
     (step,) = planned("mlp_cluster").steps
     assert step.geometry is not None
-    assert (step.geometry.grid, step.geometry.block) == ((16 * 8, 1, 1), (512, 1, 1))
+    assert (step.geometry.grid, step.geometry.block) == ((16 * 4, 1, 1), (256, 1, 1))
     assert step.geometry.shared < GPU.smem // 2
     assert dict(step.defines)["SIZES"] == "784, 100, 100, 10"
-    assert planned("mlp_fused").steps[0].geometry.grid == (64, 1, 1)
+    assert planned("mlp_fused").steps[0].geometry.grid == (256, 1, 1)
 
 
 def test_a_network_too_wide_for_a_kernel_is_a_skip_with_the_line():
