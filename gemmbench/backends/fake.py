@@ -21,7 +21,7 @@ import numpy as np
 
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
-from gemmbench.backends.jobs import Step as JobStep
+from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, LaunchError, UsageError, nearest
 from gemmbench.spec.network import Network
 from gemmbench.spec.plan import Plan, Target

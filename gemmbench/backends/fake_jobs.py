@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from gemmbench.backends.base import Executable, Memory
-from gemmbench.backends.jobs import Copy, Launch, Parts, Step
+from gemmbench.backends.jobs import Copy, JobStep, Launch, Parts
 
 RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
 """Bytes/s to and from the device, bytes/s either way if the host's memory is pageable, flops/s of every kernel."""
@@ -34,7 +34,7 @@ class FakeJob:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[JobStep],
         memory: Memory,
         pinned: bool,
         launch: Callable[[Launch], Executable],
@@ -72,7 +72,7 @@ class FakeJob:
             spent[engine] += seconds
         return Parts(max(ends), **spent) if len(streams) == 1 else Parts(max(ends))
 
-    def _cost(self, step: Step) -> tuple[str, float]:
+    def _cost(self, step: JobStep) -> tuple[str, float]:
         """The engine of a step, and its seconds."""
         if isinstance(step, Launch):
             return "kernel", step.plan.problem.flops / self.rates["flops"]

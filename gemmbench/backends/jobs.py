@@ -47,7 +47,7 @@ class Launch:
     after: int | None = None
 
 
-Step = Copy | Launch
+JobStep = Copy | Launch
 """Steps of one stream run in order; steps of different streams at the same time, but for `after`."""
 
 
@@ -90,7 +90,7 @@ class Transfers(Protocol):
     def host(self, nbytes: int, pinned: bool) -> HostMemory:
         """Allocate on the host; `pinned` is page-locked. Raises OutOfMemory."""
 
-    def job(self, steps: Sequence[Step], memory: Memory, pinned: bool, alpha: float, beta: float) -> Job:
+    def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool, alpha: float, beta: float) -> Job:
         """Bind steps; `pinned` says that all their host memory is. Raises LaunchError, NotOffered, OutOfMemory."""
 
 

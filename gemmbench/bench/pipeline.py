@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.backends.base import Artifact, OperandSet
-from gemmbench.backends.jobs import Copy, Launch, Step
+from gemmbench.backends.jobs import Copy, JobStep, Launch
 from gemmbench.bench.matrices import Matrices
 from gemmbench.spec.panels import Panel
 from gemmbench.spec.plan import Plan
@@ -30,20 +30,20 @@ class Piece:
     artifact: Artifact
 
 
-def steps(matrices: Matrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[Step]:
+def steps(matrices: Matrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[JobStep]:
     """The steps of a job on the operand set `at`; panels of A and C lie there one after the other, packed."""
-    found: list[Step] = [Copy(0, matrices.whole("B"), at.B, inward=True)]
+    found: list[JobStep] = [Copy(0, matrices.whole("B"), at.B, inward=True)]
     for number, piece in enumerate(pieces):
         after = 0 if 0 < number < streams else None  # the first step of every other stream waits for B
         found += _of_panel(matrices, piece, at, number % streams, after)
     return found
 
 
-def _of_panel(matrices: Matrices, piece: Piece, at: OperandSet, stream: int, after: int | None) -> list[Step]:
+def _of_panel(matrices: Matrices, piece: Piece, at: OperandSet, stream: int, after: int | None) -> list[JobStep]:
     panel, problem = piece.panel, matrices.problem
     a = at.A + panel.first * (problem.operand_bytes("A") // problem.M)
     c = at.C + panel.first * (problem.operand_bytes("C") // problem.M)
-    found: list[Step] = [Copy(stream, matrices.panel("A", panel), a, True, after)]
+    found: list[JobStep] = [Copy(stream, matrices.panel("A", panel), a, True, after)]
     if problem.beta:
         found.append(Copy(stream, matrices.panel("C0", panel), c, True))
     found.append(Launch(stream, piece.plan, piece.artifact, OperandSet(a, at.B, c)))

@@ -10,7 +10,7 @@ wrong row slips through with probability 2**-32.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -48,7 +48,6 @@ class Reference:
     operands: Operands
     alpha: float
     beta: float
-    rows_wanted: tuple[int, ...] = field(default=())
 
     @property
     def whole(self) -> bool:

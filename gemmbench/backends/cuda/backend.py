@@ -24,7 +24,7 @@ from gemmbench.backends.cuda.memory import DeviceMemory
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.pipeline import CudaJob, HostBuffer
 from gemmbench.backends.cuda.window import Calls, WindowTimer
-from gemmbench.backends.jobs import Step as JobStep
+from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.spec.plan import Plan
 

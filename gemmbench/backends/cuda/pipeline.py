@@ -23,7 +23,7 @@ import numpy as np
 from gemmbench.backends.base import Artifact
 from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.gate import QUEUE, Gate
-from gemmbench.backends.jobs import Copy, Launch, Parts, Step
+from gemmbench.backends.jobs import Copy, JobStep, Launch, Parts
 from gemmbench.errors import OutOfMemory
 from gemmbench.spec.plan import Plan
 
@@ -64,7 +64,7 @@ class CudaJob:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[JobStep],
         address: int,
         streams: Sequence[Any],
         load: Load,
@@ -139,7 +139,7 @@ class CudaJob:
             before = self._marks[number]
         return Parts(seconds, **spent)
 
-    def _actions(self, number: int, step: Step) -> list[Callable[[], object]]:
+    def _actions(self, number: int, step: JobStep) -> list[Callable[[], object]]:
         """What queues a step: the wait before it, itself, and the event that others wait for or that ends its part."""
         stream = self._streams[step.stream]
         wait = [partial(stream.wait_for_event, self._marks[step.after])] if step.after is not None else []
@@ -165,13 +165,13 @@ class CudaJob:
         return partial(self._cuda.memcpy_dtoh_async, step.host, device, stream)
 
 
-def _kind(step: Step) -> str:
+def _kind(step: JobStep) -> str:
     if isinstance(step, Launch):
         return "kernel"
     return "h2d" if step.inward else "d2h"
 
 
-def _parts_end(steps: Sequence[Step]) -> dict[int, str]:
+def _parts_end(steps: Sequence[JobStep]) -> dict[int, str]:
     """The steps after which another kind follows, or nothing, with their kinds."""
     kinds = [*map(_kind, steps), ""]
     return {number: kind for number, kind in enumerate(kinds[:-1]) if kind != kinds[number + 1]}
