@@ -30,12 +30,16 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 //                    +----+
 //
 // A tile is loaded with threadIdx.x along the direction that is contiguous in memory, whatever the
-// layout; the column of padding keeps the transposed store into shared memory free of conflicts.
+// layout. Where that transposes the tile on its way into shared memory, padding keeps its store free
+// of conflicts: a warp stores to 32 / TILE columns, so the rows must begin as many banks apart.
+
+#define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))
+#define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
-    __shared__ TA As[TILE][TILE + 1];
-    __shared__ TB Bs[TILE][TILE + 1];
+    __shared__ TA As[TILE][PITCH_A];
+    __shared__ TB Bs[TILE][PITCH_B];
 
     const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
     const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
