@@ -12,7 +12,7 @@ params:
   THREADS: [256, 512, 384]
   TM: [8, 4, 2]                 # rows of a thread's sums in the first layer
   DEPTH: [20, 10, 5]            # weights of the first layer a thread asks for before it needs the first
-  FETCH: [2, 1, 0]              # later weights: 1 a bulk copy a block, 2 one for the cluster (multicast), 0 as they are needed
+  FETCH: [1, 2, 0]              # later weights: 1 a bulk copy a block, 2 one for the cluster (multicast), 0 as they are needed
 require:
   - ROWS % CLUSTER == 0         # a block finishes rows of its own
   - ROWS % TM == 0
@@ -103,9 +103,12 @@ __device__ unsigned cluster_rank() {
 
 // The mbarrier of a block counts what arrives in it: its later weights, and the sums from all blocks of the cluster.
 
-__device__ void expect(unsigned barrier, unsigned bytes) {
+__device__ void initialize(unsigned barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ void expect(unsigned barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
@@ -324,11 +327,11 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
 
     const float* const source = W + kBias[0];  // of `rest`
     if (t == 0) {
-        expect(barrier, (FETCH ? 4 * REST : 0) + 4 * CLUSTER * kOwn * S::N);
+        initialize(barrier);
         if (FETCH == 1) fetch(rest, source, 4 * REST, barrier);
     }
     __syncwarp();
-    cluster_arrive();  // this block runs, and its mbarrier counts
+    cluster_arrive();  // this block runs, and its mbarrier is there
     if (FETCH == 2 && t < 32) {
         cluster_wait();
         constexpr int PIECE = up(REST / 4, CLUSTER) / CLUSTER * 4;  // floats, in multiples of 16 bytes
@@ -338,6 +341,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
+    // What has come already counts too: until this one arrival the phase stays open.
+    if (t == 0) expect(barrier, (FETCH ? 4 * REST : 0) + 4 * CLUSTER * kOwn * S::N);
 
     float sum[TM][V] = {};
 #pragma unroll
@@ -354,7 +359,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     __syncthreads();
 
     // The sums over the slices go to the block that finishes their row.
-    if (FETCH != 2 || t >= 32) cluster_wait();  // all blocks run and count
+    if (FETCH != 2 || t >= 32) cluster_wait();  // all blocks run, their mbarriers are there
     each<ROWS * S::GROUPS>([=](int e) {
         const int n = e % S::GROUPS * V, r = e / S::GROUPS;
         Vector<V> total = {};
