@@ -137,7 +137,11 @@ def _story_columns(gpu: str, rates: list[float], lines: Sequence[Line], size: st
         own = str(m) if m == n == k else f"{m}x{n}x{k}"
         return number(row.published_ms) + ("" if own == size else f" (at {own})")
 
-    return [(f"{gpu} (ms)", [time(line.row) for line in lines]), *_speedups(gpu, rates)]
+    columns = [(f"{gpu} (ms)", [time(line.row) for line in lines]), *_speedups(gpu, rates)]
+    percents = [line.row.published_percent for line in lines]
+    if any(percent is not None for percent in percents):
+        columns.append((f"{gpu}: % of cuBLAS", [number(percent) for percent in percents]))
+    return columns
 
 
 def _speedups(where: str, rates: Sequence[float]) -> list[tuple[str, list[str]]]:
