@@ -7,7 +7,9 @@
     |-- DeviceError        3   no such device, or its tools are missing
     `-- PlanError          -   one plan failed: it becomes a row, the sweep goes on
         |-- BuildError         the compiler refused the text
+        |   `-- BuildTimeout   ... or was not done in time
         |-- LaunchError        the launch failed, or the kernel crashed
+        |   `-- DeviceLost     ... and took the device's context with it: go on in a new process
         |-- LaunchTimeout      the kernel did not end in time
         |-- OutOfMemory        the operands do not fit
         `-- NotOffered         the library has no such algorithm for this problem
@@ -65,8 +67,18 @@ class BuildError(PlanError):
     """The compiler refused the text; the message holds its own words."""
 
 
+class BuildTimeout(BuildError):
+    """The compiler did not end in time."""
+
+    status = "timeout"
+
+
 class LaunchError(PlanError):
     """The launch failed, or the kernel crashed."""
+
+
+class DeviceLost(LaunchError):
+    """The kernel crashed and took the device's context with it: nothing else can run in this process."""
 
 
 class LaunchTimeout(PlanError):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gemmbench.backends.base import Backend, Compiler, Device
 from gemmbench.errors import DeviceError, UsageError, nearest
+from gemmbench.spec.limits import Limits
 from gemmbench.spec.plan import Target
 from gemmbench.spec.variant import Variant
 
@@ -121,12 +122,12 @@ def _fake_device() -> Device:
     return fake.describe()
 
 
-def compilers(machine: Machine, names: Iterable[str]) -> dict[str, Compiler]:
-    """The compilers of the named back ends."""
-    return {name: _compiler(machine, name) for name in names}
+def compilers(machine: Machine, names: Iterable[str], limit: float = Limits.compile) -> dict[str, Compiler]:
+    """The compilers of the named back ends; `limit` is seconds for one kernel."""
+    return {name: _compiler(machine, name, limit) for name in names}
 
 
-def _compiler(machine: Machine, name: str) -> Compiler:
+def _compiler(machine: Machine, name: str, limit: float) -> Compiler:
     if name == "fake":
         from gemmbench.backends.fake import FakeCompiler
 
@@ -134,18 +135,35 @@ def _compiler(machine: Machine, name: str) -> Compiler:
     if name == "cuda":
         from gemmbench.backends.cuda.nvcc import NvccCompiler
 
-        return NvccCompiler()
+        return NvccCompiler(limit)
     from gemmbench.backends.cpu.compiler import CpuCompiler
 
-    return CpuCompiler()
+    return CpuCompiler(limit)
 
 
-def open_backends(machine: Machine, names: Iterable[str], gate: bool) -> dict[str, Backend]:
-    """Open the named back ends. Raises DeviceError."""
-    return {name: _open(machine, name, gate) for name in names}
+def isolated(machine: Machine) -> bool:
+    """Whether experiments need a process of their own, since a kernel can take a device's context down.
+
+    The CPU's kernels have processes of their own. Under a tool that watches this process, work stays in it.
+    """
+    from gemmbench.backends.cuda.gate import off_reason
+
+    if machine.choice.primary == "fake":
+        return _script(machine.choice).isolated
+    return machine.choice.primary == "cuda" and not off_reason()
 
 
-def _open(machine: Machine, name: str, gate: bool) -> Backend:
+def open_backends(
+    machine: Machine, names: Iterable[str], gate: bool, launch_limit: float = Limits.launch
+) -> dict[str, Backend]:
+    """Open the named back ends; `launch_limit` is seconds for a launch, where the device can end one.
+
+    Raises DeviceError.
+    """
+    return {name: _open(machine, name, gate, launch_limit) for name in names}
+
+
+def _open(machine: Machine, name: str, gate: bool, launch_limit: float) -> Backend:
     if name == "fake":
         from gemmbench.backends.fake import FakeBackend
 
@@ -156,7 +174,7 @@ def _open(machine: Machine, name: str, gate: bool) -> Backend:
         return CudaBackend(machine.choice.index, gate=gate)
     from gemmbench.backends.cpu.backend import CpuBackend
 
-    return CpuBackend()
+    return CpuBackend(launch_limit)
 
 
 def _script(choice: Choice):  # type: ignore[no-untyped-def]

@@ -4,7 +4,8 @@ The command line, the statistics and every table are tested on it to the last di
 A script is a mapping, in a test or a YAML file (`--device fake:script.yaml`):
 
     times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}   # seconds a launch, by launch window, in turn
-    faults: {tiled: unwritten}                         # unwritten, zero, last_column, overrun, race, crash, build
+    faults: {tiled: unwritten}                         # one of FAULTS
+    isolated: true                                     # experiments in a process of their own, as on a GPU
     clock: 1.5e9
     transfers: {h2d: 2.0e+9, d2h: 1.0e+9}              # rates of a job's copies and launches: RATES in fake_jobs.py
 """
@@ -12,6 +13,9 @@ A script is a mapping, in a test or a YAML file (`--device fake:script.yaml`):
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,13 +26,13 @@ import numpy as np
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
 from gemmbench.backends.jobs import JobStep
-from gemmbench.errors import BuildError, LaunchError, UsageError, nearest
+from gemmbench.errors import BuildError, DeviceLost, LaunchError, UsageError, nearest
 from gemmbench.spec.network import Network
 from gemmbench.spec.plan import Plan, Target
 from gemmbench.spec.problem import Problem
 
 _DEFAULT_SECONDS = 1e-3
-FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build")
+FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build", "die", "hang", "lose")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Script:
     faults: Mapping[str, str] = field(default_factory=dict)
     clock: float = 1e9
     transfers: Mapping[str, float] = field(default_factory=dict)
+    isolated: bool = False
 
     @classmethod
     def read(cls, path: Path) -> Script:
@@ -194,9 +199,8 @@ class FakeExecutable:
     launched: int = 0
 
     def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time. Raises LaunchError if the script says so."""
-        if self.fault == "crash":
-            raise LaunchError("crashed, as scripted")
+        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
+        _crash(self.fault)
         for _ in range(min(launches, len(self.sets))):
             self._launch(self.sets[self.launched % len(self.sets)])
             self.launched += 1
@@ -242,9 +246,8 @@ class FakeChain:
     launched: int = 0
 
     def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time. Raises LaunchError if the script says so."""
-        if self.fault == "crash":
-            raise LaunchError("crashed, as scripted")
+        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
+        _crash(self.fault)
         count = len(self.steps[0].sets)
         for _ in range(min(launches, count)):
             for step in self.steps:
@@ -282,6 +285,17 @@ class FakeChain:
     def _floats(self, offset: int, shape: tuple[int, ...]) -> np.ndarray:
         count = int(np.prod(shape))
         return self.memory.bytes[offset : offset + 4 * count].view(np.float32).reshape(shape)
+
+
+def _crash(fault: str) -> None:
+    if fault == "crash":
+        raise LaunchError("crashed, as scripted")
+    if fault == "lose":
+        raise DeviceLost("the device is lost, as scripted")
+    if fault == "die":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if fault == "hang":
+        time.sleep(3600)
 
 
 def _activated(z: np.ndarray, names: Sequence[str]) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gemmbench.backends.base import Artifact
+from gemmbench.bench.blame import Blamable
 from gemmbench.errors import PlanError
 from gemmbench.spec.plan import Plan
 from gemmbench.spec.problem import Problem
@@ -19,7 +20,7 @@ Built = Artifact | PlanError
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(Blamable):
     """Plans of one problem on one machine; ratios are formed inside a batch only.
 
     `built` holds, for each plan, its machine code or why there is none.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gemmbench.backends.base import Executable, Window
-from gemmbench.errors import PlanError
+from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.spec.sweep import Measuring
 
 _SETTLED = 0.005
@@ -79,6 +79,8 @@ class Rounds:
             return None
         try:
             return self.executables[index].time(measurement.launches)
+        except DeviceLost:
+            raise
         except PlanError as fault:
             measurement.fault, measurement.stopped = fault, "failed"
             return None

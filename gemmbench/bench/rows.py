@@ -1,29 +1,46 @@
-"""One batch of rows on one device: verified, measured in rounds, checked again."""
+"""The experiment of `gemmbench mlp`: rows that compute one network, verified, then measured together.
+
+The same steps as bench.gemms takes: integers and real data before any timing, interleaved
+rounds, all copies of the outputs equal after it; then the digits that a row reads right.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from gemmbench.backends.base import Artifact, Backend, Compiler, Executable
 from gemmbench.bench import cases, layers
 from gemmbench.bench.batch import Built
+from gemmbench.bench.blame import Blamable
+from gemmbench.bench.experiment import Bench, devices_of, finished
 from gemmbench.bench.layers import Layers
-from gemmbench.bench.measure import Rounds
 from gemmbench.bench.parameters import Digits, Parameters
+from gemmbench.bench.record import NetworkFacts, Record
 from gemmbench.bench.reference import Case
+from gemmbench.bench.station import Station
+from gemmbench.bench.trial import Trial, outcome
 from gemmbench.bench.verify import Check
-from gemmbench.bench.worker import FIRST_WARM_SECONDS, WARM_SECONDS, Progress, Trial
-from gemmbench.errors import PlanError
 from gemmbench.spec.forward import Forward
 from gemmbench.spec.network import Network
 from gemmbench.spec.sweep import Measuring
 
-_ROOM = 0.8
+
+@dataclass(frozen=True)
+class RowBatch(Blamable):
+    """Rows of one network, measured together; `built` holds for each the code of its steps or why there is none."""
+
+    index: int
+    network: Network
+    given: Parameters
+    rows: tuple[Forward, ...]
+    built: tuple[tuple[Built, ...], ...]
+    measuring: Measuring
+    phase: str = "sweep"
 
 
 @dataclass
@@ -42,87 +59,105 @@ class RowTrial(Trial):
         return self.of
 
 
-def trial_of(row: Forward, built: Mapping[Any, Built]) -> RowTrial:
-    """A row with what was built of its steps, or why something was not."""
-    trial = RowTrial(row.steps[0], of=row)
-    for step in row.steps:
-        made = built[step]
+def experiment(station: Station, batch: RowBatch) -> list[Record]:
+    """Verify and measure a batch of rows; one record a row, in order. Raises DeviceLost."""
+    trials = [_trial(batch, number) for number in range(len(batch.rows))]
+    placed = {}
+    for device in devices_of(trials):
+        placed[device] = RowBench(station, batch, device, trials).run()
+    return [
+        msgspec.structs.replace(
+            asked(trial.row),
+            phase=batch.phase,
+            batch=batch.index,
+            batch_rows=len(batch.rows),
+            **_outcome(trial, batch, outcome(trial, trial.artifacts, batch.measuring, placed[trial.plan.device])),
+        )
+        for trial in trials
+        if finished(station, trial)
+    ]
+
+
+def _outcome(trial: RowTrial, batch: RowBatch, found: dict[str, Any]) -> dict[str, Any]:
+    if len(trial.row.steps) > 1:
+        found |= {"grid": [], "block": [], "shared_dynamic": 0}
+    if batch.given.digits:
+        found["data"] = "digits"
+    return found | {"network": _facts(trial.row, trial.accuracy)}
+
+
+def asked(row: Forward) -> Record:
+    """The record of a row that has not run: skipped, for its reason."""
+    problem = row.network.problem
+    return Record(
+        variant=row.name,
+        order=row.order,
+        config=dict(row.config.values),
+        device=row.device,
+        **{name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")},
+        precision=problem.precision_name,
+        status="skipped",
+        reason=row.reason,
+        network=_facts(row, None),
+    )
+
+
+def _facts(row: Forward, accuracy: float | None) -> NetworkFacts:
+    network, choice = row.network, row.choice
+    return NetworkFacts(
+        title=str(network),
+        flops=network.flops,
+        bytes=network.bytes,
+        launches=row.launches,
+        label=choice.label,
+        published_ms=choice.published_ms,
+        accuracy=accuracy,
+    )
+
+
+def _trial(batch: RowBatch, number: int) -> RowTrial:
+    row = batch.rows[number]
+    trial = RowTrial(row.steps[0], number, of=row)
+    for made in batch.built[number]:
         if isinstance(made, Artifact):
             trial.artifacts.append(made)
         elif trial.alive:
-            trial.status, trial.reason = made.status, str(made)
+            trial.fail(made)
+    if fault := batch.fault(number):
+        trial.fail(fault)
     return trial
 
 
-class Setting(Protocol):
-    """What a bench must know of the run that it is part of."""
+class RowBench(Bench[RowTrial]):
+    """The rows of a batch on one device."""
 
-    backends: Mapping[str, Backend]
-    network: Network
-    given: Parameters
-    measuring: Measuring
-    first: bool
+    arrays: Layers
 
-    @property
-    def progress(self) -> Progress:
-        """Where to report."""
+    def __init__(self, station: Station, batch: RowBatch, device: str, trials: Sequence[RowTrial]):
+        super().__init__(station, device, [trial for trial in trials if trial.row.device == device], batch.measuring)
+        self.network, self.given = batch.network, batch.given
 
-    @property
-    def interrupted(self) -> Callable[[], bool]:
-        """Whether to stop."""
+    def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:
+        """As layers.cold_sets."""
+        return layers.cold_sets(self.network, cache, room)
 
+    def place(self, sets: int) -> Layers:
+        """Raises OutOfMemory."""
+        return Layers(self.backend, self.network, sets)
 
-class RowBench:
-    """Rows on one back end: arrays in place, rows checked and timed."""
+    def load(self, trial: RowTrial) -> None:
+        """Raises PlanError."""
+        pairs = zip(trial.row.steps, trial.artifacts, strict=True)
+        trial.codes = [self.backend.load(artifact, step) for step, artifact in pairs]
 
-    def __init__(self, laboratory: Setting, device: str, trials: Sequence[RowTrial]):
-        self.lab, self.trials = laboratory, trials
-        self.backend = laboratory.backends[device]
-        self.network, self.policy = laboratory.network, laboratory.measuring
-
-    @property
-    def alive(self) -> list[RowTrial]:
-        return [trial for trial in self.trials if trial.alive]
-
-    def run(self) -> tuple[int, bool]:
-        """Returns the number of operand sets, and whether they keep every launch cold."""
-        target = self.backend.device.target
-        count, cold = layers.cold_sets(self.network, target.l2, int(target.memory * _ROOM))
-        if self.policy.cache == "hot":
-            count, cold = 1, False
-        try:
-            self.arrays = Layers(self.backend, self.network, count)
-        except PlanError as fault:
-            for trial in self.alive:
-                trial.status, trial.reason = fault.status, str(fault)
-            return count, cold
-        try:
-            self._steps()
-        finally:
-            self.arrays.free()
-        return count, cold
-
-    def _steps(self) -> None:
-        for trial in self.alive:
-            pairs = zip(trial.row.steps, trial.artifacts, strict=True)
-            with trial.blamed():
-                trial.codes = [self.backend.load(artifact, step) for step, artifact in pairs]
-        self._verify()
-        if self.alive and not self.lab.interrupted():
-            self._measure()
-
-    def _bind(self, trial: RowTrial, sets: int, mode: str) -> Executable:
-        row = trial.row
-        steps = self.arrays.steps(row, trial.codes, sets)
-        return self.backend.chain(row.name, steps, self.arrays.memory, row.choice.graph, mode)
-
-    def _verify(self) -> None:
-        chosen = cases.verification(self.network, self.lab.given, self.policy.seed)
+    def verify(self) -> None:
+        """Check on integers, then on real numbers."""
+        chosen = cases.verification(self.network, self.given, self.policy.seed)
         for case in chosen:
             self.arrays.write(case, 1)
             for number, trial in enumerate(self.alive):
-                self.lab.progress(f"verify {trial.row.name}", number, len(self.alive))
-                if self.lab.interrupted():
+                self.station.progress(f"verify {trial.row.name}", number, len(self.alive))
+                if self.station.interrupted():
                     return
                 # A missing barrier shows in one order of the threads and hides in the other.
                 modes = (self.backend.modes[1:] or self.backend.modes) if case.exact else self.backend.modes[:1]
@@ -132,7 +167,7 @@ class RowBench:
 
     def _check(self, trial: RowTrial, case: Case, mode: str) -> None:
         with trial.blamed():
-            executable = self._bind(trial, 1, mode)
+            executable = self.station.watched(self._bind(trial, 1, mode), trial.number)
             self.arrays.poison(1)  # after binding: recording a graph runs its launches once
             executable.time(1)
             got = self.arrays.read()
@@ -142,61 +177,44 @@ class RowBench:
                 return
             trial.judge(case.judge(got))
 
-    def _measure(self) -> None:
-        case, count = cases.timed(self.network, self.lab.given, self.policy.data, self.policy.seed), self.arrays.count
-        self.arrays.write(case, count)
-        bound: list[tuple[RowTrial, Executable]] = []
-        for trial in self.alive:
-            with trial.blamed():
-                bound.append((trial, self._bind(trial, count, self.backend.modes[0])))
-        most, executables = self.backend.max_launches, [executable for _, executable in bound]
-        rounds = Rounds(
-            executables,
-            self.policy,
-            most,
-            self.lab.interrupted,
-            lambda done, of: self.lab.progress("round", done, of),
-        )
-        warm = FIRST_WARM_SECONDS if self.lab.first else WARM_SECONDS
-        self.lab.first = False
-        for (trial, executable), measurement in zip(bound, rounds.run(warm), strict=True):
-            trial.measurement = measurement
-            if measurement.fault is not None:
-                trial.status, trial.reason = measurement.fault.status, str(measurement.fault)
-            elif not self.lab.interrupted():
-                self._check_repeat(trial, executable)
-        for trial in self.alive:
-            if self.lab.given.digits is not None and not self.lab.interrupted():
-                with trial.blamed():
-                    trial.accuracy = self._accuracy(trial, self.lab.given.digits)
+    def _bind(self, trial: RowTrial, sets: int, mode: str) -> Executable:
+        row = trial.row
+        steps = self.arrays.steps(row, trial.codes, sets)
+        self.station.announce(trial.number, 0.0)  # recording a graph runs its launches once
+        bound = self.backend.chain(row.name, steps, self.arrays.memory, row.choice.graph, mode)
+        self.station.announce(None, 0.0)
+        return bound
 
-    def _check_repeat(self, trial: RowTrial, executable: Executable) -> None:
-        """After timing, every copy of the outputs must be equal bit by bit: a race shows here."""
-        samples = trial.measurement.samples
-        affordable = int(self.policy.max_time / max(samples.values(), default=math.inf))
-        count, first = min(self.arrays.count, max(affordable, 2)), b""
-        with trial.blamed():
-            executable = self._bind(trial, count, self.backend.modes[0])
-            for _ in range(1 if count > 1 else 2):
-                self.arrays.poison(count)
-                for start in range(0, count, self.backend.max_launches):
-                    executable.time(min(count - start, self.backend.max_launches))
-                for index in range(count):
-                    got = self.arrays.read(index).tobytes()
-                    first = first or got
-                    if got != first:
-                        trial.judge(Check(False, "repeat", message=f"copy {index + 1} of {count} differs: a race"))
-                        return
-            if breach := self.arrays.breach(0) or self.arrays.breach(count - 1):
-                trial.judge(Check(False, "guard", message=breach))
+    def write(self, sets: int) -> None:
+        """Write inputs and parameters."""
+        self.arrays.write(cases.timed(self.network, self.given, self.policy.data, self.policy.seed), sets)
+
+    def reset(self, sets: int) -> None:
+        """Poison the outputs."""
+        self.arrays.poison(sets)
+
+    def read(self, index: int) -> np.ndarray:
+        """The network's outputs."""
+        return self.arrays.read(index)
+
+    def bind(self, trial: RowTrial, sets: int) -> Executable:
+        """Raises PlanError."""
+        return self._bind(trial, sets, self.backend.modes[0])
+
+    def measure(self, sets: int) -> None:
+        """Time, then count the digits that each row reads right."""
+        super().measure(sets)
+        for trial in self.alive:
+            if self.given.digits is not None and not self.station.interrupted():
+                with trial.blamed():
+                    trial.accuracy = self._accuracy(trial, self.given.digits)
 
     def _accuracy(self, trial: RowTrial, digits: Digits) -> float:
-        """The share of test digits that a row reads right."""
-        executable = self._bind(trial, 1, self.backend.modes[0])
+        executable = self.station.watched(self._bind(trial, 1, self.backend.modes[0]), trial.number)
         right, batch = 0, self.network.batch
         for start in range(0, len(digits.labels), batch):
             labels = digits.labels[start : start + batch]
-            self.arrays.write(Case(self.network, self.lab.given, cases.batch_of(digits, start, batch)), 1)
+            self.arrays.write(Case(self.network, self.given, cases.batch_of(digits, start, batch)), 1)
             executable.time(1)
             right += int((self.arrays.read()[: len(labels)].argmax(axis=1) == labels).sum())
         return right / len(digits.labels)

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from gemmbench.backends.base import Compiler
 from gemmbench.bench import stats
 from gemmbench.bench.batch import Batch, Built, split
+from gemmbench.bench.gemms import skip_record
 from gemmbench.bench.record import Record
-from gemmbench.bench.worker import SWEEP, Progress, silent, skip_record
+from gemmbench.bench.station import SWEEP, Progress, silent
 from gemmbench.errors import PlanError
 from gemmbench.spec.plan import Plan, Skip
 from gemmbench.spec.sweep import Measuring
@@ -24,8 +25,8 @@ Done = Mapping[str, Sequence[Record]]
 class Laboratory(Protocol):
     """The worker's side of the cut."""
 
-    def experiment(self, batch: Batch) -> list[Record]:
-        """Verify and measure every plan of a batch."""
+    def experiment(self, batch: Any) -> list[Any]:
+        """Verify and measure every plan of a batch of any kind; one record a plan."""
 
 
 @dataclass

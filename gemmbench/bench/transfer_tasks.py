@@ -12,7 +12,7 @@ from gemmbench.bench.batch import Built
 from gemmbench.bench.pipeline import Piece
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import build_all, plan_key, record_key
-from gemmbench.bench.worker import Progress, silent
+from gemmbench.bench.station import Progress, silent
 from gemmbench.spec.expand import Refusal, expand
 from gemmbench.spec.panels import Cut, Panel, cut
 from gemmbench.spec.plan import Plan, Skip, Target

@@ -13,7 +13,7 @@ agree bit by bit. The modes of a kernel are measured together in mirrored rounds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -23,12 +23,14 @@ import numpy as np
 from gemmbench.backends.base import Window
 from gemmbench.backends.jobs import Job, Parts, TransferBackend
 from gemmbench.bench import operands
+from gemmbench.bench.gemms import EXACT_SCALARS
 from gemmbench.bench.matrices import Matrices
 from gemmbench.bench.measure import Rounds
 from gemmbench.bench.operands import Arena
 from gemmbench.bench.pipeline import Piece, steps
+from gemmbench.bench.station import WARM_SECONDS, Announce, Station
+from gemmbench.bench.trial import Trial
 from gemmbench.bench.verify import Check, Reference
-from gemmbench.bench.worker import EXACT_SCALARS, WARM_SECONDS, Progress, Trial, silent
 from gemmbench.spec.problem import Problem
 from gemmbench.spec.sweep import Measuring
 
@@ -61,20 +63,28 @@ class ModeTrial(Trial):
         return self.parts[len(self.parts) - len(self.measurement.samples) :]
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """A Job that announces its runs."""
+
+    job: Job
+    number: int
+    announce: Announce
+
+    def run(self) -> Parts:
+        """As jobs.Job."""
+        self.announce(self.number, 0.0)
+        parts = self.job.run()
+        self.announce(None, 0.0)
+        return parts
+
+
 class TransferBench:
     """One problem on one device: a set of operands there, and the matrices on the host, pageable and pinned."""
 
-    def __init__(
-        self,
-        device: TransferBackend,
-        problem: Problem,
-        policy: Measuring,
-        progress: Progress = silent,
-        interrupted: Callable[[], bool] = lambda: False,
-    ):
+    def __init__(self, station: Station, device: TransferBackend, problem: Problem, policy: Measuring):
         """Allocate. Raises OutOfMemory."""
-        self.device, self.problem, self.policy = device, problem, policy
-        self.progress, self.interrupted = progress, interrupted
+        self.station, self.device, self.problem, self.policy = station, device, problem, policy
         with ExitStack() as held:
             self.arena = Arena(device, problem, 1)
             held.callback(self.arena.free)
@@ -93,8 +103,8 @@ class TransferBench:
         alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
         reference = self._reference("ints", self.policy.seed + 1, alpha, beta)
         for number, trial in enumerate(trials):
-            self.progress(f"verify transfers {trial.plan.variant.name}", number, len(trials))
-            if trial.alive and not self.interrupted():
+            self.station.progress(f"verify transfers {trial.plan.variant.name}", number, len(trials))
+            if trial.alive and not self.station.interrupted():
                 with trial.blamed():
                     self._bind(trial, reference)
                     trial.judge(reference.check_exact(self._fresh_result(trial)))
@@ -111,18 +121,18 @@ class TransferBench:
                 with trial.blamed():
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
-        rounds = Rounds(timed, self.policy, MOST_JOBS, self.interrupted, self._round)
+        rounds = Rounds(timed, self.policy, MOST_JOBS, self.station.interrupted, self._round)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:
-                trial.status, trial.reason = measurement.fault.status, str(measurement.fault)
-        if not self.interrupted():
+                trial.fail(measurement.fault)
+        if not self.station.interrupted():
             self._check_again([trial for trial in timed if trial.alive], reference)
         for trial in trials:
             trial.job = None
 
     def _round(self, done: int, of: int) -> None:
-        self.progress("transfers, round", done, of)
+        self.station.progress("transfers, round", done, of)
 
     def _reference(self, fill: operands.Fill, seed: int, alpha: float, beta: float) -> Reference:
         data = operands.make(self.problem, fill, seed)
@@ -132,7 +142,8 @@ class TransferBench:
 
     def _bind(self, trial: ModeTrial, reference: Reference) -> None:
         queue = steps(self.matrices[trial.pinned], trial.pieces, self.arena.sets[0], trial.streams)
-        trial.job = self.device.job(queue, self.arena.memory, trial.pinned, reference.alpha, reference.beta)
+        job = self.device.job(queue, self.arena.memory, trial.pinned, reference.alpha, reference.beta)
+        trial.job = _Watched(job, trial.number, self.station.announce)
 
     def _fresh_result(self, trial: ModeTrial) -> np.ndarray:
         """C on the host after one run on memory that held nothing but NaN."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from gemmbench.cli import options
 if TYPE_CHECKING:
     from gemmbench import backends
     from gemmbench.bench.parameters import Parameters
-    from gemmbench.bench.record import Record
+    from gemmbench.bench.record import Environment, Record
+    from gemmbench.cli.laboratory import OpenLaboratory
     from gemmbench.report.store import Run
     from gemmbench.spec.forward import Forward
+    from gemmbench.spec.limits import Limits
     from gemmbench.spec.mlp import MlpSweep
 
 KEYS = "params cache data seed rounds max_time baseline gate batch weights".split()
@@ -31,6 +34,7 @@ KEYS = "params cache data seed rounds max_time baseline gate batch weights".spli
 @options.device
 @options.kernels
 @options.measure_options
+@options.limit_options
 @options.option("--digit", type=int, metavar="N", help="Show test digit N and what the first row says; time nothing.")
 @options.option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results.")
 @options.option("--dry-run", is_flag=True, help="Show what each row launches, and skips; run nothing.")
@@ -53,7 +57,7 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
         return _show_plans(asked, settings["style"])
     if digit is not None:
         return _show_digit(asked, digit)
-    run, interrupted = _measure(asked, Path(settings["out"]))
+    run, interrupted = _measure(asked, Path(settings["out"]), options.limits(settings))
     return session.finish(run, interrupted, settings)
 
 
@@ -63,7 +67,7 @@ def repeat(_: str, machine: backends.Machine, settings: Mapping[str, Any]) -> tu
 
     kept = {key: settings[key] for key in KEYS if key in settings and key not in ("params", "baseline")}
     sweep = read_mlp("mlp", MlpOptions(**kept), on_cpu=machine.choice.primary == "cpu")
-    return _measure(_plan(sweep, machine, settings), Path(settings["out"]))
+    return _measure(_plan(sweep, machine, settings), Path(settings["out"]), options.limits(settings))
 
 
 @dataclass
@@ -105,47 +109,44 @@ def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any
     return Asked(replace(sweep, baseline=baseline, rows=rows), machine, given, planned)
 
 
-def _measure(asked: Asked, folder: Path) -> tuple[Run, bool]:
+def _measure(asked: Asked, folder: Path, limits: Limits) -> tuple[Run, bool]:
     from gemmbench import backends
-    from gemmbench.bench.mlp import Laboratory
-    from gemmbench.cli import session
+    from gemmbench.bench.mlp import MlpRunner
+    from gemmbench.cli.interruption import Interruption
+    from gemmbench.cli.laboratory import open_laboratory
     from gemmbench.cli.progress import progress_bar
     from gemmbench.report import store
 
-    stop, sweep = session.Interruption(), asked.sweep
-    with session.opened(asked.machine, asked.devices, sweep.measuring.gate) as devices:
-        environment = _environment(asked, devices)
+    stop, sweep, machine = Interruption(limits.sweep), asked.sweep, asked.machine
+    with (
+        stop.watched(),
+        progress_bar() as progress,
+        open_laboratory(machine, asked.devices, sweep.measuring.gate, limits, progress, stop.asked) as laboratory,
+    ):
+        environment = _environment(asked, laboratory)
         run = store.Run(environment, path=folder / f"{environment.run}.jsonl")
-        with store.Journal(run.path, environment) as journal, progress_bar() as progress, stop.watched():
+        with store.Journal(run.path, environment) as journal:
 
             def emit(record: Record) -> None:
                 journal.write(record)
                 run.records.append(record)
 
-            compilers = backends.compilers(asked.machine, asked.devices)
-            Laboratory(
-                devices,
-                compilers,
-                sweep.network,
-                asked.given,
-                sweep.measuring,
-                sweep.baseline,
-                emit,
-                progress,
-                stop.asked,
-            ).run(asked.rows)
+            compilers, network = backends.compilers(machine, asked.devices, limits.compile), sweep.network
+            runner = MlpRunner(laboratory, compilers, network, asked.given, sweep.measuring, sweep.baseline, emit)
+            runner.progress, runner.interrupted = progress, stop.asked
+            runner.run(asked.rows)
     return run, stop.asked()
 
 
-def _environment(asked: Asked, devices: Mapping[str, Any]) -> Any:
+def _environment(asked: Asked, laboratory: OpenLaboratory) -> Environment:
     from gemmbench.bench.environment import describe
+    from gemmbench.cli.laboratory import software
     from gemmbench.cli.session import command_line
     from gemmbench.spec.sweep import Sweep
 
-    sweep, primary = asked.sweep, devices.get(asked.machine.choice.primary)
-    software = (primary.device if primary else asked.machine.primary).software
+    sweep = asked.sweep
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.measuring)
-    return describe(asked.machine, header, command_line(), software)
+    return describe(asked.machine, header, command_line(), software(asked.machine, laboratory))
 
 
 def _show_plans(asked: Asked, style: str | None) -> int:
@@ -165,7 +166,6 @@ def _show_plans(asked: Asked, style: str | None) -> int:
 def _show_digit(asked: Asked, number: int) -> int:
     from gemmbench import backends
     from gemmbench.bench.rows import answer
-    from gemmbench.cli import session
     from gemmbench.errors import NO_DEVICE, OK, UsageError
     from gemmbench.report.digit import picture, says
 
@@ -178,9 +178,10 @@ def _show_digit(asked: Asked, number: int) -> int:
     if row is None:
         click.echo(f"no row can run here: {asked.rows[0].reason}", err=True)
         return NO_DEVICE
-    with session.opened(asked.machine, [row.device], gate=False) as devices:
+    (device,) = backends.open_backends(asked.machine, [row.device], gate=False).values()
+    with closing(device):
         compiler = backends.compilers(asked.machine, [row.device])[row.device]
-        outputs = answer(row, devices[row.device], compiler, asked.given, digits.inputs[number])
+        outputs = answer(row, device, compiler, asked.given, digits.inputs[number])
     for line in [*picture(digits.images[number]), "", *says(outputs, int(digits.labels[number]), row.name)]:
         click.echo(line)
     return OK

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from gemmbench.spec.options import Options
+
+if TYPE_CHECKING:
+    from gemmbench.spec.limits import Limits
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -87,6 +90,13 @@ measure_options = stacked(
     option("--baseline", help="What is 100 %; cublas on a GPU, openblas on a CPU."),
     option("--gate/--no-gate", default=True, help="Queue launches behind a gate (needed for short kernels)."),
 )
+limit_options = stacked(
+    option("--compile-limit", type=float, metavar="SECONDS", help="For compiling one kernel.  [default: 120]"),
+    option("--launch-limit", type=float, metavar="SECONDS", help="For one launch of a kernel.  [default: 60]"),
+    option(
+        "--sweep-limit", type=float, metavar="SECONDS", help="For the whole run, which then ends as if interrupted."
+    ),
+)
 transfer_options = stacked(
     option("--with-transfers", is_flag=True, help="Measure the whole job too: copies in, kernel, copy out."),
     option("--panels", type=click.IntRange(1, 64), default=8, show_default=True, help="Panels of C, for transfers."),
@@ -101,6 +111,7 @@ output_options = stacked(
 run_options = stacked(
     problem_options,
     measure_options,
+    limit_options,
     transfer_options,
     option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results."),
     option("--resume", is_flag=False, flag_value="newest", metavar="[FILE]", help="Go on with an interrupted run."),
@@ -109,6 +120,13 @@ run_options = stacked(
 )
 
 RUN_KEYS = "sizes precisions layouts params alpha beta cache data seed rounds max_time baseline gate".split()
+
+
+def limits(settings: Mapping[str, Any]) -> Limits:
+    """The time limits that were asked for. Raises UsageError."""
+    from gemmbench.spec.limits import Limits
+
+    return Limits.of(**{name: settings[f"{name}_limit"] for name in ("compile", "launch", "sweep")})
 
 
 def sweep_options(settings: dict[str, Any], variants: tuple[str, ...]) -> Options:

@@ -76,7 +76,7 @@ def _repeat(name: str, machine: backends.Machine, settings: dict[str, Any]) -> t
 
     sweep = read_sweep(name, options.sweep_options(settings, ()), machine.choice.primary == "cpu")
     asked = session.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
-    return session.measure(asked, settings["out"], settings["resume"])
+    return session.measure(asked, settings["out"], settings["resume"], options.limits(settings))
 
 
 def _configs(names: tuple[str, ...]) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gemmbench import backends
+from gemmbench.cli import options
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, SpecError, UsageError
 
 if TYPE_CHECKING:
     from gemmbench.bench.record import Record, TransferRecord
+    from gemmbench.cli.laboratory import OpenLaboratory
     from gemmbench.report.store import Run
     from gemmbench.spec.catalog import Catalog
+    from gemmbench.spec.limits import Limits
     from gemmbench.spec.panels import Cut
     from gemmbench.spec.plan import Plan, Skip
     from gemmbench.spec.sweep import Sweep
@@ -117,19 +119,26 @@ def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explici
     return machine.default_baseline
 
 
-def measure(asked: Asked, out: str, resume: str | None, transfers: Cut | None = None) -> tuple[Run, bool]:
+def measure(
+    asked: Asked, out: str, resume: str | None, limits: Limits, transfers: Cut | None = None
+) -> tuple[Run, bool]:
     """Run the plans into a journal, and their transfers; returns the results, and whether it was interrupted."""
     from gemmbench.bench.runner import Runner
-    from gemmbench.bench.worker import Worker
+    from gemmbench.cli.interruption import Interruption
+    from gemmbench.cli.laboratory import open_laboratory
     from gemmbench.cli.progress import progress_bar
     from gemmbench.cli.transfers import measure_transfers
     from gemmbench.report import store
 
-    stop, measuring = Interruption(), asked.sweep.measuring
-    with opened(asked.machine, asked.devices, measuring.gate) as devices:
-        run = _run_file(asked, Path(out), resume, devices)
+    stop, measuring = Interruption(limits.sweep), asked.sweep.measuring
+    with (
+        stop.watched(),
+        progress_bar() as progress,
+        open_laboratory(asked.machine, asked.devices, measuring.gate, limits, progress, stop.asked) as laboratory,
+    ):
+        run = _run_file(asked, Path(out), resume, laboratory)
         done = store.complete_batches(run.records)
-        with store.Journal(run.path, run.environment) as journal, progress_bar() as progress, stop.watched():
+        with store.Journal(run.path, run.environment) as journal:
             skipped = {record.identity for record in run.records if record.status == "skipped"}
 
             def emit(record: Record) -> None:
@@ -138,24 +147,21 @@ def measure(asked: Asked, out: str, resume: str | None, transfers: Cut | None = 
                 journal.write(record)
                 run.records.append(record)
 
-            compilers = backends.compilers(asked.machine, asked.devices)
-            worker = Worker(devices, progress, stop.asked)
-            Runner(compilers, worker, measuring, asked.sweep.baseline, emit, progress, stop.asked, done).run(
-                asked.expanded
-            )
+            compilers = backends.compilers(asked.machine, asked.devices, limits.compile)
+            runner = Runner(compilers, laboratory, measuring, asked.sweep.baseline, emit, progress, stop.asked, done)
+            runner.run(asked.expanded)
             if transfers is not None and not stop.asked():
-                measure_transfers(asked, run, journal, devices, transfers, progress, stop.asked)
+                measure_transfers(asked, run, journal, laboratory, transfers, progress, stop.asked)
     return run, stop.asked()
 
 
-def _run_file(asked: Asked, folder: Path, resume: str | None, devices: Mapping[str, backends.Backend]) -> Run:
+def _run_file(asked: Asked, folder: Path, resume: str | None, laboratory: OpenLaboratory) -> Run:
     """A new results file, or the one to go on with. Raises StoreError, UsageError."""
     from gemmbench.bench.environment import describe
+    from gemmbench.cli.laboratory import software
     from gemmbench.report import store
 
-    primary = devices.get(asked.machine.choice.primary)
-    software = (primary.device if primary else asked.machine.primary).software
-    environment = describe(asked.machine, asked.sweep, command_line(), software)
+    environment = describe(asked.machine, asked.sweep, command_line(), software(asked.machine, laboratory))
     if resume is None:
         return store.Run(environment, path=folder / f"{environment.run}.jsonl")
     newest = resume == NEWEST
@@ -170,46 +176,9 @@ def _run_file(asked: Asked, folder: Path, resume: str | None, devices: Mapping[s
     return run
 
 
-@contextmanager
-def opened(machine: backends.Machine, names: list[str], gate: bool) -> Iterator[dict[str, backends.Backend]]:
-    """Open back ends for the block. Raises DeviceError."""
-    devices = backends.open_backends(machine, names, gate)
-    try:
-        yield devices
-    finally:
-        for backend in devices.values():
-            backend.close()
-
-
 def command_line() -> str:
     """What was typed."""
     return " ".join(["gemmbench", *sys.argv[1:]])
-
-
-class Interruption:
-    """Ctrl-C: the first asks for an end after this window, the second ends at once."""
-
-    def __init__(self) -> None:
-        self._asked = False
-
-    def asked(self) -> bool:
-        """Ctrl-C was pressed."""
-        return self._asked
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Take over SIGINT inside the block."""
-        previous = signal.signal(signal.SIGINT, self._take)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous)
-
-    def _take(self, *_: Any) -> None:
-        if self._asked:
-            raise KeyboardInterrupt
-        self._asked = True
-        click.echo("stopping after this window; press Ctrl-C again to stop at once", err=True)
 
 
 def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
@@ -222,7 +191,7 @@ def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -
         from gemmbench.cli.dry_run import show_plans
 
         return show_plans(asked, settings["style"]), None
-    results, interrupted = measure(asked, settings["out"], settings["resume"], transfers)
+    results, interrupted = measure(asked, settings["out"], settings["resume"], options.limits(settings), transfers)
     return finish(results, interrupted, settings), results
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from gemmbench import backends
 from gemmbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from gemmbench.backends.jobs import TransferBackend
     from gemmbench.bench.record import TransferRecord
-    from gemmbench.bench.worker import Progress
+    from gemmbench.bench.runner import Laboratory
+    from gemmbench.bench.station import Progress
     from gemmbench.cli.session import Asked
     from gemmbench.report.store import Journal, Run
     from gemmbench.spec.panels import Cut
@@ -33,7 +33,7 @@ def measure_transfers(
     asked: Asked,
     run: Run,
     journal: Journal,
-    devices: Mapping[str, backends.Backend],
+    laboratory: Laboratory,
     cut: Cut,
     progress: Progress,
     interrupted: Callable[[], bool],
@@ -53,9 +53,8 @@ def measure_transfers(
         return
     compilers = backends.compilers(machine, [primary])
     chosen = tasks(plans, cut, machine.targets, backends.refusal, compilers, progress)
-    device, policy = cast("TransferBackend", devices[primary]), asked.sweep.measuring
     done = complete_transfers(run.transfers)
-    TransferRunner(device, policy, cut, emit, progress, interrupted, done).run(chosen)
+    TransferRunner(laboratory, primary, asked.sweep.measuring, cut, emit, progress, interrupted, done).run(chosen)
 
 
 def write_transfers(run: Run, csv: Path) -> list[str]:

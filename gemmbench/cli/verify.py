@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from gemmbench import backends
     from gemmbench.bench.record import Record
+    from gemmbench.spec.limits import Limits
     from gemmbench.spec.plan import Plan, Skip
     from gemmbench.spec.variant import Variant
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @options.device
 @options.kernels
 @options.seed
+@options.limit_options
 @options.style
 def verify(variants: tuple[str, ...], every: bool, style: str | None, **settings: Any) -> int:
     """Verify VARIANTs (default: all that run here) on shapes where kernels break; time nothing.
@@ -43,7 +45,7 @@ def verify(variants: tuple[str, ...], every: bool, style: str | None, **settings
         variant for variant in catalog.ladder(variants or catalog.names) if variants or variant.computes == "gemm"
     ]
     expanded = _plans(chosen, every, settings, machine)
-    records, interrupted = _check(expanded, machine, checked_seed(settings["seed"] or 0))
+    records, interrupted = _check(expanded, machine, checked_seed(settings["seed"] or 0), options.limits(settings))
     click.echo(table(records, session.plain(style)))
     for line in failures(records):
         click.echo(line)
@@ -75,18 +77,23 @@ def _plans(
     return found
 
 
-def _check(expanded: list[Plan | Skip], machine: backends.Machine, seed: int) -> tuple[list[Record], bool]:
+def _check(
+    expanded: list[Plan | Skip], machine: backends.Machine, seed: int, limits: Limits
+) -> tuple[list[Record], bool]:
     from gemmbench import backends
     from gemmbench.bench.runner import Runner
-    from gemmbench.bench.worker import Verifier
-    from gemmbench.cli import session
+    from gemmbench.cli.interruption import Interruption
+    from gemmbench.cli.laboratory import open_laboratory
     from gemmbench.cli.progress import progress_bar
     from gemmbench.spec.plan import Plan
     from gemmbench.spec.sweep import Measuring
 
     names = sorted({item.device for item in expanded if isinstance(item, Plan)})
-    compilers, stop = backends.compilers(machine, names), session.Interruption()
-    with session.opened(machine, names, gate=False) as devices, progress_bar() as progress, stop.watched():
-        laboratory = Verifier(devices, progress, stop.asked)
+    compilers, stop = backends.compilers(machine, names, limits.compile), Interruption(limits.sweep)
+    with (
+        progress_bar() as progress,
+        stop.watched(),
+        open_laboratory(machine, names, False, limits, progress, stop.asked, measured=False) as laboratory,
+    ):
         runner = Runner(compilers, laboratory, Measuring(seed=seed), "", lambda _: None, progress, stop.asked)
         return runner.run(expanded), stop.asked()

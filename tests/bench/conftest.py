@@ -18,11 +18,11 @@ QUICK = Measuring(rounds=2)
 def experiment(make_plan):
     """Run one batch of the named variants on a fake device with these faults."""
 
-    def run(*names, faults=None, problem=ODD, built=None, measuring=QUICK, worker=Worker, backend=None, **options):
+    def run(*names, faults=None, problem=ODD, built=None, measuring=QUICK, backend=None, **options):
         plans = tuple(make_plan(name, problem) for name in names)
         codes = tuple((built or {}).get(name, CODE) for name in names)
         device = backend or FakeBackend(Script(faults=faults or {}))
-        return worker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, measuring))
+        return Worker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, measuring))
 
     return run
 

@@ -13,9 +13,10 @@ from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.fake import FakeBackend, FakeCompiler, Script
 from gemmbench.bench import cases, parameters, reference
 from gemmbench.bench.layers import Layers, cold_sets
-from gemmbench.bench.mlp import Laboratory
+from gemmbench.bench.mlp import MlpRunner
 from gemmbench.bench.parameters import Parameters, load, random, upscaled
 from gemmbench.bench.rows import answer
+from gemmbench.bench.worker import Worker
 from gemmbench.errors import SpecError
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.forward import plan_rows
@@ -167,8 +168,8 @@ def rows_of(names: list[str], device: str, network: Network, params=None):
 def fake():
     def run(*names: str, script: Script | None = None, given=None, measuring=QUICK, network=SMALL, params=None):
         script = script or Script()
-        lab = Laboratory(
-            {"fake": FakeBackend(script)},
+        lab = MlpRunner(
+            Worker({"fake": FakeBackend(script)}),
             {"fake": FakeCompiler(script)},
             network,
             given or random(network, 0),
@@ -255,8 +256,8 @@ def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
     params = {"THREADS": (64,), "ROWS": (4,), "TILE": (8,), "BM": (32,), "BN": (32,), "BK": (8,)}
     rows = rows_of(names, "cpu", network, params)
     assert [row.name for row in rows if row.reason] == [name for name in names if name == "mlp_cluster"]
-    lab = Laboratory(
-        {"cpu": backend}, {"cpu": compiler}, network, random(network, 0), QUICK, names[0], lambda record: None
+    lab = MlpRunner(
+        Worker({"cpu": backend}), {"cpu": compiler}, network, random(network, 0), QUICK, names[0], lambda record: None
     )
     records = lab.run(rows)
     backend.close()

@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.runner import Runner, build_all
-from gemmbench.bench.worker import silent
+from gemmbench.bench.station import silent
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.spec.plan import Config, Skip
 from gemmbench.spec.problem import Problem

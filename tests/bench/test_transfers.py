@@ -14,6 +14,7 @@ from gemmbench.bench import transfers
 from gemmbench.bench.pipeline import Piece, steps
 from gemmbench.bench.transfer_runner import TransferRunner
 from gemmbench.bench.transfer_tasks import Task
+from gemmbench.bench.worker import Worker
 from gemmbench.errors import OutOfMemory
 from gemmbench.spec.panels import Cut, Panel, cut
 from gemmbench.spec.problem import LAYOUTS, Problem
@@ -46,7 +47,8 @@ def measured(task):
 
     def run(*tasks, backend=None, faults=None, policy=QUICK, how=FOUR, done=(), interrupted=lambda: False):
         device, rows = backend or FakeBackend(Script(transfers=RATES, faults=faults or {})), []
-        runner = TransferRunner(device, policy, how, rows.append, interrupted=interrupted, done=done)
+        worker = Worker({"fake": device}, interrupted=interrupted)
+        runner = TransferRunner(worker, "fake", policy, how, rows.append, interrupted=interrupted, done=done)
         runner.run(tasks or [task()])
         return rows
 

@@ -13,9 +13,10 @@ from gemmbench.backends.cuda import probe
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.bench import cases, reference
 from gemmbench.bench.layers import Layers
-from gemmbench.bench.mlp import Laboratory
+from gemmbench.bench.mlp import MlpRunner
 from gemmbench.bench.parameters import load, random
 from gemmbench.bench.rows import answer
+from gemmbench.bench.worker import Worker
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.forward import Forward, plan_rows
 from gemmbench.spec.mlp import RowChoice
@@ -132,8 +133,8 @@ def test_the_whole_experiment_runs(backend):
     rows = [planned(backend, name, POST) for name in names]
     given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
     measuring = Measuring(rounds=4, max_time=0.2)
-    lab = Laboratory(
-        {"cuda": backend}, {"cuda": NvccCompiler()}, POST, given, measuring, names[-1], lambda record: None
+    lab = MlpRunner(
+        Worker({"cuda": backend}), {"cuda": NvccCompiler()}, POST, given, measuring, names[-1], lambda record: None
     )
     records = lab.run(rows)
     for record in records:

@@ -19,6 +19,7 @@ from gemmbench.backends.jobs import Copy, Launch
 from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.transfer_runner import TransferRunner
 from gemmbench.bench.transfer_tasks import Task, tasks
+from gemmbench.bench.worker import Worker
 from gemmbench.errors import OutOfMemory
 from gemmbench.report import transfer_tables
 from gemmbench.report.store import Run
@@ -53,7 +54,9 @@ def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> Task:
 
 def measured(backend: Any, name: str, problem: Problem, how: Cut) -> list[TransferRecord]:
     rows: list[TransferRecord] = []
-    TransferRunner(backend, QUICK, how, rows.append).run([task_of(backend, name, problem, how)])
+    TransferRunner(Worker({"cuda": backend}), "cuda", QUICK, how, rows.append).run(
+        [task_of(backend, name, problem, how)]
+    )
     assert [row.mode for row in rows] == list(MODES)
     environment = Environment(run="", started="", sweep="", command="", gemmbench="", device="", kind="cuda")
     print(transfer_tables.text(Run(environment, transfers=rows), "simple"))

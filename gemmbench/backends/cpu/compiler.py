@@ -20,7 +20,9 @@ from gemmbench.backends.cpu import library
 from gemmbench.backends.cpu.device import cpu_name
 from gemmbench.backends.cpu.support import ALIGNMENT, synchronises
 from gemmbench.backends.source import compiler_text
+from gemmbench.backends.tool import run
 from gemmbench.errors import BuildError, DeviceError
+from gemmbench.spec.limits import Limits
 from gemmbench.spec.plan import Plan
 
 PRELUDE = Path(__file__).parent / "prelude"
@@ -74,10 +76,13 @@ def _dynamic_shared(declaration: re.Match[str]) -> str:
 
 
 class CpuCompiler:
-    """The C++ compiler of this machine: $CXX, else g++, clang++ or c++."""
+    """The C++ compiler of this machine: $CXX, else g++, clang++ or c++. `limit` is seconds for one compilation."""
+
+    def __init__(self, limit: float = Limits.compile):
+        self._limit = limit
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile, or find in the cache. Raises BuildError, and DeviceError if there is no compiler."""
+        """Compile, or find in the cache. Raises BuildError, BuildTimeout, and DeviceError if there is no compiler."""
         if plan.variant.kind == "library":
             return library.artifact()
         unit = translation_unit(plan)
@@ -124,9 +129,7 @@ class CpuCompiler:
         environment = {**os.environ, "LC_ALL": "C"}
         command = [*self._command, *arguments]
         try:
-            return subprocess.run(
-                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
-            )
+            return run(command, self._limit, folder, environment)
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 

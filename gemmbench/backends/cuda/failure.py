@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gemmbench.errors import LaunchError, LaunchTimeout, NotOffered, OutOfMemory, PlanError
+from gemmbench.errors import DeviceLost, LaunchError, LaunchTimeout, NotOffered, OutOfMemory, PlanError
 
 _OPERANDS = "a thread left the operands: look for a missing bound check"
 # Part of the text of cuGetErrorString, all that pycuda keeps of a failure; its name; what it means.
-_MEANINGS = (
+# These leave the context unusable ("sticky" errors in the CUDA C++ Programming Guide).
+_DEADLY = (
     ("illegal memory access", "CUDA_ERROR_ILLEGAL_ADDRESS", _OPERANDS),
     ("misaligned address", "CUDA_ERROR_MISALIGNED_ADDRESS", "a load or store is not aligned to its width"),
     ("illegal instruction", "CUDA_ERROR_ILLEGAL_INSTRUCTION", "an instruction this GPU cannot run"),
@@ -18,11 +19,13 @@ _MEANINGS = (
     ("hardware stack", "CUDA_ERROR_HARDWARE_STACK_ERROR", "the stack overflowed or was overwritten"),
     ("assert", "CUDA_ERROR_ASSERT", "an assert() in the kernel is false"),
     ("unspecified launch failure", "CUDA_ERROR_LAUNCH_FAILED", "the kernel crashed; try compute-sanitizer"),
+    ("ECC", "CUDA_ERROR_ECC_UNCORRECTABLE", "the GPU's memory is faulty"),
+)
+_HARMLESS = (
     ("too many resources", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "a block needs more than this GPU has"),
     ("no kernel image", "CUDA_ERROR_NO_BINARY_FOR_GPU", "the code is for another architecture"),
     ("symbol not found", "CUDA_ERROR_NOT_FOUND", "the code holds no such kernel"),
     ("invalid argument", "CUDA_ERROR_INVALID_VALUE", "grid, block or shared memory is beyond this GPU"),
-    ("ECC", "CUDA_ERROR_ECC_UNCORRECTABLE", "the GPU's memory is faulty"),
 )
 
 
@@ -36,9 +39,10 @@ def plan_error(fault: Exception, launch: str = "") -> PlanError:
         return LaunchTimeout(f"CUDA_ERROR_LAUNCH_TIMEOUT: the display's watchdog ended the kernel{where}")
     if "NOT_SUPPORTED" in said:
         return NotOffered(f"the library does not do this: {said}{where}")
-    for part, name, meaning in _MEANINGS:
-        if part in said:
-            return LaunchError(f"{name}: {meaning}; {said}{where}")
+    for kind, meanings in ((DeviceLost, _DEADLY), (LaunchError, _HARMLESS)):
+        for part, name, meaning in meanings:
+            if part in said:
+                return kind(f"{name}: {meaning}; {said}{where}")
     return LaunchError(f"{said}{where}")
 
 

@@ -19,7 +19,9 @@ from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda import ptxas
 from gemmbench.backends.source import compiler_text
+from gemmbench.backends.tool import run
 from gemmbench.errors import BuildError, DeviceError
+from gemmbench.spec.limits import Limits
 from gemmbench.spec.plan import Plan
 
 _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
@@ -75,8 +77,12 @@ def version(nvcc: str) -> str:
 class NvccCompiler:
     """Compiles plans; safe to call from several threads, since each call is a process of its own.
 
-    nvcc is looked for at the first compilation, so a run of libraries alone needs none.
+    nvcc is looked for at the first compilation, so a run of libraries alone needs none. `limit` is
+    seconds for one compilation.
     """
+
+    def __init__(self, limit: float = Limits.compile):
+        self._limit = limit
 
     @cached_property
     def nvcc(self) -> str:
@@ -86,7 +92,7 @@ class NvccCompiler:
     def compile(self, plan: Plan) -> Artifact:
         """Compile, or find in the cache; a library has nothing to compile.
 
-        Raises BuildError with the compiler's own lines, or DeviceError if there is none.
+        Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError if there is none.
         """
         if plan.variant.launch is None:
             return Artifact(f"{plan.variant.name} {_cublas_release()}".strip(), "", Build())
@@ -129,7 +135,7 @@ class NvccCompiler:
         code = "sm" if "-cubin" in mode else "compute"
         target = f"-gencode=arch=compute_{arch},code={code}_{arch}"
         command = [self.nvcc, *mode, *_FLAGS, target, "-o", str(out), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run(command, self._limit)
         if done.returncode:
             raise BuildError(self._complaint(done.stderr or done.stdout, arch, place))
         return done.stderr + done.stdout

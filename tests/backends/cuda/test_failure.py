@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gemmbench.backends.cuda.failure import plan_error, translated
-from gemmbench.errors import LaunchError, LaunchTimeout, NotOffered, OutOfMemory
+from gemmbench.errors import DeviceLost, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 
 ILLEGAL = "cuStreamSynchronize failed: an illegal memory access was encountered"
 
@@ -13,8 +13,8 @@ ILLEGAL = "cuStreamSynchronize failed: an illegal memory access was encountered"
 @pytest.mark.parametrize(
     ("said", "kind", "part"),
     [
-        (ILLEGAL, LaunchError, "CUDA_ERROR_ILLEGAL_ADDRESS: a thread left the operands"),
-        ("cuEventSynchronize failed: misaligned address", LaunchError, "CUDA_ERROR_MISALIGNED_ADDRESS"),
+        (ILLEGAL, DeviceLost, "CUDA_ERROR_ILLEGAL_ADDRESS: a thread left the operands"),
+        ("cuEventSynchronize failed: misaligned address", DeviceLost, "CUDA_ERROR_MISALIGNED_ADDRESS"),
         ("cuLaunchKernel failed: too many resources requested for launch", LaunchError, "64 registers"),
         ("cuLaunchKernel failed: invalid argument", LaunchError, "CUDA_ERROR_INVALID_VALUE: grid, block"),
         ("cuModuleGetFunction failed: named symbol not found", LaunchError, "CUDA_ERROR_NOT_FOUND"),

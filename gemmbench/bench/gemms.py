@@ -1,0 +1,152 @@
+"""The experiment on GEMMs: every plan of a batch verified on integers and on real data, then timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.base import Artifact, Executable
+from gemmbench.bench import operands
+from gemmbench.bench.batch import Batch
+from gemmbench.bench.experiment import Bench, devices_of, finished
+from gemmbench.bench.operands import Arena, Operands
+from gemmbench.bench.record import Record
+from gemmbench.bench.station import Station
+from gemmbench.bench.trial import Trial, outcome
+from gemmbench.bench.verify import Check, Reference
+from gemmbench.spec.plan import Plan, Skip
+
+EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
+
+
+def experiment(station: Station, batch: Batch) -> list[Record]:
+    """Verify and measure a batch; one record a plan, in order. CPU plans run before GPU plans.
+
+    After an interruption, plans that were not measured have no record. Raises DeviceLost.
+    """
+    trials = [_trial(batch, number) for number in range(len(batch.plans))]
+    placed = {}
+    for device in devices_of(trials):
+        placed[device] = GemmBench(station, batch, device, trials).run()
+    done = [trial for trial in trials if finished(station, trial)]
+    return [
+        Record(
+            **identity(trial.plan),
+            phase=batch.phase,
+            batch=batch.index,
+            batch_key=batch.key,
+            batch_rows=len(batch.plans),
+            **outcome(trial, [trial.artifact] if trial.artifact else [], batch.measuring, placed[trial.plan.device]),
+        )
+        for trial in done
+    ]
+
+
+def skip_record(skip: Skip) -> Record:
+    """The row of a plan that cannot run here."""
+    return Record(**identity(skip), status="skipped", reason=skip.reason)
+
+
+def identity(plan: Plan | Skip) -> dict[str, Any]:
+    """The fields of a Record that say what was asked."""
+    problem = plan.problem
+    return {
+        "variant": plan.variant.name,
+        "order": plan.variant.order,
+        "config": dict(plan.config.values),
+        "device": plan.device,
+        **{name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")},
+        "precision": problem.precision_name,
+    }
+
+
+def _trial(batch: Batch, number: int) -> Trial:
+    trial, built = Trial(batch.plans[number], number), batch.built[number]
+    if isinstance(built, Artifact):
+        trial.artifact = built
+    else:
+        trial.fail(built)
+    if fault := batch.fault(number):
+        trial.fail(fault)
+    return trial
+
+
+class GemmBench(Bench[Trial]):
+    """The GEMMs of a batch on one device."""
+
+    arrays: Arena
+
+    def __init__(self, station: Station, batch: Batch, device: str, trials: Sequence[Trial]):
+        super().__init__(station, device, [trial for trial in trials if trial.plan.device == device], batch.measuring)
+        self.problem = batch.problem
+        self._data: Operands | None = None
+
+    def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:
+        """As operands.cold_sets."""
+        return operands.cold_sets(self.problem, cache, room)
+
+    def place(self, sets: int) -> Arena:
+        """Raises OutOfMemory."""
+        return Arena(self.backend, self.problem, sets)
+
+    def load(self, trial: Trial) -> None:
+        """Raises PlanError."""
+        assert trial.artifact is not None
+        trial.loaded = self.backend.load(trial.artifact, trial.plan)
+
+    def verify(self) -> None:
+        """Check on integers with scalars of their own, then on real data with those asked for."""
+        exact = operands.make(self.problem, "ints", self.policy.seed + 1)
+        scalars = EXACT_SCALARS if self.problem.beta else EXACT_SCALARS[:1]
+        for alpha, beta in scalars:
+            self._check_all(Reference(self.problem, exact, alpha, beta), exact=True)
+        real = operands.make(self.problem, "uniform", self.policy.seed + 2)
+        self._check_all(Reference(self.problem, real, self.problem.alpha, self.problem.beta), exact=False)
+
+    def _check_all(self, reference: Reference, exact: bool) -> None:
+        self.arrays.write_inputs(reference.operands, 1)
+        for number, trial in enumerate(self.alive):
+            self.station.progress("verify " + trial.plan.variant.name, number, len(self.alive))
+            if self.station.interrupted():
+                return
+            # A missing barrier shows in one order of the threads and hides in the other.
+            modes = (self.backend.modes[1:] or self.backend.modes) if exact else self.backend.modes[:1]
+            for mode in modes:
+                if trial.alive:
+                    self._check(trial, reference, mode, exact)
+
+    def _check(self, trial: Trial, reference: Reference, mode: str, exact: bool) -> None:
+        with trial.blamed():
+            self.arrays.reset_c(reference.operands, reference.beta, 1)
+            executable = self._bind(trial, 1, reference.alpha, reference.beta, mode)
+            self.station.watched(executable, trial.number).time(1)
+            result = self.arrays.read_c()
+            if breach := self.arrays.breach() or self.arrays.spoilt(reference.operands):
+                self.arrays.write_inputs(reference.operands, 1)  # for those that come after
+                trial.judge(Check(False, "guard", message=breach))
+                return
+            trial.judge(reference.check_exact(result) if exact else reference.check_rounding(result))
+
+    def _bind(self, trial: Trial, sets: int, alpha: float, beta: float, mode: str) -> Executable:
+        memory, chosen = self.arrays.memory, self.arrays.sets[:sets]
+        return self.backend.bind(trial.loaded, trial.plan, memory, chosen, alpha, beta, mode)
+
+    def write(self, sets: int) -> None:
+        """Write A and B."""
+        self._data = operands.make(self.problem, self.policy.data, self.policy.seed)
+        self.arrays.write_inputs(self._data, sets)
+
+    def reset(self, sets: int) -> None:
+        """Make C ready."""
+        assert self._data is not None
+        self.arrays.reset_c(self._data, self.problem.beta, sets)
+
+    def read(self, index: int) -> np.ndarray:
+        """C of one set."""
+        return self.arrays.read_c(index)
+
+    def bind(self, trial: Trial, sets: int) -> Executable:
+        """Raises PlanError."""
+        return self._bind(trial, sets, self.problem.alpha, self.problem.beta, self.backend.modes[0])

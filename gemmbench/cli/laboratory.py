@@ -1,0 +1,58 @@
+"""Where a command's experiments run: in this process, or in one that can be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gemmbench import backends
+
+if TYPE_CHECKING:
+    from gemmbench.backends.base import Device
+    from gemmbench.bench.station import Progress
+    from gemmbench.spec.limits import Limits
+
+
+class OpenLaboratory(Protocol):
+    """A runner.Laboratory whose devices are open."""
+
+    @property
+    def devices(self) -> Mapping[str, Device]:
+        """The open devices, by back end."""
+
+    def experiment(self, batch: Any) -> list[Any]:
+        """One record a plan."""
+
+
+@contextmanager
+def open_laboratory(
+    machine: backends.Machine,
+    names: list[str],
+    gate: bool,
+    limits: Limits,
+    progress: Progress,
+    interrupted: Callable[[], bool],
+    measured: bool = True,
+) -> Iterator[OpenLaboratory]:
+    """Open the named back ends of a machine for the block. Raises DeviceError."""
+    from gemmbench.bench.remote import Remote
+    from gemmbench.bench.worker import Worker
+
+    opener = partial(backends.open_backends, machine, names, gate, limits.launch)
+    if backends.isolated(machine):
+        with Remote(opener, limits.launch, measured, progress, interrupted) as remote:
+            yield remote
+        return
+    opened = opener()
+    try:
+        yield Worker(opened, progress, interrupted, measured=measured)
+    finally:
+        for backend in opened.values():
+            backend.close()
+
+
+def software(machine: backends.Machine, laboratory: OpenLaboratory) -> Mapping[str, str]:
+    """Versions of what a run uses; some are known only of an open device."""
+    return laboratory.devices.get(machine.choice.primary, machine.primary).software
