@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
 from gemmbench.backends.jobs import JobStep
@@ -90,7 +91,8 @@ class FakeCompiler:
         name = plan.variant.name
         if self.script.faults.get(name) == "build":
             raise BuildError(f"{plan.variant.path}:1: error: as scripted")
-        return Artifact(f"fake-{name}-{plan.config}", "", Build(registers=32, shared=0, spills=0))
+        text = cache.key_of([plan.variant.text])[:8]
+        return Artifact(f"fake-{name}-{plan.config}-{text}", "", Build(registers=32, shared=0, spills=0))
 
 
 class FakeBackend:

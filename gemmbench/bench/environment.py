@@ -7,11 +7,13 @@ import platform
 import secrets
 import subprocess
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
 from gemmbench import __version__
 from gemmbench.backends import Machine
+from gemmbench.bench.batch import METHOD
 from gemmbench.bench.record import Environment
 from gemmbench.spec.sweep import Sweep
 
@@ -41,6 +43,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
         bandwidth=device.bandwidth,
         flops_per_cycle=dict(device.flops_per_cycle),
         software=dict(software),
+        measuring={"method": METHOD, **asdict(sweep.measuring)},
         host=host.name if host else "",
         cores=host.target.sms if host else 0,
     )

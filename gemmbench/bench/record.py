@@ -32,6 +32,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     bandwidth: float = 0.0
     flops_per_cycle: dict[str, float] = {}
     software: dict[str, str] = {}
+    measuring: dict[str, str | int | float | bool] = {}
     host: str = ""
     cores: int = 0
 

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gemmbench.backends.base import Compiler
+from gemmbench.backends.base import Artifact, Compiler
 from gemmbench.bench import stats
 from gemmbench.bench.batch import Batch, Built, split
 from gemmbench.bench.gemms import skip_record
 from gemmbench.bench.record import Record
 from gemmbench.bench.station import SWEEP, Progress, silent
-from gemmbench.errors import PlanError
+from gemmbench.errors import PlanError, UsageError
 from gemmbench.spec.plan import Plan, Skip
 from gemmbench.spec.sweep import Measuring
 
@@ -34,7 +34,7 @@ class Runner:
     """Runs plans through a laboratory.
 
     `compilers` maps a device to its compiler; `emit` takes each record as it is made;
-    `done` holds batches that need not be measured again.
+    `done` holds batches that need not be measured again, `earlier` all rows of the run that is resumed.
     """
 
     compilers: Mapping[str, Compiler]
@@ -45,16 +45,21 @@ class Runner:
     progress: Progress = silent
     interrupted: Callable[[], bool] = lambda: False
     done: Done = field(default_factory=dict)
+    earlier: Sequence[Record] = ()
     _batches: int = 0
 
     def run(self, expanded: Iterable[Plan | Skip]) -> list[Record]:
-        """Emit and return one record a plan or skip, then the finals of what was swept."""
+        """Emit and return one record a plan or skip, then the finals of what was swept.
+
+        Raises UsageError if a plan's code is not the one that its earlier rows were measured with.
+        """
         everything = list(expanded)
         records = [skip_record(item) for item in everything if isinstance(item, Skip)]
         for record in records:
             self.emit(record)
         plans = [item for item in everything if isinstance(item, Plan)]
         built = build_all(plans, self.compilers, self.progress)
+        _refuse_other_code(built, self.earlier)
         records += self._measure_all(split(plans, self.baseline), built, "sweep")
         finalists = self._finalists(plans, records)
         return records + self._measure_all(split(finalists, self.baseline), built, "final")
@@ -94,6 +99,17 @@ class Runner:
         problems = {plan.problem for plan in best}
         anchors = [plan for plan in plans if plan.variant.name == self.baseline and plan.problem in problems]
         return list(dict.fromkeys([*best, *(plan for plan in anchors if not _same_variant(plan, best))]))
+
+
+def _refuse_other_code(built: Mapping[Plan, Built], earlier: Sequence[Record]) -> None:
+    measured = {record_key(record): record.artifact for record in earlier if record.artifact}
+    for plan, code in built.items():
+        before = measured.get(plan_key(plan))
+        if before and (not isinstance(code, Artifact) or code.key != before):
+            raise UsageError(
+                f"{plan.variant.name} at {plan.problem.size} was measured with other code: its text, its compiler or "
+                "its library has changed since; start a new run without --resume"
+            )
 
 
 def _same_variant(plan: Plan, others: Iterable[Plan]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ Opener = Callable[[], Mapping[str, Backend]]
 
 _OFTEN = 0.05
 """Seconds between two messages that only move a bar."""
+_LOOK = 0.5
+"""Seconds between two looks at whether the runner is still there."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Flag(Protocol):
 def serve(pipe: Connection, opener: Opener, measured: bool, told: bool, stop: Flag) -> None:
     """Open the back ends and answer batches until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the runner, which passes it on
+    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     try:
         _answer(pipe, opener, measured, told, stop)
     except GemmbenchError as fault:
@@ -108,6 +112,13 @@ def _answer(pipe: Connection, opener: Opener, measured: bool, told: bool, stop: 
     finally:
         for backend in backends.values():
             backend.close()
+
+
+def _leave_with(runner: int) -> None:
+    """End when the runner was killed, even while a kernel runs that never ends."""
+    while os.getppid() == runner:
+        time.sleep(_LOOK)
+    os._exit(1)
 
 
 def _sparing(pipe: Connection) -> Callable[[str, int, int], None]:

@@ -17,7 +17,6 @@ from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, SpecError, Usa
 
 if TYPE_CHECKING:
     from gemmbench.bench.record import Record, TransferRecord
-    from gemmbench.cli.laboratory import OpenLaboratory
     from gemmbench.report.store import Run
     from gemmbench.spec.catalog import Catalog
     from gemmbench.spec.limits import Limits
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from gemmbench.spec.sweep import Sweep
 
 
-NEWEST = "newest"
 PLAIN = "simple"
 
 
@@ -123,10 +121,12 @@ def measure(
     asked: Asked, out: str, resume: str | None, limits: Limits, transfers: Cut | None = None
 ) -> tuple[Run, bool]:
     """Run the plans into a journal, and their transfers; returns the results, and whether it was interrupted."""
+    from gemmbench.bench.environment import describe
     from gemmbench.bench.runner import Runner
     from gemmbench.cli.interruption import Interruption
-    from gemmbench.cli.laboratory import open_laboratory
+    from gemmbench.cli.laboratory import open_laboratory, software
     from gemmbench.cli.progress import progress_bar
+    from gemmbench.cli.resume import results_file
     from gemmbench.cli.transfers import measure_transfers
     from gemmbench.report import store
 
@@ -136,7 +136,8 @@ def measure(
         progress_bar() as progress,
         open_laboratory(asked.machine, asked.devices, measuring.gate, limits, progress, stop.asked) as laboratory,
     ):
-        run = _run_file(asked, Path(out), resume, laboratory)
+        environment = describe(asked.machine, asked.sweep, command_line(), software(asked.machine, laboratory))
+        run = results_file(environment, Path(out), resume)
         done = store.complete_batches(run.records)
         with store.Journal(run.path, run.environment) as journal:
             skipped = {record.identity for record in run.records if record.status == "skipped"}
@@ -149,31 +150,11 @@ def measure(
 
             compilers = backends.compilers(asked.machine, asked.devices, limits.compile)
             runner = Runner(compilers, laboratory, measuring, asked.sweep.baseline, emit, progress, stop.asked, done)
+            runner.earlier = tuple(run.records)
             runner.run(asked.expanded)
             if transfers is not None and not stop.asked():
                 measure_transfers(asked, run, journal, laboratory, transfers, progress, stop.asked)
     return run, stop.asked()
-
-
-def _run_file(asked: Asked, folder: Path, resume: str | None, laboratory: OpenLaboratory) -> Run:
-    """A new results file, or the one to go on with. Raises StoreError, UsageError."""
-    from gemmbench.bench.environment import describe
-    from gemmbench.cli.laboratory import software
-    from gemmbench.report import store
-
-    environment = describe(asked.machine, asked.sweep, command_line(), software(asked.machine, laboratory))
-    if resume is None:
-        return store.Run(environment, path=folder / f"{environment.run}.jsonl")
-    newest = resume == NEWEST
-    path = store.newest(folder, environment.sweep, environment.device) if newest else Path(resume)
-    run = store.read(path)
-    if run.warning:
-        click.echo(run.warning, err=True)
-    if run.environment.device != environment.device:
-        there, here = run.environment.device, environment.device
-        raise UsageError(f"{path}: measured on {there}, this is {here}; start a new run without --resume")
-    click.echo(f"going on with {path}: {len(run.records)} rows are there", err=True)
-    return run
 
 
 def command_line() -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -34,22 +36,25 @@ class Journal:
     """Appends rows to a results file, each whole and at once; a new file begins with its environment."""
 
     def __init__(self, path: Path, environment: Environment):
-        """Raises StoreError where the folder cannot be written."""
+        """Raises StoreError where the folder cannot be written, or another run writes this file."""
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _mend(path)
             self._file = path.open("ab")
+            _lock(self._file, path)
+            _mend(path)
+            self._file.seek(0, os.SEEK_END)
         except OSError as fault:
             raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
         self._header = None if self._file.tell() else environment
 
     def write(self, record: Record | TransferRecord) -> None:
-        """Append one row; when this returns, the operating system has it. Raises StoreError."""
+        """Append one row; when this returns, it is on the disk. Raises StoreError."""
         rows = [row for row in (self._header, record) if row is not None]
         try:
             self._file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
             self._file.flush()
+            os.fsync(self._file.fileno())
         except OSError as fault:
             raise StoreError(f"cannot write to {self.path}: {fault.strerror}") from None
         self._header = None
@@ -62,6 +67,14 @@ class Journal:
         self._file.close()
         if self._header is not None:
             self.path.unlink(missing_ok=True)
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Two runs may share a folder, not a file. The system lets go of the lock when the run ends, however it ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreError(f"{path}: another run is writing it; wait for its end, or leave out --resume") from None
 
 
 def _mend(path: Path) -> None:

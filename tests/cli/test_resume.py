@@ -2,6 +2,8 @@
 
 import signal
 
+import pytest
+
 from gemmbench.report import store
 
 SIZES = ["--sizes", "16,24", "--rounds", "10", "--cache", "hot"]
@@ -97,11 +99,32 @@ def test_a_configuration_that_stands_twice_does_not_spoil_resuming(gemmbench, wi
     assert windows[0] == []
 
 
-def test_another_seed_is_another_measurement(run_naive, windows):
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--seed", "5"), "with seed 0, this run has 5"),
+        (("--data", "normal"), "with data uniform, this run has normal"),
+    ],
+)
+def test_another_method_is_not_mixed_in(run_naive, saved, windows, option, words):
     run_naive()
-    del windows[0][:]
-    run_naive("--resume", "--seed", "5")
-    assert windows[0] != []
+    journal, before = saved()[0], saved()[0].read_bytes()
+    said = run_naive("--resume", *option)
+    assert said.code == 2
+    assert said.err == f"gemmbench: results/{journal.name}: measured {words}; start a new run without --resume\n"
+    assert journal.read_bytes() == before
+
+
+def test_another_text_of_a_kernel_is_not_mixed_in(gemmbench, saved, write_kernel):
+    write_kernel("mine.cu")
+    call = ["run", "mine", "--kernels", "kernels", "--device", "fake", *SIZES]
+    gemmbench(*call)
+    before = saved()[0].read_bytes()
+    write_kernel("mine.cu", order="7")
+    said = gemmbench(*call, "--resume")
+    assert said.code == 2
+    assert "mine at 16 was measured with other code" in said.err
+    assert saved()[0].read_bytes() == before
 
 
 def test_a_file_can_be_named(run_naive, saved, windows):

@@ -1,0 +1,43 @@
+"""Which results file a run writes: a new one, or with --resume the one that it goes on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gemmbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from gemmbench.bench.record import Environment
+    from gemmbench.report.store import Run
+
+NEWEST = "newest"
+
+
+def results_file(environment: Environment, folder: Path, resume: str | None) -> Run:
+    """The run of `environment`, new or resumed. Raises StoreError, UsageError where the two must not be mixed."""
+    from gemmbench.report import store
+
+    if resume is None:
+        return store.Run(environment, path=folder / f"{environment.run}.jsonl")
+    newest = resume == NEWEST
+    path = store.newest(folder, environment.sweep, environment.device) if newest else Path(resume)
+    run = store.read(path)
+    if run.warning:
+        click.echo(run.warning, err=True)
+    if difference := _difference(run.environment, environment):
+        raise UsageError(f"{path}: measured {difference}; start a new run without --resume")
+    click.echo(f"going on with {path}: {len(run.records)} rows are there", err=True)
+    return run
+
+
+def _difference(there: Environment, here: Environment) -> str:
+    """How an earlier run was measured otherwise, or ""; old files do not say how."""
+    if there.device != here.device:
+        return f"on {there.device}, this is {here.device}"
+    for name, value in there.measuring.items():
+        if here.measuring.get(name) != value:
+            return f"with {name} {value}, this run has {here.measuring.get(name)}"
+    return ""
