@@ -43,10 +43,14 @@ class WindowTimer:
         import pycuda.driver as cuda
 
         self._errors = errors
-        self._calls, self._stream, self._clock, self._gate = calls, stream, clock, gate
+        self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
         self._rotation = cycle(calls.queue)
         self._events = cuda.Event(), cuda.Event()
         self._loaded = False
+
+    def queue(self) -> None:
+        """Queue the next launch on `stream`, and neither time it nor wait."""
+        next(self._rotation)()
 
     def time(self, launches: int) -> Window:
         """Run `launches` launches and time them, in as many windows as the launch queue asks for.
@@ -72,15 +76,15 @@ class WindowTimer:
             gate.close()
         try:
             self._clock.stamp(0)
-            start.record(self._stream)
+            start.record(self.stream)
             for queue in islice(self._rotation, launches):
                 queue()
-            end.record(self._stream)
+            end.record(self.stream)
             self._clock.stamp(1)
         finally:
             if gate is not None:
                 gate.open()
-        self._stream.synchronize()
+        self.stream.synchronize()
         return Window(end.time_since(start) * 1e-3, launches, self._clock.read())
 
 

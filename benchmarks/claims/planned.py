@@ -1,0 +1,38 @@
+"""Plans and open devices for claims that measure within this process."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from gemmbench import backends
+from gemmbench.bench.batch import Batch, Built
+from gemmbench.bench.runner import build_all
+from gemmbench.bench.station import silent
+from gemmbench.bench.worker import Worker
+from gemmbench.cli.session import plan_sweep
+from gemmbench.spec.options import Options
+from gemmbench.spec.plan import Plan
+from gemmbench.spec.sweep import Measuring, named_sweep
+
+MACHINE = backends.describe(backends.choose("cuda"))
+
+
+def planned(names: Sequence[str], options: Options, kernels: str | None = None) -> dict[Plan, Built]:
+    """Plans of the named variants, compiled."""
+    asked = plan_sweep(named_sweep(tuple(names), "quick", options, False), MACHINE, kernels, False)
+    return build_all(asked.plans, backends.compilers(MACHINE, asked.devices), silent)
+
+
+def batch(built: dict[Plan, Built], plans: Sequence[Plan], measuring: Measuring) -> Batch:
+    """Plans of one problem, measured together."""
+    return Batch(1, plans[0].problem, tuple(plans), tuple(built[plan] for plan in plans), measuring)
+
+
+@contextmanager
+def open_worker() -> Iterator[Worker]:
+    """A worker with the GPU, in this process."""
+    opened = backends.open_backends(MACHINE, ["cuda"], gate=True)
+    try:
+        yield Worker(opened)
+    finally:
+        for backend in opened.values():
+            backend.close()
