@@ -123,7 +123,7 @@ def _fault(tensor: TiledTensor, size: int, whole: int) -> str:
         return f"a row of the box is {width} bytes, a swizzle of {tensor.swizzle} takes no more than that"
     for stride in tensor.strides:
         if stride % _GRAIN or not 0 < stride <= _MOST_STRIDE:
-            return f"rows lie {stride} bytes apart; a multiple of {_GRAIN} below 2^40 is possible"
+            return f"rows lie {stride} bytes apart, TMA needs a multiple of {_GRAIN}, up to 2^40"
     if tensor.offset % _GRAIN or tensor.offset < 0:
         return f"begins at byte {tensor.offset}, no multiple of {_GRAIN}"
     steps = zip(tensor.shape[1:], tensor.strides, strict=True)
