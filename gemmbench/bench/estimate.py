@@ -17,7 +17,7 @@ _CHECKS = 4  # launches to verify, size the window and compare the copies
 
 def seconds(plans: Sequence[Plan], machine: Machine, measuring: Measuring) -> float:
     """Seconds for compiling (as if nothing were cached), verifying and measuring `plans`."""
-    kernels = {(plan.variant.name, plan.device, plan.defines) for plan in plans if plan.variant.text}
+    kernels = {(plan.variant.path, plan.symbols, plan.device, plan.defines) for plan in plans if plan.variant.text}
     compiling = len(kernels) * _COMPILE_SECONDS / (os.cpu_count() or 1)
     return compiling + sum(_plan_seconds(plan, machine, measuring) for plan in plans)
 

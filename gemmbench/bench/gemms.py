@@ -56,6 +56,7 @@ def identity(plan: Plan | Skip) -> dict[str, Any]:
         "variant": plan.variant.name,
         "order": plan.variant.order,
         "config": dict(plan.config.values),
+        "picked": plan.config.picked,
         "device": plan.device,
         **{name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")},
         "precision": problem.precision_name,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from gemmbench.spec.plan import configuration
+
 SCHEMA = 1
 MODES = ("pageable", "pinned", "panels", "overlapped")
 """The ways a whole job is measured, in the order of their rows."""
@@ -99,6 +101,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     data: str = ""
     seed: int = 0
     gated: bool = True
+    picked: str = ""
     network: NetworkFacts | None = None
 
     @property
@@ -119,8 +122,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
 
     @property
     def configuration(self) -> str:
-        """`BM=128 BN=128`."""
-        return " ".join(f"{name}={value}" for name, value in self.config.items())
+        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant that dispatches picked one."""
+        return configuration(self.config, self.picked)
 
     @property
     def problem_key(self) -> tuple[int, int, int, str, str, float, float]:
@@ -177,6 +180,7 @@ class TransferRecord(msgspec.Struct, frozen=True, kw_only=True, tag="transfer", 
     data: str = ""
     seed: int = 0
     gated: bool = True
+    picked: str = ""
 
     @property
     def by_round(self) -> dict[int, float]:
@@ -185,8 +189,8 @@ class TransferRecord(msgspec.Struct, frozen=True, kw_only=True, tag="transfer", 
 
     @property
     def configuration(self) -> str:
-        """`BM=128 BN=128`."""
-        return " ".join(f"{name}={value}" for name, value in self.config.items())
+        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant that dispatches picked one."""
+        return configuration(self.config, self.picked)
 
     @property
     def problem_key(self) -> tuple[int, int, int, str, str, float, float]:

@@ -136,7 +136,8 @@ def build_all(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress
     """Compile every plan on all cores; what does not compile maps to the fault. Raises DeviceError."""
     distinct: dict[tuple[object, ...], list[Plan]] = {}
     for plan in plans:
-        distinct.setdefault((plan.variant.name, plan.device, plan.arch, plan.defines), []).append(plan)
+        kernels = plan.variant.name, plan.variant.path, plan.symbols
+        distinct.setdefault((*kernels, plan.device, plan.arch, plan.defines), []).append(plan)
     built: dict[Plan, Built] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         jobs = {pool.submit(_build, compilers[group[0].device], group[0]): group for group in distinct.values()}

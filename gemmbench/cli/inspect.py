@@ -52,7 +52,8 @@ def inspect(variant: str, ptx: str | None, sass: str | None, style: str | None, 
             plans.append(item)
     if not plans:
         raise UsageError(f"no configuration of {variant} is left to inspect")
-    rows = [Inspection.of(plan, compiler.compile(plan).build, sm, sms).cells() for plan in plans]
+    launches = [one for plan in plans for one in plan.each_launch()]
+    rows = [Inspection.of(one, compiler.compile(one).build, sm, sms).cells() for one in launches]
     if STDOUT not in (ptx, sass):
         click.echo(tabulate(rows, headers="keys", tablefmt=plain(style), disable_numparse=True))
         click.echo(f"\nsm_{arch}, {sms} SMs, nvcc at {compiler.nvcc}")

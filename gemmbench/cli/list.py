@@ -46,10 +46,10 @@ def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
 
 def _row(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str, Any]:
     from gemmbench import backends
-    from gemmbench.spec.expand import count_configurations, place, unfit_device
+    from gemmbench.spec.expand import count_configurations, place, unready
 
     device = place(variant, primary, targets)
-    reason = unfit_device(variant, targets.get(device)) or backends.refusal(variant, device)
+    reason = unready(variant, device, targets.get(device), backends.refusal)
     return {
         "name": variant.name,
         "summary": variant.summary,

@@ -16,7 +16,7 @@ USUAL_SMS = {70: 80, 75: 40, 80: 108, 86: 82, 89: 128, 90: 132, 100: 148, 120: 1
 
 @dataclass(frozen=True)
 class Inspection:
-    """One plan on one architecture. A wave is a full load of all multiprocessors."""
+    """One launch of a plan on one architecture. A wave is a full load of all multiprocessors."""
 
     plan: Plan
     build: Build
@@ -44,6 +44,7 @@ class Inspection:
         return {
             "size": self.plan.problem.size,
             "configuration": str(self.plan.config) or "-",
+            "kernel": self.plan.symbols[-1],
             "threads": str(geometry.threads),
             "registers": str(self.build.registers),
             "spilled bytes": str(self.build.spills),

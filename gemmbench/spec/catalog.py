@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.spec.manifest import read_variant
 from gemmbench.spec.paths import shown
-from gemmbench.spec.variant import Variant
+from gemmbench.spec.variant import Pick, Variant
 
 SUFFIXES = (".cu", ".cpp")
 
@@ -48,9 +49,40 @@ class Catalog:
             raise UsageError(f"unknown variant '{name}'{nearest(name, self.names)}; known: {known}")
 
     def get(self, name: str) -> Variant:
-        """Return one variant. Raises UsageError (unknown name) or SpecError (broken manifest)."""
+        """Return one variant, with what it picks from.
+
+        Raises UsageError (unknown name) or SpecError (broken manifest).
+        """
         self.find(name)
-        return self._libraries[name] if name in self._libraries else read_variant(self._files[name])
+        return self._libraries[name] if name in self._libraries else self._read(name, ())
+
+    def _read(self, name: str, above: tuple[str, ...]) -> Variant:
+        """One file; `above` are the variants that pick it, the one asked for first."""
+        variant = read_variant(self._files[name])
+        if not variant.picks:
+            return variant
+        return replace(variant, picks=tuple(self._found(variant, pick, (*above, name)) for pick in variant.picks))
+
+    def _found(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
+        """A row with the variant that it names. Raises SpecError at the row."""
+        name, among = pick.variant, [other for other in self._files if other not in above]
+        if name in above:
+            circle = " -> ".join((*above, name))
+            raise SpecError(variant.path, pick.line, f"pick: goes round in a circle: {circle}; pick another")
+        if name not in self._files:
+            what = "a library, which no row can pick" if name in self._libraries else "no kernel"
+            raise SpecError(variant.path, pick.line, f"pick: '{name}' is {what}{nearest(name, among)}")
+        code = self._read(name, above)
+        if code.kind != "cuda" or code.computes != "gemm":
+            raise SpecError(
+                variant.path, pick.line, f"pick: '{name}' is no .cu file that computes a GEMM; pick another"
+            )
+        known = [key for key, _ in code.params]
+        for key, _ in pick.params:
+            if key not in known:
+                hint = f"{nearest(key, known)}; known: {', '.join(known) or 'none'}"
+                raise SpecError(variant.path, pick.line, f"pick: {name} has no parameter '{key}'{hint}")
+        return replace(pick, code=code)
 
     def ladder(self, names: Iterable[str]) -> list[Variant]:
         """Return the named variants in ladder order."""

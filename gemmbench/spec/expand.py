@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.spec.expr import Expression, ExpressionError
 from gemmbench.spec.network import Network
-from gemmbench.spec.plan import Config, Geometry, Plan, Skip, Target
+from gemmbench.spec.numbers import Excluded, Names, check_require, launches, tensor_maps, value, workspace
+from gemmbench.spec.plan import Config, Plan, Skip, Target
 from gemmbench.spec.problem import Problem
 from gemmbench.spec.variant import ALL, Params, Variant
 
 Refusal = Callable[[Variant, str], str]
 """(variant, device) -> why that back end cannot run it, or ""."""
-
-_MOST_THREADS = 1024
-_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-
-
-class _Excluded(Exception):
-    """One configuration is ruled out; the message is the reason of its Skip."""
 
 
 def configurations(variant: Variant, params: Params) -> list[Config]:
@@ -82,13 +77,45 @@ def expand(
     found: list[Plan | Skip] = []
     for problem, (variant, configs) in itertools.product(problems, chosen):
         device = place(variant, primary, targets)
-        refusal = _unfit(problem, variant, targets.get(device)) or refuses(variant, device)
-        for config in configs:
-            if refusal:
-                found.append(Skip(problem, variant, config, device, refusal))
-            else:
-                found.append(_plan(problem, variant, config, device, targets[device]))
+        found += _planned(problem, variant, configs, device, targets.get(device), refuses)
     return found
+
+
+def _planned(
+    problem: Problem,
+    variant: Variant,
+    configs: Sequence[Config],
+    device: str,
+    target: Target | None,
+    refuses: Refusal,
+) -> list[Plan | Skip]:
+    refusal = _unfit(problem, variant, target) or refuses(variant, device)
+    if refusal or target is None:
+        return [Skip(problem, variant, config, device, refusal) for config in configs]
+    if variant.picks:
+        return [_picked(problem, variant, device, target, refuses)]
+    return [_plan(problem, variant, config, device, target) for config in configs]
+
+
+def _picked(problem: Problem, variant: Variant, device: str, target: Target, refuses: Refusal) -> Plan | Skip:
+    """The plan of the first row of `pick` that holds and can run, under the name of `variant`."""
+    reason = f"no row of its pick holds for this problem ({variant.path})"
+    for pick in variant.picks:
+        code = pick.code
+        assert code is not None, "a catalog looks it up"
+        try:
+            if pick.when is not None and not value(variant, pick.when, _names(problem, target)):
+                continue
+        except Excluded as fault:
+            reason = str(fault)
+            continue
+        chosen = Config(tuple({**code.default(), **dict(pick.params)}.items()))
+        (found,) = _planned(problem, code, [chosen], device, target, refuses)
+        if isinstance(found, Plan):
+            row = replace(found.variant, name=variant.name, order=variant.order)
+            return replace(found, variant=row, config=replace(found.config, picked=found.config.picked or code.name))
+        reason = f"{code.name}: {found.reason}"
+    return Skip(problem, variant, Config(), device, reason)
 
 
 def plan_network(
@@ -129,6 +156,14 @@ def unfit_device(variant: Variant, target: Target | None) -> str:
     return ""
 
 
+def unready(variant: Variant, device: str, target: Target | None, refuses: Refusal) -> str:
+    """Why a back end cannot run a variant, or any that it picks from, whatever the problem; "" if it can."""
+    if reason := unfit_device(variant, target) or refuses(variant, device):
+        return reason
+    reasons = [unready(pick.code, device, target, refuses) for pick in variant.picks if pick.code]
+    return reasons[-1] if reasons and all(reasons) else ""
+
+
 def _architecture(variant: Variant, sm: int) -> str:
     """What the compiler is told: the variant's own name for this device, else the device's number."""
     if not variant.arch:
@@ -139,53 +174,30 @@ def _architecture(variant: Variant, sm: int) -> str:
 def _plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    names = {"M": problem.M, "N": problem.N, "K": problem.K, "BYTES": problem.precision.bytes}
-    names |= {**(network.names if network else {}), **dict(config.values)}
-    names |= {"SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
+    names = {**_names(problem, target, network), **dict(config.values)}
     try:
-        geometry = _geometry(variant, names, target)
-    except _Excluded as reason:
+        check_require(variant, names)
+        launched, room = launches(variant, names, target), workspace(variant, names)
+        maps = tensor_maps(variant, names, problem, room)
+    except Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
+    geometry = launched[-1][1] if launched else None
     arch = _architecture(variant, target.sm) if device == "cuda" else ""
-    return Plan(problem, variant, config, device, arch, geometry, network=network)
+    return Plan(
+        problem,
+        variant,
+        config,
+        device,
+        arch,
+        geometry,
+        network=network,
+        launches=launched,
+        workspace=room,
+        tensor_maps=maps,
+    )
 
 
-def _geometry(variant: Variant, names: Mapping[str, int], target: Target) -> Geometry | None:
-    for condition in variant.require:
-        if not _value(variant, condition, names):
-            raise _Excluded(f"require {condition} ({variant.path}:{condition.line})")
-    if variant.launch is None or variant.kind == "host":
-        return None
-    launch = variant.launch
-    grid = _triple(_value(variant, expression, names) for expression in launch.grid)
-    block = _triple(_value(variant, expression, names) for expression in launch.block)
-    geometry = Geometry(grid, block, _value(variant, launch.shared, names))
-    _check_limits(variant, geometry, target)
-    return geometry
-
-
-def _triple(values: Iterator[int]) -> tuple[int, int, int]:
-    x, y, z = [*values, 1, 1][:3]
-    return x, y, z
-
-
-def _value(variant: Variant, expression: Expression, names: Mapping[str, int]) -> int:
-    try:
-        return expression.value(names)
-    except ExpressionError as fault:
-        raise _Excluded(f"{fault} ({variant.path}:{expression.line})") from None
-
-
-def _check_limits(variant: Variant, geometry: Geometry, target: Target) -> None:
-    assert variant.launch is not None
-    where = f"({variant.path}:{variant.launch.block[0].line})"
-    if not 1 <= geometry.threads <= _MOST_THREADS or min(geometry.block) < 1:
-        raise _Excluded(f"a block of {geometry.threads} threads, 1 to {_MOST_THREADS} are possible {where}")
-    if any(not 1 <= count <= most for count, most in zip(geometry.grid, _MOST_BLOCKS, strict=True)):
-        shape = " x ".join(map(str, geometry.grid))
-        raise _Excluded(f"a grid of {shape} blocks is outside the device's limits {where}")
-    if not 0 <= geometry.shared <= target.smem:
-        line = variant.launch.shared.line
-        raise _Excluded(
-            f"{geometry.shared} bytes of shared memory, a block may have {target.smem} ({variant.path}:{line})"
-        )
+def _names(problem: Problem, target: Target, network: Network | None = None) -> Names:
+    names = {"M": problem.M, "N": problem.N, "K": problem.K, "BYTES": problem.precision.bytes}
+    names |= {"TRANS_A": int(problem.trans_a), "TRANS_B": int(problem.trans_b)}
+    return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}

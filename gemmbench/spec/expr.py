@@ -17,7 +17,7 @@ from simpleeval import InvalidExpression, SimpleEval, safe_mult
 from gemmbench.errors import nearest
 
 FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
-PROBLEM_NAMES = ("M", "N", "K", "BYTES")
+PROBLEM_NAMES = ("M", "N", "K", "BYTES", "TRANS_A", "TRANS_B")
 NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
 

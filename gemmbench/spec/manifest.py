@@ -13,18 +13,23 @@ import msgspec
 
 from gemmbench.errors import SpecError, nearest
 from gemmbench.spec import yamlfile
-from gemmbench.spec.expr import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, Expression, ExpressionError, parse
+from gemmbench.spec.expr import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES
+from gemmbench.spec.fields import Fields, LaunchFields, PickFields, TensorMapFields
 from gemmbench.spec.network import MACROS
 from gemmbench.spec.paths import shown
 from gemmbench.spec.precision import PRECISIONS
 from gemmbench.spec.problem import LAYOUTS
-from gemmbench.spec.variant import COMPUTES, EPILOGUES, Launch, Values, Variant
+from gemmbench.spec.variant import COMPUTES, EPILOGUES, Launch, TensorMap, Values, Variant
 
 _HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
 _RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
+_ONE_LAUNCH = ("symbol", "grid", "block", "shared")
+_FIRST_TMA = 90  # compute capability
+_BESIDE = ("workspace", "tensor_maps", "launches", "pick")
+_CODE = (*_ONE_LAUNCH, *_BESIDE[:-1], "params", "require", "epilogue")
 
 
 class Manifest(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,9 +37,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
 
     summary: str
     order: int | float
-    symbol: str
     precisions: list[str]
     layouts: list[str]
+    symbol: str = ""
     grid: list[str | int] = []
     block: list[str | int] = []
     shared: str | int = 0
@@ -44,6 +49,10 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     require: list[str] = []
     computes: str = "gemm"
     epilogue: list[str] = []
+    workspace: str | int | None = None
+    tensor_maps: list[TensorMapFields] = []
+    launches: list[LaunchFields] = []
+    pick: list[PickFields] = []
     source: str = ""
 
 
@@ -77,10 +86,11 @@ class _Checker:
         self.one_of("computes", [manifest.computes], COMPUTES)
         if manifest.epilogue:
             self.one_of("epilogue", manifest.epilogue, EPILOGUES)
-        self.symbol()
+        self.exclusive()
         params = tuple((name, self.values(name)) for name in manifest.params)
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
-        names = (*manifest.params, *problem, *DEVICE_NAMES)
+        fields = Fields(self.document, (*manifest.params, *problem, *DEVICE_NAMES))
+        launches, min_sm = self.launches(fields), max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
         return Variant(
             name=self.path.stem,
             summary=manifest.summary,
@@ -89,11 +99,15 @@ class _Checker:
             devices=("cpu",) if self.host else ("cuda", "cpu"),
             precisions=tuple(manifest.precisions),
             layouts=tuple(manifest.layouts),
-            min_sm=0 if self.host else manifest.min_sm,
+            min_sm=0 if self.host else min_sm,
             arch=tuple(str(name) for name in manifest.arch),
             params=params,
-            require=self.expressions("require", manifest.require, names),
-            launch=self.launch(names),
+            require=fields.expressions(("require",), manifest.require),
+            launch=launches[-1] if launches else None,
+            before=launches[:-1],
+            workspace=fields.condition(("workspace",), manifest.workspace),
+            tensor_maps=self.tensor_maps(fields),
+            picks=fields.picks(manifest.pick),
             computes=manifest.computes,
             epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
             source=manifest.source,
@@ -109,16 +123,35 @@ class _Checker:
                 hint = nearest(name, known)
                 raise self.document.fault((key, index), f"{key}: unknown '{name}'{hint}; known: {', '.join(known)}")
 
-    def symbol(self) -> None:
+    def exclusive(self) -> None:
+        """Refuse keys that have no meaning together."""
+        if self.host:
+            for key in (*_BESIDE, "grid", "block"):
+                if getattr(self.manifest, key):
+                    raise self.document.fault((key,), f"{key}: a .cpp file is called once, it has no {key}; remove it")
+        if self.manifest.computes != "gemm":
+            self.without(f"computes: {self.manifest.computes}", _BESIDE)
+        if self.manifest.pick:
+            self.without("pick", _CODE)
+        elif self.manifest.launches:
+            self.without("launches", _ONE_LAUNCH)
+        elif not self.manifest.symbol:
+            raise self.document.fault((), 'missing key `symbol`: the `extern "C"` name of the kernel')
+
+    def without(self, present: str, keys: tuple[str, ...]) -> None:
+        for key in keys:
+            if (key,) in self.document.lines:
+                raise self.document.fault((key,), f"{key}: has no meaning beside `{present}`; remove it")
+
+    def check_symbol(self, path: yamlfile.Path, wanted: str) -> None:
         qualifier = "" if self.host else r"__global__\b"
         pattern = rf'extern\s+"C"\s+{qualifier}[^;{{]*?\b(\w+)\s*\(\s*int\b'
         defined = re.findall(pattern, self.text)
-        wanted = self.manifest.symbol
         if wanted not in defined:
             found = f"it defines {', '.join(defined)}" if defined else "it defines none"
             kernel = "void" if self.host else "__global__ void"
             message = f'symbol: no `extern "C" {kernel} {wanted}(int M, ...)` in this file; {found}'
-            raise self.document.fault(("symbol",), message)
+            raise self.document.fault(path, message)
 
     def values(self, name: str) -> Values:
         path = ("params", name)
@@ -134,26 +167,20 @@ class _Checker:
             raise self.document.fault(path, f"params.{name}: a value stands twice in {values}")
         return tuple(values)
 
-    def launch(self, names: tuple[str, ...]) -> Launch:
+    def launches(self, fields: Fields) -> tuple[Launch, ...]:
+        """What the file launches, in order: nothing if it dispatches."""
         manifest = self.manifest
-        for key in ("grid", "block"):
-            count = len(getattr(manifest, key))
-            if self.host and count:
-                raise self.document.fault((key,), f"{key}: a .cpp file is called once, it has no {key}; remove it")
-            if not self.host and not 1 <= count <= 3:
-                raise self.document.fault((key,), f"{key}: {count} expressions; give 1 to 3, such as `- cdiv(N, BN)`")
-        return Launch(
-            symbol=manifest.symbol,
-            grid=self.expressions("grid", manifest.grid, names),
-            block=self.expressions("block", manifest.block, names),
-            shared=self.expression(("shared",), manifest.shared, names),
-        )
+        if manifest.pick:
+            return ()
+        if manifest.launches:
+            for index, launch in enumerate(manifest.launches):
+                self.check_symbol(("launches", index, "symbol"), launch.symbol)
+            return tuple(fields.launch(("launches", index), each) for index, each in enumerate(manifest.launches))
+        self.check_symbol(("symbol",), manifest.symbol)
+        if self.host:
+            return (Launch(manifest.symbol, (), (), fields.expression(("shared",), manifest.shared)),)
+        return (fields.launch((), LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)),)
 
-    def expressions(self, key: str, texts: list[Any], names: tuple[str, ...]) -> tuple[Expression, ...]:
-        return tuple(self.expression((key, index), text, names) for index, text in enumerate(texts))
-
-    def expression(self, path: yamlfile.Path, text: str | int, names: tuple[str, ...]) -> Expression:
-        try:
-            return parse(text, names, self.document.line(path))
-        except ExpressionError as fault:
-            raise self.document.fault(path, f"{path[0]}: {fault}") from None
+    def tensor_maps(self, fields: Fields) -> tuple[TensorMap, ...]:
+        workspace = self.manifest.workspace is not None
+        return tuple(fields.tensor_map(index, each, workspace) for index, each in enumerate(self.manifest.tensor_maps))

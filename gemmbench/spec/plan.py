@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gemmbench.spec.network import Network
@@ -48,13 +49,39 @@ class Geometry:
 
 
 @dataclass(frozen=True)
+class TiledTensor:
+    """The numbers of one tensor map: what `cuTensorMapEncodeTiled` takes, but for the address.
+
+    `operand` is A, B, C or workspace, `offset` and `strides` are bytes, `shape` and `box` elements,
+    innermost first; the innermost dimension has no stride.
+    """
+
+    operand: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+
+@dataclass(frozen=True)
 class Config:
-    """An ordered choice of one value for each parameter; prints `BM=128 BN=128`."""
+    """An ordered choice of one value for each parameter; prints `BM=128 BN=128`.
+
+    `picked` names the variant that one which dispatches chose; then it prints `picked: BM=128 BN=128`.
+    """
 
     values: tuple[tuple[str, int], ...] = ()
+    picked: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={value}" for name, value in self.values)
+        return configuration(dict(self.values), self.picked)
+
+
+def configuration(values: Mapping[str, int], picked: str = "") -> str:
+    """A configuration in words: `BM=128 BN=128`, or `sgemm: BM=128 BN=128` where one was picked."""
+    words = " ".join(f"{name}={value}" for name, value in values.items())
+    return ": ".join(filter(None, (picked, words)))
 
 
 @dataclass(frozen=True)
@@ -64,6 +91,9 @@ class Plan:
     `device` is the back end that runs it: "cuda", "cpu" or "fake". `arch` is what the
     compiler is told ("90", "90a"), empty where there is no such thing. `epilogue` is what it
     does to C after the product; `network` is set where the variant computes one.
+    `launches` are the symbols and the numbers of all it launches, in order; `geometry` is that
+    of the last. `workspace` is bytes; a map that is not used here is None. Where the variant
+    dispatches, `variant` has the name and the order of the row and the code of what was picked.
     """
 
     problem: Problem
@@ -74,6 +104,24 @@ class Plan:
     geometry: Geometry | None
     epilogue: tuple[str, ...] = ()
     network: Network | None = None
+    launches: tuple[tuple[str, Geometry], ...] = ()
+    workspace: int = 0
+    tensor_maps: tuple[TiledTensor | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.geometry and not self.launches:
+            symbol = self.variant.launch.symbol if self.variant.launch else "gemm"
+            object.__setattr__(self, "launches", ((symbol, self.geometry),))
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The kernels it launches, in order; of a host function its name, of a library nothing."""
+        host = self.variant.launch.symbol if self.variant.launch else ""
+        return tuple(symbol for symbol, _ in self.launches) or tuple(filter(None, (host,)))
+
+    def each_launch(self) -> tuple[Plan, ...]:
+        """A plan for every launch, with it alone."""
+        return tuple(replace(self, geometry=one[1], launches=(one,)) for one in self.launches)
 
     @cached_property
     def defines(self) -> tuple[tuple[str, str], ...]:

@@ -211,3 +211,17 @@ def test_after_an_interruption_no_batch_begins(run, make_plan):
     asked = iter([False, True, True, True])
     records, laboratory, *_ = run(plans, interrupted=lambda: next(asked))
     assert [record.M for record in records] == [8] and len(laboratory.batches) == 1
+
+
+def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
+    built = []
+
+    class Compiler:
+        def compile(self, plan):
+            built.append(plan.variant.path)
+            return Artifact(plan.variant.path, "", Build())
+
+    plans = [make_plan("best", Problem(size, 8, 8), path=f"cuda/{size}.cu") for size in (8, 16, 8)]
+    found = build_all(plans, {"fake": Compiler()}, silent)
+    assert sorted(built) == ["cuda/16.cu", "cuda/8.cu"]
+    assert [found[plan].key for plan in plans] == ["cuda/8.cu", "cuda/16.cu", "cuda/8.cu"]

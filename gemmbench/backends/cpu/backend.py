@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.backends.base import Artifact, OperandSet, Step, Window
-from gemmbench.backends.cpu.device import describe
+from gemmbench.backends.cpu.device import describe, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import Openblas
 from gemmbench.backends.cpu.process import KernelProcess
-from gemmbench.errors import DeviceError, LaunchError, NotOffered
+from gemmbench.errors import DeviceError, LaunchError, NotOffered, OutOfMemory
 from gemmbench.spec.plan import Geometry, Plan, Target
 
 TIMEOUT = 60.0
 _MOST_THREADS = 1024
-_ONE_CALL = Geometry((1, 1, 1), (1, 1, 1), 0)
+_ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 
 # Timed, or else every block begins with shared memory full of NaN; from the last thread and block to the first.
 _MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
@@ -43,8 +43,8 @@ class CpuBackend:
 
     def load(self, artifact: Artifact, plan: Plan) -> Path | None:
         """The executable, or None for a library. Raises LaunchError for what a block may not have."""
-        geometry, smem = plan.geometry, self.device.target.smem
-        if geometry is not None:
+        smem = self.device.target.smem
+        for _, geometry in plan.launches:
             if geometry.threads > _MOST_THREADS:
                 raise LaunchError(f"a block of {geometry.threads} threads; at most {_MOST_THREADS}")
             if artifact.build.shared + geometry.shared > smem:
@@ -62,9 +62,11 @@ class CpuBackend:
         beta: float,
         mode: str = "",
     ) -> KernelExecutable | Openblas:
-        """Start the kernel's process on its operands. Raises LaunchError."""
+        """Start the kernel's process on its operands. Raises LaunchError, OutOfMemory."""
         if loaded is None:
             return Openblas(plan.problem, memory, sets, alpha, beta)
+        if plan.workspace > free_memory():
+            raise OutOfMemory(f"the workspace needs {plan.workspace >> 20} MiB, {free_memory() >> 20} MiB are free")
         command = _binding(plan, memory, sets, (alpha, beta), mode, self.device.target)
         process = KernelProcess(loaded, command, memory.file, self._timeout)
         self._running.add(process)
@@ -116,9 +118,11 @@ def _binding(
     target: Target,
 ) -> str:
     """The numbers of `struct Binding`, in the order runtime.cpp reads them."""
-    geometry, problem = plan.geometry or _ONE_CALL, plan.problem
-    numbers: list[float] = [memory.file, memory.nbytes, *geometry.grid, *geometry.block, geometry.shared]
-    numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K, *scalars]
+    launches, problem = plan.launches or (_ONE_CALL,), plan.problem
+    numbers: list[float] = [memory.file, memory.nbytes, len(launches)]
+    for _, geometry in launches:
+        numbers += [*geometry.grid, *geometry.block, geometry.shared]
+    numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K, *scalars, plan.workspace]
     numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(sets)]
     for at in sets:
         numbers += [at.A, at.B, at.C, at.bias]

@@ -37,35 +37,39 @@ _DYNAMIC_SHARED = re.compile(
 )
 
 _CALL = """
-#line 1 "call of {symbol}"
+#line 1 "call of {symbols}"
 namespace gb {{
 extern const bool synchronises = {synchronises};
 void entry(const Arguments& a) {{
-    {symbol}({arguments});
+    switch (a.step) {{
+{calls}
+    }}
 }}
 }}
 """
+_CASE = "        case {step}: return {symbol}({arguments});"
 _GEMM = "a.M, a.N, a.K, TACC(a.alpha), (const TA*)a.A, (const TB*)a.B, TACC(a.beta), (TC*)a.C"
-_BIAS = ", (const TC*)a.bias"
+_TRAILING = {"bias": ", (const TC*)a.bias", "workspace": ", (void*)a.workspace"}
 _NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
 
 
 def translation_unit(plan: Plan) -> str:
     """The C++ text of a plan's kernel, and of the function by which the runtime calls it."""
     variant, text = plan.variant, compiler_text(plan)
-    symbol = variant.launch.symbol if variant.launch else "gemm"
     if variant.kind == "host":
-        return '#include "abi.h"\n' + text + _call(plan, symbol, "false")
+        return '#include "abi.h"\n' + text + _call(plan, "false")
     head, line, body = text.partition('#line 1 "')
     waits = str(synchronises(body)).lower()
-    call = _call(plan, symbol, waits)
+    call = _call(plan, waits)
     body = _DYNAMIC_SHARED.sub(_dynamic_shared, body)
     return f'#include "prelude.h"\n{head}#include "words.h"\nnamespace {{\n{line}{body}\n}}{call}'
 
 
-def _call(plan: Plan, symbol: str, synchronises: str) -> str:
-    arguments = _NETWORK if plan.network else _GEMM + _BIAS if plan.variant.epilogue else _GEMM
-    return _CALL.format(symbol=symbol, synchronises=synchronises, arguments=arguments)
+def _call(plan: Plan, synchronises: str) -> str:
+    arguments, symbols = _NETWORK if plan.network else _GEMM, plan.symbols or ("gemm",)
+    arguments += "".join(_TRAILING[name] for name in plan.variant.trailing)
+    calls = [_CASE.format(step=step, symbol=symbol, arguments=arguments) for step, symbol in enumerate(symbols)]
+    return _CALL.format(symbols=", ".join(symbols), synchronises=synchronises, calls="\n".join(calls))
 
 
 def _dynamic_shared(declaration: re.Match[str]) -> str:

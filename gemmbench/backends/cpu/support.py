@@ -34,6 +34,8 @@ def unsupported(variant: Variant) -> str:
     """Why the CPU cannot execute this variant, in one sentence, or ""."""
     if variant.kind != "cuda":
         return ""
+    if variant.tensor_maps:
+        return "needs TMA: it reads through tensor maps, which the CPU cannot execute"
     if variant.arch:
         return f"is written for sm_{', sm_'.join(variant.arch)} alone, which the CPU cannot execute"
     code = code_of(variant.text)

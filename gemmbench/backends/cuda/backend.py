@@ -86,11 +86,10 @@ class CudaBackend:
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
         """Load a cubin, or open a library, for a stream by its number. Raises LaunchError, NotOffered, OutOfMemory."""
-        launch, geometry = plan.variant.launch, plan.geometry
         with translated((self._cuda.Error,), plan.variant.name):
-            if launch is None or geometry is None:
+            if plan.variant.launch is None:
                 return self._library(plan.variant.name, stream)
-            return Kernel(artifact.path, launch.symbol, geometry, self.device.target.smem, self._streams[stream])
+            return Kernel(artifact.path, plan.launches, self.device.target.smem, self._streams[stream])
 
     def bind(
         self,

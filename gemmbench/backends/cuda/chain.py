@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from gemmbench.backends.cuda.window import Calls
+from gemmbench.backends.cuda.window import Calls, in_turn
 from gemmbench.errors import LaunchError, NotOffered
 
 _LEAST_GRAPHS = 4  # with one operand set, so that no graph is launched while its last launch may still wait
@@ -21,15 +21,7 @@ def joined(parts: Sequence[Calls]) -> Calls:
     queues = zip(*(part.queue for part in parts), strict=True)
     words = ", then ".join(part.launch for part in parts)
     kernels = sum(part.kernels for part in parts)
-    return Calls(tuple(_in_turn(queue) for queue in queues), words, kernels, [part.keep for part in parts])
-
-
-def _in_turn(queue: tuple[Callable[[], object], ...]) -> Callable[[], None]:
-    def launch() -> None:
-        for call in queue:
-            call()
-
-    return launch
+    return Calls(tuple(in_turn(queue) for queue in queues), words, kernels, [part.keep for part in parts])
 
 
 def recorded(calls: Calls, stream: Any) -> Calls:

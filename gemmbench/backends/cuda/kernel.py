@@ -1,4 +1,4 @@
-"""A compiled kernel, loaded and ready to be bound to operands."""
+"""Compiled kernels, loaded and ready to be bound to operands."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from gemmbench.backends.cuda import tensor_maps
 from gemmbench.backends.cuda.launch import packed
-from gemmbench.backends.cuda.window import Calls
+from gemmbench.backends.cuda.memory import DeviceMemory
+from gemmbench.backends.cuda.window import Calls, in_turn
 from gemmbench.errors import LaunchError
 from gemmbench.spec.plan import Geometry, Plan
 
@@ -20,41 +22,74 @@ Addresses = Sequence[tuple[int, int, int]]
 
 
 class Kernel:
-    """One kernel of a loaded cubin, launched on `stream`; `smem` is the most bytes of shared memory a block gets."""
+    """All that a plan launches, of one loaded cubin; `smem` is the most bytes of shared memory a block gets."""
 
     errors: tuple[type[Exception], ...] = ()
 
-    def __init__(self, path: str, symbol: str, geometry: Geometry, smem: int, stream: Any):
+    def __init__(self, path: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
         """Load it. Raises LaunchError if a block asks for more shared memory, and pycuda's errors."""
         import pycuda.driver as cuda
 
-        self._function: Any = cuda.module_from_file(path).get_function(symbol)
-        shared = self._function.shared_size_bytes + geometry.shared
+        module = cuda.module_from_file(path)
+        self._launches = [_Launch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
+        self._stream = stream
+
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+        """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none.
+
+        The workspace and the tensor maps go with what is returned. Raises NotOffered, OutOfMemory.
+        """
+        workspace = _zeroed(plan.workspace) if plan.workspace else None
+        at = workspace.address if workspace else 0
+        maps = tensor_maps.written(plan, [(*each, at) for each in addresses]) if plan.tensor_maps else None
+        queue = []
+        for index, operands in enumerate(addresses):
+            layout, arguments = _arguments(plan, operands, alpha, beta)
+            trailing = {
+                "bias": biases[index] if biases else 0,
+                "workspace": at,
+                "maps": maps.address + index * tensor_maps.BYTES * len(plan.tensor_maps) if maps else 0,
+            }
+            for name in plan.variant.trailing:
+                layout, arguments = f"{layout}P", [*arguments, trailing[name]]
+            queue.append(in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
+        words = ", then ".join(launch.words for launch in self._launches)
+        return Calls(tuple(queue), words, len(self._launches), (workspace, maps))
+
+
+class _Launch:
+    """One kernel and its numbers."""
+
+    def __init__(self, function: Any, symbol: str, geometry: Geometry, smem: int):
+        import pycuda.driver as cuda
+
+        shared = function.shared_size_bytes + geometry.shared
         if shared > smem:
             raise LaunchError(f"a block asks for {shared:,} bytes of shared memory; this GPU gives {smem:,}")
         if shared > _PORTABLE_SHARED:
-            most = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._function.set_attribute(most, geometry.shared)
-        self._geometry, self._stream = geometry, stream
-        self._launch = _words(symbol, geometry, self._function.num_regs)
+            function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared)
+        self._function, self._geometry = function, geometry
+        self.words = _words(symbol, geometry, function.num_regs)
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
-        """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none."""
-        problem, geometry = plan.problem, self._geometry
-        scalar = _SCALARS[problem.precision.scalar]
-        size = problem.M, problem.N, problem.K
+    def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> partial[None]:
+        """What queues it."""
+        where = self._geometry.grid, self._geometry.block, stream
+        return packed(self._function, *where, layout, *arguments, shared=self._geometry.shared)
 
-        def bound(A: int, B: int, C: int, bias: int) -> partial[None]:
-            layout, arguments = f"iii{scalar}PP{scalar}P", [*size, alpha, A, B, beta, C]
-            if plan.network:
-                layout, arguments = "iPPP", [problem.M, A, B, C]
-            elif plan.variant.epilogue:
-                layout, arguments = f"{layout}P", [*arguments, bias]
-            where = geometry.grid, geometry.block, self._stream
-            return packed(self._function, *where, layout, *arguments, shared=geometry.shared)
 
-        each = zip(addresses, biases or [0] * len(addresses), strict=True)
-        return Calls(tuple(bound(*at, bias) for at, bias in each), self._launch)
+def _arguments(plan: Plan, at: tuple[int, int, int], alpha: float, beta: float) -> tuple[str, list[float]]:
+    """The arguments that every kernel has, and their letters of the struct module."""
+    problem, (A, B, C) = plan.problem, at
+    if plan.network:
+        return "iPPP", [problem.M, A, B, C]
+    scalar = _SCALARS[problem.precision.scalar]
+    return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, alpha, A, B, beta, C]
+
+
+def _zeroed(nbytes: int) -> DeviceMemory:
+    memory = DeviceMemory(nbytes)
+    memory.fill(0, nbytes, 0)
+    return memory
 
 
 def _words(symbol: str, geometry: Geometry, registers: int) -> str:

@@ -92,11 +92,12 @@ class NvccCompiler:
     def compile(self, plan: Plan) -> Artifact:
         """Compile, or find in the cache; a library has nothing to compile.
 
+        The facts are those of the last kernel that it launches.
         Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError if there is none.
         """
         if plan.variant.launch is None:
             return Artifact(f"{plan.variant.name} {_cublas_release()}".strip(), "", Build())
-        return self.cubin(compiler_text(plan), plan.arch, plan.variant.launch.symbol, plan.variant.path)
+        return self.cubin(compiler_text(plan), plan.arch, plan.symbols[-1], plan.variant.path)
 
     def cubin(self, text: str, arch: str, symbol: str, place: str) -> Artifact:
         """Compile `text` for `arch` ("90a"); `symbol` is the kernel whose facts are told, `place` its file."""

@@ -85,8 +85,9 @@ class CudaJob:
             self._parts_end = _parts_end(steps) if self._alone else {}
             awaited = {step.after for step in steps if step.after is not None}
             self._marks = {number: cuda.Event() for number in sorted({*self._parts_end, *awaited})}
+        self._kernels = 0
         self._queue = [action for number, step in enumerate(steps) for action in self._actions(number, step)]
-        self._gate = gate if len(self._queue) <= QUEUE else None
+        self._gate = gate if len(self._queue) + self._kernels <= QUEUE else None
         self._ran = False
 
     @property
@@ -153,6 +154,7 @@ class CudaJob:
         with translated(self._errors, step.plan.variant.name):
             calls = code.calls(step.plan, addresses, *self._scalars)
         self._words = calls.launch
+        self._kernels += calls.kernels - 1  # a step may queue several
         self._keep += [code, calls]
         return calls.queue[0]
 

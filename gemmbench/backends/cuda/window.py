@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
@@ -27,6 +27,18 @@ class Calls:
     launch: str
     kernels: int = 1
     keep: object = None
+
+
+def in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
+    """Several callables as one."""
+    if len(queue) == 1:
+        return queue[0]
+
+    def launch() -> None:
+        for call in queue:
+            call()
+
+    return launch
 
 
 class WindowTimer:

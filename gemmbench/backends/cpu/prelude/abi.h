@@ -4,11 +4,13 @@
 
 namespace gb {
 
-// The arguments of one launch; alpha and beta become the kernel's scalar type at the call.
+// The arguments of one launch; alpha and beta become the kernel's scalar type at the call. Where the
+// text has several kernels, `step` is the number of the one to run.
 struct Arguments {
     int M, N, K;
     double alpha, beta;
-    char *A, *B, *C, *bias;
+    char *A, *B, *C, *bias, *workspace;
+    unsigned step;
 };
 
 // The kernel's half, written below its text by compiler.py.

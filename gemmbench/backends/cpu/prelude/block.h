@@ -117,7 +117,7 @@ static void body() {
 }
 
 // Stacks begin at different places in their pages, or all would compete for the same lines of the cache.
-static void allocate_stacks() {
+static void allocate_stacks(unsigned threads) {
     const size_t page = 64 << 10, color = 17 * 64;
     char* base = static_cast<char*>(mmap(nullptr, threads * kStack, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
@@ -129,15 +129,19 @@ static void allocate_stacks() {
     }
 }
 
-// Make ready to run blocks of this shape. Once in each process.
-static void prepare_threads(dim3 block, bool reverse) {
-    blockDim = block;
+// Make ready to run blocks of at most this many threads. Once in each process.
+static void prepare_threads(unsigned most, bool reverse) {
     reversed = reverse;
+    if (synchronises) allocate_stacks(most);
+}
+
+// The blocks that follow have this shape.
+static void shape_block(dim3 block) {
+    blockDim = block;
     threads = block.x * block.y * block.z;
     warp_count = (threads + kWarp - 1) / kWarp;
     for (unsigned t = 0; t < threads; ++t)
         index_of[t] = {t % block.x, t / block.x % block.y, t / block.x / block.y};
-    if (synchronises) allocate_stacks();
 }
 
 static void run_coroutines() {

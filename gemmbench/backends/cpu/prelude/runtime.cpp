@@ -39,18 +39,19 @@ template <class T> static T number(const char* format) {
 static unsigned small() { return number<unsigned>("%u"); }
 static size_t large() { return number<size_t>("%zu"); }
 
-// What a block did not ask for it shall not touch: beyond the last page lies SIGSEGV, within it NaN.
-static void fence_shared() {
-    binding.shared = (binding.shared + kPage - 1) / kPage * kPage;
-    mprotect(gb_dynamic_shared + binding.shared, sizeof gb_dynamic_shared - binding.shared, PROT_NONE);
+static dim3 shape() {
+    const unsigned x = small(), y = small(), z = small();
+    return {x, y, z};
 }
 
+// Bytes of a file, or zeros if it is -1, that all processes share.
 static char* map(int file, size_t bytes) {
-    const size_t margin = 64 << 20;  // nothing lies near the operands, so that a wild access is seen
+    const size_t margin = 64 << 20;  // nothing lies near them, so that a wild access is seen
     char* room = static_cast<char*>(mmap(nullptr, bytes + 2 * margin, PROT_NONE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (room == MAP_FAILED) fault("cannot map the operands: %s", strerror(errno));
-    void* place = mmap(room + margin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    const int kind = MAP_SHARED | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
+    void* place = mmap(room + margin, bytes, PROT_READ | PROT_WRITE, kind, file, 0);
     if (place == MAP_FAILED) fault("cannot map the operands: %s", strerror(errno));
     return static_cast<char*>(place);
 }
@@ -58,15 +59,19 @@ static char* map(int file, size_t bytes) {
 static void read_binding() {
     const int file = small();
     binding.memory = map(file, large());
-    binding.grid.x = small(), binding.grid.y = small(), binding.grid.z = small();
-    binding.block.x = small(), binding.block.y = small(), binding.block.z = small();
-    binding.shared = large();
+    binding.steps = large();
+    binding.step = new Step[binding.steps];
+    for (size_t i = 0; i < binding.steps; ++i) {
+        const dim3 grid = shape(), block = shape();
+        binding.step[i] = {grid, block, (large() + kPage - 1) / kPage * kPage};
+    }
     binding.timed = small();
     binding.reversed = small();
     binding.processes = small();
     Arguments& arguments = binding.arguments;
     arguments.M = small(), arguments.N = small(), arguments.K = small();
     arguments.alpha = number<double>("%lf"), arguments.beta = number<double>("%lf");
+    if (const size_t bytes = large()) arguments.workspace = map(-1, bytes);
     binding.bytes = {large(), large(), large(), 0};
     binding.count = large();
     binding.sets = new Set[binding.count];
@@ -75,11 +80,14 @@ static void read_binding() {
 
 static void bind() {
     read_binding();
-    gridDim = binding.grid;
     control = static_cast<Control*>(
         mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    fence_shared();
-    prepare_threads(binding.block, binding.reversed);
+    unsigned threads = 0;
+    for (size_t i = 0; i < binding.steps; ++i) {
+        const dim3 block = binding.step[i].block;
+        threads = std::max(threads, block.x * block.y * block.z);
+    }
+    prepare_threads(threads, binding.reversed);
     start_workers();
     touch_operands();
     dprintf(reply, "bound\n");

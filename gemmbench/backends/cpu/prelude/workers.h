@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "block.h"
@@ -29,14 +30,20 @@ struct Set {
     size_t A, B, C, bias;
 };
 
-struct Binding {
+// One kernel of a launch.
+struct Step {
     dim3 grid, block;
-    size_t shared = 0;    // dynamic bytes
+    size_t shared;  // dynamic bytes
+};
+
+struct Binding {
+    size_t steps = 0;
+    Step* step = nullptr;
     bool timed = true;    // else every block begins with shared memory full of NaN
     bool reversed = false;
     unsigned processes = 1;
     char* memory = nullptr;
-    Arguments arguments{};
+    Arguments arguments{};  // with the workspace, which all processes share
     Set bytes{};
     size_t count = 0;
     Set* sets = nullptr;  // offsets in the memory
@@ -47,6 +54,7 @@ struct Control {
     Word launch, running;  // launches begun; workers that have not finished the last one
     std::atomic<unsigned long> next;  // the next block to run
     size_t set;
+    unsigned step;
     bool over;  // workers shall end
 };
 
@@ -54,6 +62,7 @@ static Binding binding;
 static Control* control;
 static unsigned workers;
 static size_t turn;  // launches so far
+static const Step* current;  // what this process is made ready for
 
 // Return when `word` is no longer `value`, at the latest after `limit`, or without reason. First
 // awake, for in a window the next launch comes at once.
@@ -79,19 +88,32 @@ static void share_fate() {
 
 static void fill_shared() {
     memset(gb_shared_begin, 0xff, gb_shared_end - gb_shared_begin);
-    memset(gb_dynamic_shared, 0xff, binding.shared);
+    memset(gb_dynamic_shared, 0xff, current->shared);
 }
 
-static unsigned long block_count() { return (unsigned long)gridDim.x * gridDim.y * gridDim.z; }
+// Make this process ready for a step. What a block did not ask for of shared memory it shall not
+// touch: beyond the last page lies SIGSEGV, within it NaN.
+static void enter(const Step& step) {
+    if (current == &step) return;
+    current = &step;
+    gridDim = step.grid;
+    shape_block(step.block);
+    mprotect(gb_dynamic_shared, sizeof gb_dynamic_shared, PROT_READ | PROT_WRITE);
+    mprotect(gb_dynamic_shared + step.shared, sizeof gb_dynamic_shared - step.shared, PROT_NONE);
+}
+
+static unsigned long block_count(dim3 grid) { return (unsigned long)grid.x * grid.y * grid.z; }
 
 static void run_blocks() {
+    enter(binding.step[control->step]);
     const Set& set = binding.sets[control->set];
     Arguments arguments = binding.arguments;
     arguments.A = binding.memory + set.A;
     arguments.B = binding.memory + set.B;
     arguments.C = binding.memory + set.C;
     arguments.bias = binding.memory + set.bias;
-    const unsigned long blocks = block_count();
+    arguments.step = control->step;
+    const unsigned long blocks = block_count(gridDim);
     for (unsigned long taken; (taken = control->next.fetch_add(1)) < blocks;) {
         const unsigned long block = binding.reversed ? blocks - 1 - taken : taken;
         blockIdx.x = block % gridDim.x;
@@ -137,8 +159,8 @@ static void touch_operands() {
     }
 }
 
-static void launch() {
-    control->set = turn++ % binding.count;
+static void run_step(unsigned step) {
+    control->step = step;
     control->next = 0;
     control->running = workers;
     control->launch.fetch_add(1);
@@ -151,12 +173,19 @@ static void launch() {
     }
 }
 
+static void launch() {
+    control->set = turn++ % binding.count;
+    for (unsigned step = 0; step < binding.steps; ++step) run_step(step);
+}
+
 static void start_workers() {
+    unsigned long blocks = 0;
+    for (size_t i = 0; i < binding.steps; ++i) blocks = std::max(blocks, block_count(binding.step[i].grid));
     const pid_t parent = getpid();
     cpu_set_t allowed;
     sched_getaffinity(0, sizeof allowed, &allowed);
     if (binding.timed) pin(0, allowed);
-    while (workers + 1 < binding.processes && workers + 1 < block_count()) {
+    while (workers + 1 < binding.processes && workers + 1 < blocks) {
         const pid_t child = fork();
         if (child < 0) break;  // fewer processes only take longer
         ++workers;
