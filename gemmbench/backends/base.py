@@ -1,7 +1,7 @@
 """What a back end is: a compiler, and a device with four verbs.
 
     Compiler.compile(plan) -> Artifact            needs no device; called from several threads
-    Backend.allocate(bytes) -> Memory             bytes on the device
+    Backend.allocate(bytes, ...) -> Memory        bytes on the device, in one or several allocations
     Backend.load(artifact) -> loaded
     Backend.bind(loaded, plan, memory, sets, alpha, beta, mode) -> Executable
     Backend.chain(name, steps, memory, graph, mode) -> Executable
@@ -14,12 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gemmbench.spec.plan import Plan, Target
 
 if TYPE_CHECKING:
     import numpy as np
+
+ALIGN = 512
+"""Bytes to which operands are aligned."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +106,13 @@ class Window:
 
 
 class Memory(Protocol):
-    """Bytes on a device; every offset and count is in bytes."""
+    """Bytes on a device, one allocation or several; every offset and count is in bytes.
+
+    `starts` is the offset of each allocation; between two of them there may be nothing.
+    """
 
     nbytes: int
+    starts: tuple[int, ...]
 
     def write(self, offset: int, array: np.ndarray) -> None:
         """Copy a contiguous array to the device."""
@@ -132,6 +140,19 @@ class Executable(Protocol):
         """
 
 
+class Profiled(Executable, Protocol):
+    """An executable that can show one launch to a profiler."""
+
+    def profile(self) -> None:
+        """Run one launch inside the range that a profiler is told to watch. Raises LaunchError."""
+
+
+def packed(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """Where each of several allocations starts if they are parts of one, aligned, and bytes of all."""
+    ends = list(accumulate(-(-size // ALIGN) * ALIGN for size in sizes))
+    return (0, *ends[:-1]), ends[-1]
+
+
 class Compiler(Protocol):
     """Turns plans into machine code; safe to call from several threads."""
 
@@ -147,9 +168,11 @@ class Backend(Protocol):
     """Ways to run a launch under which a missing barrier shows; `modes[0]` is how it is timed."""
     max_launches: int
     """The most launches one window may hold."""
+    guards: bool
+    """Operands lie between guard zones; else each is an allocation of its exact size, for a tool that watches those."""
 
-    def allocate(self, nbytes: int) -> Memory:
-        """Raises OutOfMemory."""
+    def allocate(self, *nbytes: int) -> Memory:
+        """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""
 
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""

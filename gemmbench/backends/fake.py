@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends import cache
-from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window
+from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window, packed
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceLost, LaunchError, UsageError, nearest
@@ -100,6 +100,7 @@ class FakeBackend:
 
     modes: tuple[str, ...] = ("",)
     max_launches = 1000
+    guards = True
     copy_engines = 2
 
     def __init__(self, script: Script | None = None):
@@ -107,9 +108,9 @@ class FakeBackend:
         self.script = script or Script()
         self._clocks: dict[str, Iterator[float]] = {}
 
-    def allocate(self, nbytes: int) -> FakeMemory:
+    def allocate(self, *nbytes: int) -> FakeMemory:
         """Host memory."""
-        return FakeMemory(nbytes)
+        return FakeMemory(*nbytes)
 
     def load(self, artifact: Artifact, plan: Plan) -> str:
         """Nothing to load."""
@@ -162,8 +163,10 @@ class FakeBackend:
 class FakeMemory:
     """Host bytes."""
 
-    def __init__(self, nbytes: int):
-        self.nbytes, self.bytes = nbytes, np.zeros(nbytes, np.uint8)
+    def __init__(self, *nbytes: int):
+        self.starts, end = packed(nbytes)
+        self.nbytes = nbytes[0] if len(nbytes) == 1 else end
+        self.bytes = np.zeros(self.nbytes, np.uint8)
 
     def write(self, offset: int, array: np.ndarray) -> None:
         """Copy in."""

@@ -4,6 +4,8 @@ One allocation holds every operand set. As with a GEMM's operands, NaN lies arou
 is read and a pattern around what is written:
 
     | NaN | X | NaN | parameters | NaN | pattern | h1 | pattern | h2 | pattern | Y | pattern |   next set ...
+
+On a back end without guards each of these arrays is an allocation of its own, of its exact size.
 """
 
 from __future__ import annotations
@@ -12,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, OperandSet, Step
+from gemmbench.backends.base import ALIGN, Backend, OperandSet, Step
 from gemmbench.bench.reference import Case
 from gemmbench.spec.forward import Forward
 from gemmbench.spec.network import Network
 
 _NAN, _PATTERN = 0xFF, 0xA5
-_GUARD, _ALIGN = 16 << 10, 512
+_GUARD = 16 << 10
 _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
 
 
@@ -52,7 +54,7 @@ class _Layout:
         self._guard(_GUARD, guard)
         found = _Region(self.total, nbytes, guard)
         self.total += nbytes
-        self._guard(-nbytes % _ALIGN, guard)
+        self._guard(-nbytes % ALIGN, guard)
         return found
 
     def _guard(self, size: int, byte: int) -> None:
@@ -65,38 +67,45 @@ class Layers:
 
     def __init__(self, backend: Backend, network: Network, count: int):
         self.network, self.count, self._layout = network, count, _Layout(network)
-        self.memory = backend.allocate(count * self._layout.total)
-        for base in self._bases(count):
-            for offset, size, byte in self._layout.guards:
-                self.memory.fill(base + offset, size, byte)
-
-    def _bases(self, sets: int) -> list[int]:
-        return [index * self._layout.total for index in range(sets)]
+        regions = self._regions = [self._layout.inputs, self._layout.parameters, *self._layout.outputs]
+        self._guards = self._layout.guards if backend.guards else []
+        if backend.guards:
+            self.memory = backend.allocate(count * self._layout.total)
+            bases = [index * self._layout.total for index in range(count)]
+            self._starts = [[base + region.offset for region in regions] for base in bases]
+            for base in bases:
+                for offset, size, byte in self._guards:
+                    self.memory.fill(base + offset, size, byte)
+        else:
+            self.memory = backend.allocate(*(region.nbytes for region in regions * count))
+            found, each = list(self.memory.starts), len(regions)
+            self._starts = [found[first : first + each] for first in range(0, len(found), each)]
 
     def write(self, case: Case, sets: int) -> None:
         """Write inputs and parameters into the first `sets` sets."""
         inputs, packed = np.ascontiguousarray(case.inputs), case.parameters.packed(self.network)
-        self.memory.write(self._layout.inputs.offset, inputs)
-        self.memory.write(self._layout.parameters.offset, packed)
-        for base in self._bases(sets)[1:]:
-            for region in (self._layout.inputs, self._layout.parameters):
-                self.memory.copy(region.offset, base + region.offset, region.nbytes)
+        first = self._starts[0]
+        self.memory.write(first[0], inputs)
+        self.memory.write(first[1], packed)
+        for starts in self._starts[1:sets]:
+            for source, target, region in zip(first[:2], starts[:2], self._regions[:2], strict=True):
+                self.memory.copy(source, target, region.nbytes)
 
     def poison(self, sets: int) -> None:
         """Fill every layer's output with NaN, so that what is not written is seen."""
-        for base in self._bases(sets):
-            for region in self._layout.outputs:
-                self.memory.fill(base + region.offset, region.nbytes, _NAN)
+        for starts in self._starts[:sets]:
+            for start, region in zip(starts[2:], self._layout.outputs, strict=True):
+                self.memory.fill(start, region.nbytes, _NAN)
 
     def read(self, index: int = 0) -> np.ndarray:
         """The network's outputs of one set, batch x outputs."""
         out = np.empty((self.network.batch, self.network.sizes[-1]), np.float32)
-        self.memory.read(index * self._layout.total + self._layout.outputs[-1].offset, out)
+        self.memory.read(self._starts[index][-1], out)
         return out
 
     def breach(self, index: int = 0) -> str:
         """Say what was written outside the outputs of a set, or ""; it is restored."""
-        for offset, size, byte in self._layout.guards:
+        for offset, size, byte in self._guards:
             found = np.empty(size, np.uint8)
             self.memory.read(index * self._layout.total + offset, found)
             wrong = np.flatnonzero(found != byte)
@@ -112,23 +121,18 @@ class Layers:
         for plan, code in zip(row.steps, loaded, strict=True):
             layer += plan.problem.beta == 0  # a pass over an output belongs to the GEMM before it
             place = self._whole if plan.network else self._of_layer
-            found.append(Step(code, plan, tuple(place(base, layer) for base in self._bases(sets))))
+            found.append(Step(code, plan, tuple(place(starts, layer) for starts in self._starts[:sets])))
         return found
 
-    def _whole(self, base: int, _: int) -> OperandSet:
-        layout = self._layout
-        return OperandSet(
-            base + layout.inputs.offset, base + layout.parameters.offset, base + layout.outputs[-1].offset
-        )
+    def _whole(self, starts: list[int], _: int) -> OperandSet:
+        return OperandSet(starts[0], starts[1], starts[-1])
 
-    def _of_layer(self, base: int, layer: int) -> OperandSet:
-        layout, network = self._layout, self.network
-        read = layout.outputs[layer - 1] if layer else layout.inputs
-        parameters = base + layout.parameters.offset
+    def _of_layer(self, starts: list[int], layer: int) -> OperandSet:
+        network, (inputs, parameters, *outputs) = self.network, starts
         return OperandSet(
-            base + read.offset,
+            outputs[layer - 1] if layer else inputs,
             parameters + 4 * network.weights_at[layer],
-            base + layout.outputs[layer].offset,
+            outputs[layer],
             parameters + 4 * network.biases_at[layer],
         )
 

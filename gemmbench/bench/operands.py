@@ -5,6 +5,9 @@ NaN around the inputs, so that a read beyond them spoils the result, and a patte
 around C, so that a write beyond it is seen.
 
     | NaN | A | NaN | B | NaN | pattern | C | pattern |   next set ...
+
+On a back end without guards each matrix is an allocation of its own, of its exact size: what
+compute-sanitizer watches, and guard zones would hide.
 """
 
 from __future__ import annotations
@@ -13,14 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, OperandSet
+from gemmbench.backends.base import ALIGN, Backend, OperandSet
 from gemmbench.spec.options import Fill
 from gemmbench.spec.precision import Precision
 from gemmbench.spec.problem import Problem
 
 _NAN = 0xFF  # every byte 0xFF is a NaN in every floating-point format
 _PATTERN = 0xA5
-_ALIGN = 512
 _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
 
 
@@ -120,7 +122,7 @@ class _Layout:
 
 
 def _up(size: int) -> int:
-    return -(-size // _ALIGN) * _ALIGN
+    return -(-size // ALIGN) * ALIGN
 
 
 class Arena:
@@ -128,12 +130,18 @@ class Arena:
 
     def __init__(self, backend: Backend, problem: Problem, count: int):
         self.problem, self._layout = problem, _Layout(problem)
+        self._guards = self._layout.guards if backend.guards else []
+        if not backend.guards:
+            self.memory = backend.allocate(*(problem.operand_bytes(name) for name in "ABC" * count))
+            starts = self.memory.starts
+            self.sets = tuple(OperandSet(*starts[first : first + 3]) for first in range(0, 3 * count, 3))
+            return
         self.memory = backend.allocate(count * self._layout.total)
         bases = [index * self._layout.total for index in range(count)]
         offsets = self._layout.offsets
         self.sets = tuple(OperandSet(base + offsets["A"], base + offsets["B"], base + offsets["C"]) for base in bases)
         for base in bases:
-            for offset, size, byte in self._layout.guards:
+            for offset, size, byte in self._guards:
                 self.memory.fill(base + offset, size, byte)
 
     def write_inputs(self, operands: Operands, sets: int) -> None:
@@ -165,7 +173,7 @@ class Arena:
     def breach(self, index: int = 0) -> str:
         """Say which guard zone of a set was written to first, or ""; all that was overwritten is restored."""
         message = ""
-        for offset, size, byte in self._layout.guards:
+        for offset, size, byte in self._guards:
             found = np.empty(size, np.uint8)
             self.memory.read(index * self._layout.total + offset, found)
             wrong = np.flatnonzero(found != byte)

@@ -241,6 +241,27 @@ def test_a_write_outside_the_outputs_is_seen_and_restored():
     assert arrays.breach(0) == ""
 
 
+@pytest.mark.parametrize("cache", ["cold", "hot"])
+def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_exact_size(cache):
+    backend, asked = FakeBackend(), []
+    allocate = backend.allocate
+    backend.guards, backend.allocate = False, lambda *sizes: asked.append(sizes) or allocate(*sizes)
+    measuring = Measuring(rounds=2, max_time=0.05, window=1e-4, cache=cache)
+    lab = MlpRunner(
+        Worker({"fake": backend}),
+        {"fake": FakeCompiler(Script())},
+        SMALL,
+        random(SMALL, 0),
+        measuring,
+        "tiled",
+        lambda record: None,
+    )
+    records = lab.run(rows_of(["tiled", "mlp_fused"], "fake", SMALL))
+    assert [record.status for record in records] == ["ok", "ok"]
+    arrays = (13 * 31 * 4, SMALL.parameters * 4, 13 * 20 * 4, 13 * 7 * 4, 13 * 5 * 4)
+    assert asked == [arrays * records[0].sets]
+
+
 # Rows on the CPU, where the kernels really run
 
 SHAPES = [

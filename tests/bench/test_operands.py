@@ -189,3 +189,17 @@ def test_a_set_holds_its_operands_and_guards_of_many_rows():
     cube = Problem(64, 64, 64)
     assert set_bytes(cube) >= cube.bytes + 4 * 128 * 64 * 4
     assert operands.set_bytes(Problem(1, 1, 1)) < 1 << 17
+
+
+@pytest.mark.parametrize("problem", SHAPES, ids=str)
+def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(problem):
+    backend = FakeBackend()
+    backend.guards, asked, allocate = False, [], backend.allocate
+    backend.allocate = lambda *sizes: asked.extend(sizes) or allocate(*sizes)
+    built, data = Arena(backend, problem, 2), make(problem, "ints", 1)
+    assert asked == [problem.operand_bytes(name) for name in "ABC"] * 2
+    assert tuple(at for each in built.sets for at in (each.A, each.B, each.C)) == built.memory.starts
+    built.write_inputs(data, 2)
+    built.reset_c(data, 2.0, 2)
+    assert all((built.read_c(index) == data.C).all() for index in range(2))
+    assert (built.breach(0), built.breach(1), built.spoilt(data)) == ("", "", "")

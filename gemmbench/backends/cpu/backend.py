@@ -29,6 +29,7 @@ class CpuBackend:
 
     modes = tuple(_MODES)
     max_launches = 1 << 20
+    guards = True
 
     def __init__(self, timeout: float = TIMEOUT):
         if not sys.platform.startswith("linux"):
@@ -37,9 +38,9 @@ class CpuBackend:
         self._timeout = timeout
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
-    def allocate(self, nbytes: int) -> CpuMemory:
-        """Memory that kernel processes map. Raises OutOfMemory."""
-        return CpuMemory(nbytes)
+    def allocate(self, *nbytes: int) -> CpuMemory:
+        """Memory that kernel processes map, in one piece whatever is asked for. Raises OutOfMemory."""
+        return CpuMemory(*nbytes)
 
     def load(self, artifact: Artifact, plan: Plan) -> Path | None:
         """The executable, or None for a library. Raises LaunchError for what a block may not have."""

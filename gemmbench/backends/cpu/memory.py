@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 
+from gemmbench.backends.base import packed
 from gemmbench.backends.cpu.device import free_memory
 from gemmbench.errors import OutOfMemory
 
@@ -14,7 +15,9 @@ from gemmbench.errors import OutOfMemory
 class CpuMemory:
     """A Memory; `file` is the descriptor to map. Raises OutOfMemory."""
 
-    def __init__(self, nbytes: int):
+    def __init__(self, *sizes: int):
+        self.starts, end = packed(sizes)
+        nbytes = sizes[0] if len(sizes) == 1 else end
         if nbytes > free_memory():
             raise OutOfMemory(f"the operands need {nbytes >> 20} MiB, {free_memory() >> 20} MiB are free")
         self.nbytes = nbytes

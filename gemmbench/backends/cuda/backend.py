@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.gate import QUEUE, Gate, off_reason
 from gemmbench.backends.cuda.kernel import Addresses, Kernel
 from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
-from gemmbench.backends.cuda.memory import DeviceMemory
+from gemmbench.backends.cuda.memory import DeviceMemory, SeparateMemory
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.pipeline import CudaJob, HostBuffer
 from gemmbench.backends.cuda.window import Calls, WindowTimer
@@ -47,8 +48,9 @@ class CudaBackend:
     Everything but a job that asks for more runs on one stream.
 
     Use it from the thread that opened it. With `gate` False, or under a tool that
-    gate.off_reason finds, windows go without a gate, and device.software says so. After an
-    error that a kernel caused the context is lost: go on in a new process.
+    gate.off_reason finds, windows go without a gate, and device.software says so. With
+    GEMMBENCH_GUARDS=0 operands lie without guard zones. After an error that a kernel caused
+    the context is lost: go on in a new process.
     """
 
     modes: tuple[str, ...] = ("",)
@@ -57,6 +59,7 @@ class CudaBackend:
     def __init__(self, index: int = 0, gate: bool = True):
         """Open the GPU. Raises DeviceError."""
         self._cuda = device.driver()
+        self.guards = os.environ.get("GEMMBENCH_GUARDS") != "0"
         reason = off_reason() if gate else "switched off"
         described = device.describe(index)
         gated = {"gate": f"off: {reason}" if reason else "on"}
@@ -80,9 +83,9 @@ class CudaBackend:
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
 
-    def allocate(self, nbytes: int) -> DeviceMemory:
-        """Raises OutOfMemory."""
-        return DeviceMemory(nbytes)
+    def allocate(self, *nbytes: int) -> DeviceMemory:
+        """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""
+        return DeviceMemory(*nbytes) if len(nbytes) == 1 else SeparateMemory(nbytes)
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
         """Load a cubin, or open a library, for a stream by its number. Raises LaunchError, NotOffered, OutOfMemory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from gemmbench.errors import OutOfMemory
 
 
 class DeviceMemory:
-    """One allocation, a `base.Memory`.
+    """One allocation, a `base.Memory`; `address` is what an offset is added to.
 
     The copies are those of the legacy default stream: they wait for what the back end's
     stream holds, and it waits for them. Each raises LaunchError for a kernel that crashed
@@ -22,13 +23,9 @@ class DeviceMemory:
         """Allocate `nbytes`. Raises OutOfMemory."""
         import pycuda.driver as cuda
 
-        self.nbytes = nbytes
+        self.nbytes, self.starts = nbytes, tuple[int, ...]((0,))
         self._cuda: Any = cuda
-        try:
-            self._allocation = cuda.mem_alloc(nbytes)
-        except (cuda.MemoryError, OverflowError) as fault:
-            free, total = cuda.mem_get_info()
-            raise OutOfMemory(f"{nbytes:,} bytes do not fit: {free:,} of {total:,} are free") from fault
+        self._allocation = _allocated(cuda, nbytes)
         self.address = int(self._allocation)
 
     def write(self, offset: int, array: np.ndarray) -> None:
@@ -60,3 +57,35 @@ class DeviceMemory:
         if offset < 0 or offset + nbytes > self.nbytes:
             raise ValueError(f"bytes {offset} to {offset + nbytes} of an allocation of {self.nbytes}")
         return self.address + offset
+
+
+class SeparateMemory(DeviceMemory):
+    """An allocation for each of `sizes`; offsets are addresses."""
+
+    def __init__(self, sizes: Sequence[int]):
+        """Allocate. Raises OutOfMemory."""
+        import pycuda.driver as cuda
+
+        self._cuda, self.address, self.nbytes, self._sizes = cuda, 0, sum(sizes), tuple(sizes)
+        self._allocations = [_allocated(cuda, size) for size in sizes]
+        self.starts = tuple(map(int, self._allocations))
+
+    def free(self) -> None:
+        """Give the memory back."""
+        with translated((self._cuda.Error,)):
+            for allocation in self._allocations:
+                allocation.free()
+
+    def _at(self, offset: int, nbytes: int) -> int:
+        for start, size in zip(self.starts, self._sizes, strict=True):
+            if start <= offset and offset + nbytes <= start + size:
+                return offset
+        raise ValueError(f"bytes {offset:#x} to {offset + nbytes:#x} lie in none of {len(self.starts)} allocations")
+
+
+def _allocated(cuda: Any, nbytes: int) -> Any:
+    try:
+        return cuda.mem_alloc(nbytes)
+    except (cuda.MemoryError, OverflowError) as fault:
+        free, total = cuda.mem_get_info()
+        raise OutOfMemory(f"{nbytes:,} bytes do not fit: {free:,} of {total:,} are free") from fault
