@@ -7,6 +7,7 @@ Golden files hold expected text in tests/golden/. After a wanted change write th
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -155,3 +156,29 @@ def environment() -> Environment:
         flops_per_cycle={"f32": 1000.0},
         software={"driver": "1.0"},
     )
+
+
+@pytest.fixture
+def fake_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+    """Put a Python program on the PATH under a tool's name; what it appends to `calls` is in the file returned.
+
+    It has `arguments`, a function `after(option)` for the word behind an option, and `calls`.
+    """
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    head = f"""#!{sys.executable}
+import os, sys, time
+arguments = sys.argv[1:]
+def after(option):
+    return arguments[arguments.index(option) + 1]
+calls = open({str(tmp_path / "calls")!r}, "a")
+"""
+
+    def write(name: str, body: str) -> Path:
+        program = folder / name
+        program.write_text(head + body)
+        program.chmod(0o755)
+        return tmp_path / "calls"
+
+    return write

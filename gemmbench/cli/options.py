@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,6 +53,11 @@ def stacked(*decorators: Decorator) -> Decorator:
         return command
 
     return apply
+
+
+def words(pairs: Iterable[tuple[str, object]]) -> tuple[str, ...]:
+    """Options as the words of a command line, less those that have no value."""
+    return tuple(word for name, value in pairs if value is not None for word in (name, str(value)))
 
 
 kernels = option("--kernels", type=click.Path(), help="A folder with more .cu files.")

@@ -13,7 +13,7 @@ import click
 
 from gemmbench import backends
 from gemmbench.cli import options
-from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, SpecError, UsageError
+from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, DeviceError, SpecError, UsageError
 
 if TYPE_CHECKING:
     from gemmbench.bench.record import Record, TransferRecord
@@ -41,6 +41,15 @@ def find_machine(option: str) -> backends.Machine:
     choice = backends.choose(option)
     if choice.note:
         click.echo(choice.note, err=True)
+    return backends.describe(choice)
+
+
+def find_gpu(option: str, what: str) -> backends.Machine:
+    """The GPU that `what` needs. Raises DeviceError if there is none, or the option names another device."""
+    choice = backends.choose(option)
+    if choice.primary != "cuda":
+        why = choice.note.partition(": ")[2].partition(";")[0] or f"--device {option} is none"
+        raise DeviceError(f"{what} needs an NVIDIA GPU: {why}")
     return backends.describe(choice)
 
 

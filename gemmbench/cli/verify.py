@@ -21,30 +21,56 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("variants", nargs=-1, type=options.VariantName())
 @options.option("--all", "every", is_flag=True, help="Every configuration, not one change per parameter.")
+@options.option(
+    "--sanitize",
+    is_flag=False,
+    flag_value="memcheck,racecheck",
+    metavar="[TOOLS]",
+    help="Run under compute-sanitizer: memcheck, racecheck, initcheck, synccheck.",
+)
+@options.option(
+    "--sanitize-limit",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    default=240,
+    show_default=True,
+    help="For one run of it.",
+)
 @options.sizes
 @options.precisions
 @options.layouts
+@options.params
 @options.device
 @options.kernels
 @options.seed
 @options.limit_options
 @options.style
-def verify(variants: tuple[str, ...], every: bool, style: str | None, **settings: Any) -> int:
+def verify(variants: tuple[str, ...], every: bool, sanitize: str | None, style: str | None, **settings: Any) -> int:
     """Verify VARIANTs (default: all that run here) on shapes where kernels break; time nothing.
 
     Sizes of 1, primes, one off a tile, M != N != K, in every layout and precision a variant
     declares, alpha and beta other than 1 and 0.
+
+    With --sanitize each runs under compute-sanitizer in a process of its own, its operands in
+    allocations of their exact size: two shapes, the first precision a variant declares. Name
+    VARIANTs before it.
     """
     from gemmbench.cli import session
     from gemmbench.report.verification import failures, table
-    from gemmbench.spec.sweep import checked_seed
+    from gemmbench.spec.expand import check_params
+    from gemmbench.spec.sweep import checked_seed, chosen_params
 
+    if sanitize is not None:
+        from gemmbench.cli.sanitize import sanitized
+
+        return sanitized(variants, sanitize.split(","), every, style, settings)
     machine = session.find_machine(settings["device"])
     catalog = session.open_catalog(settings["kernels"])
     chosen = [
         variant for variant in catalog.ladder(variants or catalog.names) if variants or variant.computes == "gemm"
     ]
-    expanded = _plans(chosen, every, settings, machine)
+    check_params([(variant, chosen_params(settings["params"])) for variant in chosen])
+    expanded = plans_of(chosen, every, settings, machine)
     records, interrupted = _check(expanded, machine, checked_seed(settings["seed"] or 0), options.limits(settings))
     click.echo(table(records, session.plain(style)))
     for line in failures(records):
@@ -52,22 +78,24 @@ def verify(variants: tuple[str, ...], every: bool, style: str | None, **settings
     return session.code_of(records, interrupted)
 
 
-def _plans(
+def plans_of(
     chosen: Sequence[Variant], every: bool, settings: dict[str, Any], machine: backends.Machine
 ) -> list[Plan | Skip]:
+    """What is verified of these variants. Raises UsageError."""
     from gemmbench import backends
     from gemmbench.spec import awkward
     from gemmbench.spec.expand import check_memory, configurations, expand
     from gemmbench.spec.sizes import parse_sizes
-    from gemmbench.spec.sweep import chosen_layouts, chosen_precisions
+    from gemmbench.spec.sweep import chosen_layouts, chosen_params, chosen_precisions
     from gemmbench.spec.variant import ALL
 
+    params = {ALL: ()} if every else chosen_params(settings["params"])
     found: list[Plan | Skip] = []
     for variant in chosen:
         layouts = chosen_layouts(settings["layouts"]) or variant.layouts
         precisions = chosen_precisions(settings["precisions"]) or variant.precisions
         shapes = parse_sizes(settings["sizes"]) if settings["sizes"] else awkward.SHAPES
-        configs = configurations(variant, {ALL: ()}) if every else awkward.one_change_each(variant)
+        configs = configurations(variant, params) if params else awkward.one_change_each(variant)
         asked = [(awkward.problems(shapes, layouts, precisions), configs)]
         if not settings["sizes"]:
             asked.append((awkward.problems([awkward.LARGE], layouts[:1], precisions), configs[:1]))

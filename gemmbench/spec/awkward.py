@@ -24,6 +24,8 @@ SHAPES: tuple[Shape, ...] = (
     (64, 128, 1),
 )
 LARGE: Shape = (1000, 1000, 1000)
+# Where each launch is slowed a hundred times: one shape that fits no tile, and one that is whole tiles.
+WATCHED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
 
 

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gemmbench.backends.fake import FakeExecutable
-from gemmbench.cli import main
+from gemmbench import backends
+from gemmbench.backends.base import Device
+from gemmbench.backends.fake import FakeCompiler, FakeExecutable, Script
+from gemmbench.cli import main, session
+from gemmbench.spec.plan import Target
 
 
 @dataclass
@@ -115,3 +118,14 @@ def windows(monkeypatch):
 
     monkeypatch.setattr(FakeExecutable, "time", time)
     return seen, at
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A machine that is said to have a GPU, and a compiler that compiles nothing."""
+    target = Target("cuda", 90, 132, 227 << 10, 50 << 20, 80 << 30)
+    machine = backends.Machine(backends.Choice("cuda", 1), {"cuda": Device("NVIDIA H100", 1, target)})
+    monkeypatch.setattr(session, "find_gpu", lambda option, what: machine)
+    monkeypatch.setattr(backends, "compilers", lambda machine, names, limit=0: {"cuda": FakeCompiler(Script())})
+    monkeypatch.setattr(backends, "refusal", lambda variant, device: "")
+    return machine

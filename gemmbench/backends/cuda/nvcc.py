@@ -34,7 +34,7 @@ def find_nvcc() -> str:
         if found := shutil.which(chosen):
             return found
         raise DeviceError(f"CUDACXX names '{chosen}', which cannot be run")
-    if found := _find("nvcc"):
+    if found := find_tool("nvcc"):
         return found
     raise DeviceError("no nvcc found: install the CUDA toolkit, or name its compiler in CUDACXX")
 
@@ -45,12 +45,13 @@ def find_cuobjdump() -> str:
         beside = str(Path(find_nvcc()).resolve().parent)
     except DeviceError:
         beside = ""
-    if found := _find("cuobjdump", beside):
+    if found := find_tool("cuobjdump", beside):
         return found
     raise DeviceError("no cuobjdump found: pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm")
 
 
-def _find(tool: str, beside: str = "") -> str | None:
+def find_tool(tool: str, beside: str = "") -> str | None:
+    """Path of a tool of NVIDIA's: PATH, the folders `beside`, /usr/local/cuda*, NVIDIA's wheels; or None."""
     local, wheels = Path("/usr/local"), find_spec("nvidia")
     toolkits = [local / "cuda", *sorted(local.glob("cuda-*"), key=_release, reverse=True)]
     folders = [os.environ.get("PATH", ""), beside, *(str(toolkit / "bin") for toolkit in toolkits)]
