@@ -13,6 +13,7 @@ from gemmbench.cli.inspect import inspect
 from gemmbench.cli.list import list_variants
 from gemmbench.cli.mlp import mlp
 from gemmbench.cli.posts import posts
+from gemmbench.cli.profile import one_launch, profile
 from gemmbench.cli.run import run
 from gemmbench.cli.show import show
 from gemmbench.cli.verify import verify
@@ -45,7 +46,7 @@ def group() -> None:
     """
 
 
-for command in (list_variants, run, compare, verify, inspect, show, posts, mlp):
+for command in (list_variants, run, compare, verify, inspect, profile, show, posts, mlp, one_launch):
     group.add_command(command)
 
 

@@ -14,7 +14,7 @@ from gemmbench.cli import group
 from gemmbench.cli.options import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = sorted(group.commands)
+COMMANDS = sorted(name for name, command in group.commands.items() if not command.hidden)
 
 
 def test_the_commands_are_those_of_the_readme():

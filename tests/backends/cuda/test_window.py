@@ -118,3 +118,14 @@ def test_without_a_gate_nothing_is_held(log):
     run.time(1)
     run.time(1)
     assert "close" not in log
+
+
+def test_a_profiler_sees_one_launch_and_nothing_of_ours(log):
+    driver = sys.modules["pycuda.driver"]
+    driver.start_profiler = lambda: log.append("start")
+    driver.stop_profiler = lambda: log.append("stop")
+    run = timer(log)
+    run.time(1)
+    log.clear()
+    run.profile()
+    assert log == ["start", "B", "wait", "stop"]

@@ -1,0 +1,118 @@
+"""`gemmbench profile`: what Nsight Compute counts of one launch, and what bounds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gemmbench.cli import options
+
+if TYPE_CHECKING:
+    from gemmbench import backends
+    from gemmbench.spec.plan import Plan
+
+_shared = options.stacked(
+    options.option("--sizes", default="4096", show_default=True, help="One size: 4096 or 1024x768x1024 (M x N x K)."),
+    options.precisions,
+    options.layouts,
+    options.params,
+    options.device,
+    options.kernels,
+    options.seed,
+)
+
+
+@click.command()
+@click.argument("variant", type=options.VariantName())
+@_shared
+@options.style
+def profile(variant: str, style: str | None, **settings: Any) -> int:
+    """Count with Nsight Compute (ncu) what one launch of VARIANT does, and say what bounds it.
+
+    FMA and tensor pipes, issue slots, DRAM, L2, L1, shared memory and its bank conflicts,
+    occupancy, stalls. The clock is left alone; ncu empties the caches before each of its passes.
+    """
+    from gemmbench import backends
+    from gemmbench.backends.cuda import ncu
+    from gemmbench.backends.cuda.tools import find
+    from gemmbench.cli.session import find_gpu, plain
+    from gemmbench.errors import OK
+    from gemmbench.report.profile import table, title, verdict
+
+    machine = find_gpu(settings["device"], "profile")
+    plan = _plan(variant, settings, machine)
+    find(ncu.PROGRAM)
+    backends.compilers(machine, ["cuda"])["cuda"].compile(plan)  # what does not compile is told here
+    click.echo(f"{variant} {plan.config}".strip() + f", {plan.problem}\n")
+    for counters in ncu.profile(_command(plan, settings, machine)):
+        for text in (title(counters), "", table(counters, plain(style)), "", verdict(counters), ""):
+            click.echo(text)
+    click.echo("Percent of peak over the whole duration, but for occupancy. Caches empty at first, uniform data.")
+    return OK
+
+
+@click.command("one-launch", hidden=True)
+@click.argument("variant", type=options.VariantName())
+@_shared
+def one_launch(variant: str, **settings: Any) -> int:
+    """Launch VARIANT once to warm up, and once in the range that a profiler watches."""
+    from gemmbench import backends
+    from gemmbench.bench.one_launch import launch_once
+    from gemmbench.cli.session import find_gpu
+    from gemmbench.errors import OK
+    from gemmbench.spec.sweep import checked_seed
+
+    machine = find_gpu(settings["device"], "one-launch")
+    plan = _plan(variant, settings, machine)
+    artifact = backends.compilers(machine, ["cuda"])["cuda"].compile(plan)
+    device = backends.open_backends(machine, ["cuda"], gate=False)["cuda"]
+    try:
+        launch_once(device, plan, artifact, checked_seed(settings["seed"] or 0))
+    finally:
+        device.close()
+    return OK
+
+
+def _plan(name: str, settings: dict[str, Any], machine: backends.Machine) -> Plan:
+    """The one plan that is asked for. Raises UsageError if it is none, or several."""
+    from gemmbench import backends
+    from gemmbench.cli.session import open_catalog
+    from gemmbench.errors import UsageError
+    from gemmbench.spec.expand import check_memory, check_params, configurations, expand
+    from gemmbench.spec.options import Options
+    from gemmbench.spec.plan import Skip
+    from gemmbench.spec.sweep import read_sweep
+
+    variant = open_catalog(settings["kernels"]).get(name)
+    asked = {key: settings[key] for key in ("sizes", "precisions", "layouts", "params")}
+    asked["precisions"] = asked["precisions"] or variant.precisions[0]
+    sweep = read_sweep("quick", Options(variants=(name,), **asked), False)
+    params = sweep.choices[0].params
+    check_params([(variant, params)])
+    check_memory(sweep.problems, machine.targets)
+    chosen = [(variant, configurations(variant, params))]
+    expanded = expand(sweep.problems, chosen, machine.choice.primary, machine.targets, backends.refusal)
+    if len(expanded) != 1:
+        raise UsageError(f"a profile is of one launch, here are {len(expanded)}; take one size and one value for each")
+    (plan,) = expanded
+    if isinstance(plan, Skip):
+        raise UsageError(f"{name} cannot run here: {plan.reason}")
+    if plan.device != "cuda":
+        raise UsageError(f"{name} runs on the host: there is no kernel to profile")
+    return plan
+
+
+def _command(plan: Plan, settings: dict[str, Any], machine: backends.Machine) -> list[str]:
+    """This program's command that launches the plan."""
+    problem = plan.problem
+    given = [
+        ("--sizes", f"{problem.M}x{problem.N}x{problem.K}"),
+        ("--precision", problem.precision_name),
+        ("--layout", problem.layout),
+        *(("--param", f"{name}={value}") for name, value in plan.config.values if not plan.config.picked),
+        ("--kernels", settings["kernels"]),
+        ("--seed", settings["seed"]),
+        ("--device", f"cuda:{machine.choice.index}"),
+    ]
+    return ["one-launch", plan.variant.name, *options.words(given)]
