@@ -46,18 +46,22 @@ class Journal:
             self._file.seek(0, os.SEEK_END)
         except OSError as fault:
             raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
-        self._header = None if self._file.tell() else environment
+        self._empty = self._file.tell() == 0
+        if self._empty:
+            self._append(environment)
 
     def write(self, record: Record | TransferRecord) -> None:
         """Append one row; when this returns, it is on the disk. Raises StoreError."""
-        rows = [row for row in (self._header, record) if row is not None]
+        self._append(record)
+        self._empty = False
+
+    def _append(self, row: Line) -> None:
         try:
-            self._file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+            self._file.write(msgspec.json.encode(row) + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as fault:
             raise StoreError(f"cannot write to {self.path}: {fault.strerror}") from None
-        self._header = None
 
     def __enter__(self) -> Journal:
         return self
@@ -65,7 +69,7 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         """Close; a file that got no row is not left behind."""
         self._file.close()
-        if self._header is not None:
+        if self._empty:
             self.path.unlink(missing_ok=True)
 
 

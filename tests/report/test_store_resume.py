@@ -67,3 +67,13 @@ def test_rows_of_other_batches_that_bear_the_same_number_are_kept(tmp_path, envi
         journal.write(make_record("cublas", [1.0], batch=1, batch_key="first session"))
         journal.write(make_record("cublas", [2.0], batch=1, batch_key="second session"))
     assert [record.samples for record in store.read(path).records] == [[1.0], [2.0]]
+
+
+def test_a_run_that_was_killed_before_its_first_row_can_be_resumed(tmp_path, environment, make_record):
+    path = tmp_path / "run.jsonl"
+    killed = store.Journal(path, environment)
+    assert (store.newest(tmp_path, "quick", "Fake GPU"), store.read(path).records) == (path, [])
+    killed._file.close()  # as the system does
+    with store.Journal(path, environment) as journal:
+        journal.write(make_record())
+    assert len(store.read(path).records) == 1
