@@ -10,7 +10,7 @@ from gemmbench.bench.wrong import Wrong
 
 _MAP_ROWS, _MAP_COLUMNS = 16, 32
 _MOSTLY = 0.5
-_SMALLEST_TILE, _LARGEST_TILE = 4, 256
+_SMALLEST_TILE = 4
 ALL, COLUMNS, ROWS, CORNER = "all", "columns", "rows", "rows and columns"
 TILES, STRIPES, SOME = "tiles", "stripes", "some"
 
@@ -73,11 +73,14 @@ def _tiles(wrong: Wrong) -> Place | None:
     """Whole tiles of a power of two, each wrong in every element or right in every one; the largest such."""
     if not wrong.whole:
         return None
-    sides = [2**n for n in range(8, 1, -1) if _SMALLEST_TILE <= 2**n <= _LARGEST_TILE]
+    fine = tiled(wrong.mask, _SMALLEST_TILE, _SMALLEST_TILE)
+    if not np.isin(fine, (0.0, 1.0)).all():
+        return None
+    sides = [2**n for n in range(8, 1, -1)]
     for area, height, width in sorted(((h * w, h, w) for h in sides for w in sides), reverse=True):
         if area > wrong.mask.size // 2:
             continue
-        share = tiled(wrong.mask, height, width)
+        share = tiled(fine > 0, height // _SMALLEST_TILE, width // _SMALLEST_TILE)
         if np.isin(share, (0.0, 1.0)).all():
             count = int(share.sum())
             return Place(TILES, f"{count} of {share.size} tiles of {height} x {width}", plural=count > 1)
