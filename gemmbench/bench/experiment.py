@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from gemmbench.backends.base import Executable
+from gemmbench.bench.diagnosis import OUTSIDE, RACE, Diagnosis
 from gemmbench.bench.measure import Rounds
 from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Placed, Trial
@@ -153,10 +154,11 @@ class Bench(ABC, Generic[T]):
                     result = self.read(index).tobytes()
                     first = first or result
                     if result != first:
-                        trial.judge(Check(False, "repeat", message=f"copy {index + 1} of {count} differs: a race"))
+                        differs = f"copy {index + 1} of {count} differs: a race"
+                        trial.judge(Check(False, "repeat", message=differs, diagnosis=Diagnosis(RACE)))
                         return
             if breach := self.arrays.breach(0) or self.arrays.breach(count - 1):
-                trial.judge(Check(False, "guard", message=breach))
+                trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
 
 
 def finished(station: Station, trial: Trial) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy as np
 from gemmbench.backends.base import Artifact, Executable
 from gemmbench.bench import operands
 from gemmbench.bench.batch import Batch
+from gemmbench.bench.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.experiment import Bench, devices_of, finished
 from gemmbench.bench.operands import Arena, Operands
 from gemmbench.bench.record import Record
+from gemmbench.bench.relaunch import Launcher, explained
 from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Trial, outcome
 from gemmbench.bench.verify import Check, Reference
@@ -121,14 +124,23 @@ class GemmBench(Bench[Trial]):
     def _check(self, trial: Trial, reference: Reference, mode: str, exact: bool) -> None:
         with trial.blamed():
             self.arrays.reset_c(reference.operands, reference.beta, 1)
-            executable = self._bind(trial, 1, reference.alpha, reference.beta, mode)
-            self.station.watched(executable, trial.number).time(1)
+            executable = self._watched(trial, reference, mode)
+            executable.time(1)
             result = self.arrays.read_c()
             if breach := self.arrays.breach() or self.arrays.spoilt(reference.operands):
                 self.arrays.write_inputs(reference.operands, 1)  # for those that come after
-                trial.judge(Check(False, "guard", message=breach))
+                trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
                 return
-            trial.judge(reference.check_exact(result) if exact else reference.check_rounding(result))
+            check = reference.check_exact(result) if exact else reference.check_rounding(result)
+            if not check.ok:
+                bind = partial(self._watched, trial, reference)
+                launcher = Launcher(self.arrays, executable, bind, self.backend.modes)
+                check = explained(check, result, reference, launcher, passed=trial.check is not None)
+            trial.judge(check)
+
+    def _watched(self, trial: Trial, reference: Reference, mode: str) -> Executable:
+        executable = self._bind(trial, 1, reference.alpha, reference.beta, mode)
+        return self.station.watched(executable, trial.number)
 
     def _bind(self, trial: Trial, sets: int, alpha: float, beta: float, mode: str) -> Executable:
         memory, chosen = self.arrays.memory, self.arrays.sets[:sets]

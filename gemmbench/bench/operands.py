@@ -112,13 +112,18 @@ class _Layout:
             self.offsets[name] = self.total
             size = problem.operand_bytes(name)
             slack = _up(size) - size
-            self.guards.append((self.total + size, slack, _PATTERN if name == "C" else _NAN))
-            self.total += size + slack
+            self.total += size
+            self._guard(slack, _PATTERN if name == "C" else _NAN)
         self._guard(guard, _PATTERN)
 
     def _guard(self, size: int, byte: int) -> None:
-        self.guards.append((self.total, size, byte))
+        """Guard the next bytes; zones that touch and hold the same are one."""
+        start = self.total
         self.total += size
+        if self.guards and self.guards[-1][0] + self.guards[-1][1] == start and self.guards[-1][2] == byte:
+            start = self.guards.pop()[0]
+        if self.total > start:
+            self.guards.append((start, self.total - start, byte))
 
 
 def _up(size: int) -> int:
@@ -195,7 +200,9 @@ class Arena:
         name = min(self._layout.offsets, key=lambda name: self._distance(name, offset))
         start = self._layout.offsets[name]
         side = "before" if offset < start else "after the end of"
-        return f"wrote outside its output: {count} bytes {side} {name} changed, the first {first} bytes into the zone"
+        found = f"wrote outside its output: {count} bytes {side} {name} changed, the first {first} bytes into the zone"
+        rows, rest = divmod(count, self.problem.operand_bytes(name) // self.problem.shape(name)[0])
+        return found if rest else f"{found}: {rows} row{'s' * (rows > 1)} of {name}"
 
     def _distance(self, name: str, offset: int) -> int:
         start = self._layout.offsets[name]

@@ -61,6 +61,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
 
     status: ok, wrong, skipped, failed, timeout, out of memory. phase: "sweep", or
     "final" for the best configuration of a sweep, measured again on fresh rounds.
+    Of a wrong row, `diagnosis` is the key of the likely cause (`reason` has it in words),
+    `wrong_map` a map of C by tiles.
     """
 
     variant: str
@@ -103,6 +105,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     gated: bool = True
     picked: str = ""
     network: NetworkFacts | None = None
+    diagnosis: str = ""
+    wrong_map: str = ""
 
     @property
     def flops(self) -> int:

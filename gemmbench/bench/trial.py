@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemmbench.backends.base import Artifact
@@ -51,7 +51,7 @@ class Trial:
     def judge(self, check: Check) -> None:
         """Take over a check; a failed one ends the trial."""
         worst = max(check.error, self.check.error if self.check else 0.0)
-        self.check = Check(check.ok, check.rule, worst, check.message)
+        self.check = replace(check, error=worst)
         if not check.ok:
             self.status, self.reason = "wrong", f"{check.rule} check: {check.message}"
 
@@ -89,12 +89,15 @@ def _built(plan: Plan, artifacts: Sequence[Artifact]) -> dict[str, Any]:
 
 def _seen(trial: Trial, policy: Measuring, placed: Placed) -> dict[str, Any]:
     check, measurement = trial.check, trial.measurement
+    diagnosis = check.diagnosis if check else None
     timed = bool(measurement.samples)
     cache = "hot" if policy.cache == "hot" else "cold" if placed.cold else "partly cold"
     return {
         "checked": check is not None,
         "check_rule": check.rule if check else "",
         "error": check.error if check and math.isfinite(check.error) else None,
+        "diagnosis": diagnosis.cause if diagnosis else "",
+        "wrong_map": diagnosis.map if diagnosis else "",
         "samples": list(measurement.samples.values()),
         "rounds": list(measurement.samples),
         "launches": measurement.launches if timed else 0,

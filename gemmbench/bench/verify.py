@@ -15,14 +15,16 @@ from functools import cached_property
 
 import numpy as np
 
+from gemmbench.bench.diagnosis import Diagnosis, diagnose, sentence
 from gemmbench.bench.operands import Operands
+from gemmbench.bench.wrong import ROUNDING_FACTOR, Wrong
 from gemmbench.spec.problem import Problem
 
 _WHOLE = 1024**3
 _VECTORS = 32
 _ROWS = 128
 _CHUNK = 1 << 24
-ROUNDING_FACTOR = 16
+_MAP_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,14 @@ class Check:
 
     `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit
     roundoff of the accumulator, beyond what storing C in 16 bits costs; `rule` is what judged;
-    `message` says what is wrong.
+    `message` says what is wrong, and `diagnosis` what most likely causes it.
     """
 
     ok: bool
     rule: str
     error: float = 0.0
     message: str = ""
+    diagnosis: Diagnosis | None = None
 
 
 @dataclass(frozen=True)
@@ -114,16 +117,17 @@ class Reference:
         wrong = np.flatnonzero(~right.all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
-        check = self._equality(result[wrong[:1]], wrong[:1])
-        return Check(False, "exact", check.error, f"{wrong.size} of {len(result)} rows wrong; {check.message}")
+        spread = wrong[np.unique(np.linspace(0, wrong.size - 1, _MAP_ROWS).astype(int))]
+        return self._equality(result[spread], spread, wrong)
 
-    def _equality(self, result: np.ndarray, rows: np.ndarray) -> Check:
-        want = self.exact if len(rows) == len(self.rows) and self.whole else self._of_rows(rows)
+    def _equality(self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None) -> Check:
+        want = self._of_rows(rows) if suspects is not None else self.exact
         want = want.astype(result.dtype).astype(np.float64)  # the one rounding a 16-bit C may need
-        right = result.astype(np.float64) == want
-        if right.all():
+        got = result.astype(np.float64)
+        wrong = got != want  # a NaN is
+        if not wrong.any():
             return Check(True, "exact")
-        return Check(False, "exact", math.inf, self._describe(result, want, ~right, rows))
+        return self._failed("exact", math.inf, rows, got, want, wrong, suspects)
 
     def check_rounding(self, result: np.ndarray) -> Check:
         """Compare a real result with the bound 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
@@ -144,35 +148,23 @@ class Reference:
             error = float(np.max(np.divide(summed, unit, out=np.zeros_like(unit), where=unit > 0)))
         if right.all():
             return Check(True, "rounding", error)
-        return Check(False, "rounding", error, self._describe(got, self.exact, ~right, self.rows, error))
+        return self._failed("rounding", error, self.rows, got, self.exact, ~right)
 
-    def _describe(
-        self, got: np.ndarray, want: np.ndarray, wrong: np.ndarray, rows: np.ndarray, error: float = math.inf
-    ) -> str:
-        i, j = (int(index) for index in np.argwhere(wrong)[0])
-        first = f"first C[{rows[i]}][{j}] = {got[i, j]:.9g}, should be {want[i, j]:.9g}"
-        share = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}"
-        cause = _cause(got, wrong, rows, self.problem, error)
-        return f"{share}: {cause}" if cause else share
-
-
-def _cause(got: np.ndarray, wrong: np.ndarray, rows: np.ndarray, problem: Problem, error: float) -> str:
-    """The likely cause in words, or ""."""
-    unwritten = np.isnan(got)
-    if unwritten.all() and len(rows) == problem.M:
-        return "C was never written, or C was read though beta is 0"
-    columns = np.flatnonzero(wrong.any(axis=0))
-    if (unwritten == wrong).all():
-        return "these elements were never written, or were made from memory outside A and B"
-    if columns[0] > problem.N // 2 and not wrong.all():
-        return f"only columns from {columns[0]} on: look at the guard on N"
-    if len(rows) == problem.M and np.flatnonzero(wrong.any(axis=1))[0] > problem.M // 2:
-        return "only the last rows: look at the guard on M"
-    if math.isfinite(error) and error < 1e5 and wrong.mean() > 0.2:
-        return (
-            f"{error:.0f} units of rounding, {ROUNDING_FACTOR} are allowed: a lower precision inside, or lost products"
-        )
-    return ""
+    def _failed(
+        self,
+        rule: str,
+        error: float,
+        rows: np.ndarray,
+        got: np.ndarray,
+        want: np.ndarray,
+        mask: np.ndarray,
+        suspects: np.ndarray | None = None,
+    ) -> Check:
+        found = rows[mask.any(axis=1)] if suspects is None else suspects
+        scalars = self.alpha, self.beta
+        wrong = Wrong(self.problem, self.operands, *scalars, rows, got, want, mask, found, error, rule == "exact")
+        diagnosis = diagnose(wrong)
+        return Check(False, rule, error, sentence(wrong, diagnosis), diagnosis)
 
 
 def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:

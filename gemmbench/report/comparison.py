@@ -212,6 +212,7 @@ COLUMNS = {
     "network": "layer sizes, activations and batch, of a row of gemmbench mlp",
     "launched": "what one forward pass launches, in order",
     "accuracy": "share of test digits that it reads right",
+    "diagnosis": "of a wrong row, the likely cause in a few words",
 }
 """The columns of the CSV and JSON exports, in order, and what they mean; columns are only ever added at the end."""
 

@@ -1,4 +1,4 @@
-"""The table of `verify`: one line a variant, then every failure in words."""
+"""The table of `verify`: one line a variant, then every failure in words, with a map of where C is wrong."""
 
 from __future__ import annotations
 
@@ -32,12 +32,20 @@ def _counts(rows: Sequence[Record]) -> list[str]:
 
 
 def failures(records: Sequence[Record]) -> list[str]:
-    """One line for each configuration that failed, and for each reason to skip a whole variant."""
+    """One line for each configuration that failed, and for each reason to skip a whole variant.
+
+    Below the first of each variant stands a map of C, if there is one.
+    """
     bad: dict[str, list[Record]] = {}
     for record in records:
         if record.status not in ("ok", "skipped"):
             bad.setdefault(f"{record.variant} {record.configuration}".strip(), []).append(record)
-    lines = [f"{name}: {_first(rows)}" for name, rows in list(bad.items())[:MOST_FAILURES]]
+    lines, drawn = [], set()
+    for name, rows in list(bad.items())[:MOST_FAILURES]:
+        lines.append(f"{name}: {_first(rows)}")
+        if rows[0].variant not in drawn:
+            drawn.add(rows[0].variant)
+            lines += [f"    {line}" for line in _telling(rows).wrong_map.splitlines()]
     if len(bad) > MOST_FAILURES:
         lines.append(f"and {len(bad) - MOST_FAILURES} more configurations failed")
     ran = {record.variant for record in records if record.status != "skipped"}
@@ -45,8 +53,13 @@ def failures(records: Sequence[Record]) -> list[str]:
     return [*lines, *(f"{name}: skipped: {reason}" for name, reason in skipped.items())]
 
 
+def _telling(rows: Sequence[Record]) -> Record:
+    """The first that is large enough to tell one cause from another, else the first."""
+    return next((record for record in rows if min(record.M, record.N, record.K) > 8), rows[0])
+
+
 def _first(rows: Sequence[Record]) -> str:
-    first = rows[0]
+    first = _telling(rows)
     problem = f"{first.size} {first.layout} {first.precision}"
     more = f" (and {len(rows) - 1} more problems)" if len(rows) > 1 else ""
     return f"{first.status} at {problem}: {first.reason}{more}"

@@ -64,7 +64,8 @@ def test_tf32_under_an_f32_label_is_a_lower_precision_inside(depth):
     a, b = factors
     check = reference.check_rounding(a @ b)
     assert not check.ok and check.error > 100
-    assert "units of rounding, 16 are allowed: a lower precision inside" in check.message
+    assert "as if A and B were rounded to tf32: a lower precision inside" in check.message
+    assert check.message.endswith(f"{check.error:.0f} units of rounding, 16 are allowed")
 
 
 def test_half_precision_under_an_f32_label_fails():

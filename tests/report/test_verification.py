@@ -27,8 +27,23 @@ def test_a_configuration_that_fails_often_is_told_once(make_record):
     records = [make_record("tiled", config={"T": 8}, size=size, **wrong) for size in (1, 17, 127)]
     records += [make_record("tiled", config={"T": 16}, status="failed", reason="crashed")]
     assert failures(records) == [
-        "tiled T=8: wrong at 1 nn f32: exact check: 1 of 1 elements wrong (and 2 more problems)",
+        "tiled T=8: wrong at 17 nn f32: exact check: 1 of 1 elements wrong (and 2 more problems)",
         "tiled T=16: failed at 64 nn f32: crashed",
+    ]  # at 17, for in a single element all causes look alike
+
+
+def test_below_the_first_failure_of_a_variant_stands_its_map(make_record):
+    wrong = {"status": "wrong", "reason": "exact check: x"}
+    records = [make_record("tiled", config={"T": size}, wrong_map=f"C in tiles\n.#{size}", **wrong) for size in (8, 16)]
+    records += [make_record("naive", wrong_map="C in tiles\nnn", **wrong)]
+    assert failures(records) == [
+        "tiled T=8: wrong at 64 nn f32: exact check: x",
+        "    C in tiles",
+        "    .#8",
+        "tiled T=16: wrong at 64 nn f32: exact check: x",
+        "naive: wrong at 64 nn f32: exact check: x",
+        "    C in tiles",
+        "    nn",
     ]
 
 

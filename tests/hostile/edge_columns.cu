@@ -1,0 +1,26 @@
+/*---
+summary: leaves the columns that do not fill a tile
+order: 12
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+require:
+  - N >= 16
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// The grid is right, the guard is not: it stops at the last whole tile of 16 columns.
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= M || column >= N / 16 * 16) return;
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    TC* c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}

@@ -1,0 +1,23 @@
+/*---
+summary: ignores beta
+order: 36
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// Right at beta = 0.
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= M || column >= N) return;
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    C[size_t(row) * N + column] = alpha * sum;
+}

@@ -1,0 +1,26 @@
+/*---
+summary: loses the products that do not fill a tile of 8
+order: 21
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// k runs in steps of 8 as long as 8 are left.
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= M || column >= N) return;
+    TACC sum = 0;
+    for (int first = 0; first + 8 <= K; first += 8) {
+        for (int k = first; k < first + 8; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    }
+    TC* c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}

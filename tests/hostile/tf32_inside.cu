@@ -1,0 +1,27 @@
+/*---
+summary: rounds its factors to TF32
+order: 25
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// As tensor cores do that are asked for single precision: 10 of 23 bits of fraction stay.
+
+// To nearest: half of the last bit that stays is added, then the rest cut off.
+__device__ float tf32(float x) { return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u); }
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= M || column >= N) return;
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) sum += tf32(A[size_t(row) * K + k]) * tf32(B[size_t(k) * N + column]);
+    TC* c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}

@@ -1,0 +1,25 @@
+/*---
+summary: asks for more dynamic shared memory than any block may have
+order: 3
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+shared: 1048576
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// A skip: the manifest says 1 MiB, so nothing need be launched.
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= M || column >= N) return;
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    TC* c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}
