@@ -45,7 +45,7 @@ def _start(results: Path) -> subprocess.Popen[bytes]:
 def _killed(results: Path, rng: random.Random) -> bool:
     """Start or resume, kill after a while; False if it was done before that."""
     process = _start(results)
-    time.sleep(rng.uniform(1.0, 6.0))
+    time.sleep(rng.uniform(1.0, 5.0))
     done = process.poll() is not None
     process.kill()
     process.wait()

@@ -19,7 +19,8 @@ extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, co
     if (row >= M || column >= N) return;
     TACC sum = 0;
     for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
-    volatile int set = 0;
+    __shared__ volatile int set;  // in memory that others could write to, or the compiler would drop the loop
+    set = 0;
     while (!set) continue;
     TC* c = C + size_t(row) * N + column;
     *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
