@@ -56,6 +56,12 @@ def test_the_folders_of_the_house_are_there():
     assert [name for name in named if not (root / name).is_dir() and not (root / "gemmbench" / name).is_dir()] == []
 
 
+def test_the_flags_of_the_readme_are_those_of_the_program():
+    from gemmbench.report.flags import MEANINGS
+
+    assert re.findall(r"^\| ([A-Z]) \|", TEXT, re.MULTILINE) == list(MEANINGS)
+
+
 def test_the_exit_codes_of_the_readme_are_those_of_the_program():
     from gemmbench import errors
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gemmbench.backends.monitor import Conditions, Monitor
 from gemmbench.spec.plan import Plan, Target
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Device:
     floating-point operations the whole device can do in one cycle, so that a
     percentage of peak can use the clock seen; empty where it is not known.
     `bandwidth` is bytes/s of device memory, 0 if unknown. `software` names driver,
-    toolkit and libraries with their versions.
+    toolkit and libraries with their versions, `conditions` how it is set up, None if unknown.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Device:
     flops_per_cycle: Mapping[str, float] = field(default_factory=dict)
     bandwidth: float = 0.0
     software: Mapping[str, str] = field(default_factory=dict)
+    conditions: Conditions | None = None
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,10 @@ class Backend(Protocol):
     """The most launches one window may hold."""
     guards: bool
     """Operands lie between guard zones; else each is an allocation of its exact size, for a tool that watches those."""
+
+    @property
+    def monitor(self) -> Monitor | None:
+        """Tells what the device says of itself under load; None where it says nothing, or looking would disturb."""
 
     def allocate(self, *nbytes: int) -> Memory:
         """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""

@@ -8,6 +8,7 @@ A script is a mapping, in a test or a YAML file (`--device fake:script.yaml`):
     isolated: true                                     # experiments in a process of their own, as on a GPU
     clock: 1.5e9
     transfers: {h2d: 2.0e+9, d2h: 1.0e+9}              # rates of a job's copies and launches: RATES in fake_jobs.py
+    watch: {power: 300, temperature: [40, 41]}         # what it says of itself: KEYS in fake_monitor.py
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window, packed
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
+from gemmbench.backends.fake_monitor import KEYS, FakeMonitor
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceLost, LaunchError, UsageError, nearest
 from gemmbench.spec.network import Network
@@ -38,13 +40,17 @@ FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build
 
 @dataclass(frozen=True)
 class Script:
-    """Seconds a launch and faults by variant, the clock every window sees, and the rates of transfers."""
+    """Seconds a launch and faults by variant, the clock of every window, rates of transfers.
+
+    `watch` is what the device says of itself; without it there is no monitor.
+    """
 
     times: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
     clock: float = 1e9
     transfers: Mapping[str, float] = field(default_factory=dict)
     isolated: bool = False
+    watch: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Script:
@@ -67,6 +73,9 @@ class Script:
         for name, rate in self.transfers.items():
             if name not in RATES or not isinstance(rate, (int, float)) or not rate > 0:
                 raise ValueError(f"transfers.{name}: {rate!r} should be one of {', '.join(RATES)}, such as 1.0e+9")
+        for name in self.watch:
+            if name not in KEYS:
+                raise ValueError(f"watch.{name}: unknown; known: {', '.join(KEYS)}")
         for name, fault in self.faults.items():
             if fault not in FAULTS:
                 raise ValueError(
@@ -106,6 +115,7 @@ class FakeBackend:
     def __init__(self, script: Script | None = None):
         self.device = describe()
         self.script = script or Script()
+        self.monitor = FakeMonitor(self.script.watch) if self.script.watch else None
         self._clocks: dict[str, Iterator[float]] = {}
 
     def allocate(self, *nbytes: int) -> FakeMemory:

@@ -46,6 +46,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
         measuring={"method": METHOD, **asdict(sweep.measuring)},
         host=host.name if host else "",
         cores=host.target.sms if host else 0,
+        conditions=device.conditions,
     )
 
 

@@ -28,4 +28,4 @@ def _plan_seconds(plan: Plan, machine: Machine, measuring: Measuring) -> float:
     rate = _SHARE_OF_PEAK * cycle * device.clock_hz or _CPU_RATE * device.target.sms
     launch = plan.problem.flops / rate
     window = max(launch, measuring.window)
-    return min(measuring.max_time, measuring.rounds * window) + _CHECKS * launch
+    return min(measuring.max_time, measuring.rounds * window) + measuring.energy + _CHECKS * launch

@@ -14,11 +14,13 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from gemmbench.backends.base import Executable
+from gemmbench.bench import energy
 from gemmbench.bench.diagnosis import OUTSIDE, RACE, Diagnosis
 from gemmbench.bench.measure import Rounds
 from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Placed, Trial
 from gemmbench.bench.verify import Check
+from gemmbench.bench.watch import Watch
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.spec.sweep import Measuring
 
@@ -122,19 +124,31 @@ class Bench(ABC, Generic[T]):
         for trial in self.alive:
             with trial.blamed():
                 bound.append((trial, self.station.watched(self.bind(trial, sets), trial.number)))
-        rounds = Rounds(
-            [executable for _, executable in bound],
-            self.policy,
-            self.backend.max_launches,
-            self.station.interrupted,
-            lambda done, of: self.station.progress("round", done, of),
-        )
-        for (trial, _), measurement in zip(bound, rounds.run(self.station.warm_seconds()), strict=True):
+        with Watch(self.backend.monitor) as watch:
+            rounds = Rounds(
+                [watch.marked(executable) for _, executable in bound],
+                self.policy,
+                self.backend.max_launches,
+                self.station.interrupted,
+                lambda done, of: self.station.progress("round", done, of),
+            )
+            measurements = rounds.run(self.station.warm_seconds())
+        for number, ((trial, executable), measurement) in enumerate(zip(bound, measurements, strict=True)):
             trial.measurement = measurement
+            trial.vitals = watch.vitals(number, len(measurement.samples))
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
             elif not self.station.interrupted():
                 self._check_repeat(trial, sets)
+                self._weigh(trial, executable)
+
+    def _weigh(self, trial: T, executable: Executable) -> None:
+        """Measure energy under steady load, if asked for and the device can tell."""
+        monitor, seconds = self.backend.monitor, self.policy.energy
+        if monitor is not None and trial.vitals is not None and trial.alive and seconds:
+            with trial.blamed():
+                found = energy.steady(executable, monitor, seconds, self.backend.max_launches, self.station.interrupted)
+                trial.vitals = energy.noted(trial.vitals, found)
 
     def _check_repeat(self, trial: T, sets: int) -> None:
         """After timing, every copy of the outputs must be equal bit by bit: a race shows here.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gemmbench.backends.monitor import Conditions
 from gemmbench.spec.plan import configuration
 
 SCHEMA = 1
@@ -37,6 +38,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     measuring: dict[str, str | int | float | bool] = {}
     host: str = ""
     cores: int = 0
+    conditions: Conditions | None = None
 
 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,27 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     published_ms: float | None = None
     accuracy: float | None = None
+
+
+class Vitals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the device said of itself while a row was measured; None where it did not say.
+
+    `looks` is how many times it was asked; bench.watch says which count. Temperature is the
+    highest, in degrees Celsius, `power` the median in watts, clocks the highest in Hz. `slowed`
+    names what held the clock down, `others` counts processes of others. `energy` is joules a
+    launch under steady load (bench.energy), `energy_power` watts then, `energy_seconds` how long.
+    """
+
+    looks: int = 0
+    temperature: float | None = None
+    power: float | None = None
+    sm_clock_hz: float | None = None
+    memory_clock_hz: float | None = None
+    slowed: list[str] = []
+    others: int | None = None
+    energy: float | None = None
+    energy_power: float | None = None
+    energy_seconds: float = 0.0
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
@@ -107,6 +130,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     network: NetworkFacts | None = None
     diagnosis: str = ""
     wrong_map: str = ""
+    vitals: Vitals | None = None
 
     @property
     def flops(self) -> int:

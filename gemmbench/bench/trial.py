@@ -10,6 +10,7 @@ from typing import Any
 
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.measure import Measurement
+from gemmbench.bench.record import Vitals
 from gemmbench.bench.verify import Check
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.spec.plan import Plan
@@ -28,6 +29,7 @@ class Trial:
     reason: str = ""
     check: Check | None = None
     measurement: Measurement = field(default_factory=Measurement)
+    vitals: Vitals | None = None
 
     @property
     def alive(self) -> bool:
@@ -108,4 +110,5 @@ def _seen(trial: Trial, policy: Measuring, placed: Placed) -> dict[str, Any]:
         "data": policy.data,
         "seed": policy.seed,
         "gated": policy.gate,
+        "vitals": trial.vitals,
     }

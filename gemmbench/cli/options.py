@@ -92,6 +92,9 @@ measure_options = stacked(
     seed,
     option("--rounds", type=int, help="Rounds of measuring; 10 or more for an interval."),
     option("--max-time", type=float, help="Seconds of timing for one kernel and problem, at most."),
+    option(
+        "--energy", type=float, metavar="SECONDS", help="Load each kernel that long to measure its energy; 2 will do."
+    ),
     option("--baseline", help="What is 100 %; cublas on a GPU, openblas on a CPU."),
     option("--gate/--no-gate", default=True, help="Queue launches behind a gate (needed for short kernels)."),
 )
@@ -111,6 +114,7 @@ output_options = stacked(
     option("--export-csv", type=click.Path(), help="Write the rows to this CSV file."),
     option("--export-json", type=click.Path(), help="Write the rows to this JSON file."),
     option("--export-markdown", type=click.Path(), help="Write the tables to this Markdown file."),
+    option("--wide", is_flag=True, help="More columns: registers, occupancy, waves, bound, clock, power, energy."),
     style,
 )
 run_options = stacked(
@@ -124,7 +128,7 @@ run_options = stacked(
     output_options,
 )
 
-RUN_KEYS = "sizes precisions layouts params alpha beta cache data seed rounds max_time baseline gate".split()
+RUN_KEYS = "sizes precisions layouts params alpha beta cache data seed rounds max_time energy baseline gate".split()
 
 
 def limits(settings: Mapping[str, Any]) -> Limits:

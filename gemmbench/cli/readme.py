@@ -24,6 +24,7 @@ import click
 from gemmbench.errors import GemmbenchError, StoreError
 from gemmbench.report import store, tables, transfer_columns, transfer_tables, transfers
 from gemmbench.report.comparison import COLUMNS, Group, Row, groups
+from gemmbench.report.flags import legend
 from gemmbench.report.posts import story
 from gemmbench.spec.paths import data_folder
 from gemmbench.spec.sweep import read_post
@@ -62,7 +63,8 @@ def _table(file: str, *wanted: str) -> str:
     parts = [tables.table_of(run.environment, each, _STYLE) for each in rows]
     titles = [f"{group.title}:" for group in chosen]
     body = "\n\n".join(f"{title}\n\n{part}" for title, part in zip(titles, parts, strict=True))
-    return "\n".join([body, "", *(f"- {line}" for line in tables.footer(run))])
+    flags = legend(row for each in rows for row in each)
+    return "\n".join([body, "", *(f"- {line}" for line in [*flags, *tables.footer(run)])])
 
 
 def _winners(group: Group) -> list[Row]:
@@ -77,7 +79,9 @@ def _best(file: str, count: str) -> str:
     parts = []
     for group in groups(run):
         ranked = sorted((row for row in group.rows if row.ranked), key=lambda row: row.time.value)
-        parts.append(tables.table_of(run.environment, ranked[: int(count)], _STYLE))
+        best = ranked[: int(count)]
+        table = tables.table_of(run.environment, best, _STYLE)
+        parts.append("\n".join([table, *tables.listed(legend(best), _STYLE)]))
     return "\n\n".join(parts)
 
 

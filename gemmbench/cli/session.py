@@ -192,7 +192,7 @@ def finish(run: Run, interrupted: bool, settings: dict[str, Any]) -> int:
     save_csv(run)
     transfers = write_transfers(run, run.path)
     export(run, settings)
-    print_report(run, settings["style"])
+    print_report(run, settings["style"], settings["wide"])
     if run.records:
         files = [run.path, run.path.with_suffix(".csv").name, *transfers]
         click.echo(f"results: {' and '.join(map(str, files))}", err=True)
@@ -220,10 +220,12 @@ def export(run: Run, settings: dict[str, Any]) -> None:
     if path := settings["export_json"]:
         store.write_text(Path(path), store.to_json(run.environment, flat(run), transfer_columns.flat(run)))
     if path := settings["export_markdown"]:
-        store.write_text(Path(path), tables.text(run, "github") + transfer_tables.section(run, "github"))
+        store.write_text(
+            Path(path), tables.text(run, "github", settings["wide"]) + transfer_tables.section(run, "github")
+        )
 
 
-def print_report(run: Run, style: str | None) -> None:
+def print_report(run: Run, style: str | None, wide: bool = False) -> None:
     """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was asked for."""
     from gemmbench.report import tables, transfer_tables
 
@@ -236,11 +238,11 @@ def print_report(run: Run, style: str | None) -> None:
             return
     style = style or (tables.RICH if sys.stdout.isatty() else PLAIN)
     if style != tables.RICH:
-        click.echo(tables.text(run, style) + transfer_tables.section(run, style), nl=False)
+        click.echo(tables.text(run, style, wide) + transfer_tables.section(run, style), nl=False)
         return
     from rich.console import Console
 
-    Console().print(tables.rich_report(run))
+    Console().print(tables.rich_report(run, wide))
     if run.transfers:
         Console().print(transfer_tables.rich_report(run))
 

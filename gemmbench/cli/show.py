@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gemmbench.cli import options
 
+if TYPE_CHECKING:
+    from gemmbench.report.store import Run
+
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
+@options.option("--explain", metavar="ROW", help="Say all about one row: its number in --wide, NAME or NAME@SIZE.")
 @options.output_options
-def show(files: tuple[str, ...], **settings: Any) -> int:
-    """Print the tables of saved results FILES (.jsonl), in any format; or export them."""
+def show(files: tuple[str, ...], explain: str | None, **settings: Any) -> int:
+    """Print the tables of saved results FILES (.jsonl), in any format; or export them, or explain a row."""
     from gemmbench.cli import session
     from gemmbench.errors import OK, UsageError
     from gemmbench.report import store
@@ -26,5 +30,14 @@ def show(files: tuple[str, ...], **settings: Any) -> int:
         if run.warning:
             click.echo(run.warning, err=True)
         session.export(run, settings)
-        session.print_report(run, settings["style"])
+        if explain is None:
+            session.print_report(run, settings["style"], settings["wide"])
+        else:
+            click.echo(_explained(run, explain))
     return OK
+
+
+def _explained(run: Run, wanted: str) -> str:
+    from gemmbench.report.explain import find, told
+
+    return "\n".join(told(run, find(run, wanted)))

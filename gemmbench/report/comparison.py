@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from gemmbench.bench import stats
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.stats import Interval
+from gemmbench.report import beside
+from gemmbench.report.roofline import peak, too_good
 from gemmbench.report.store import Run
-from gemmbench.spec.precision import precision
 
 _NONE = Interval(math.nan)
 
@@ -24,7 +25,7 @@ class Row:
     """One record with what follows from it; a number that does not exist is NaN.
 
     `time` is seconds a launch, `percent` the speed in percent of the baseline's,
-    `peak` percent of the device's peak at the clock seen.
+    `peak` percent of the device's peak at the clock seen. `number` counts the rows of a run from 1.
     """
 
     record: Record
@@ -34,6 +35,7 @@ class Row:
     peak: float = math.nan
     clock_hz: float = math.nan
     too_good: bool = False
+    number: int = 0
 
     @property
     def ranked(self) -> bool:
@@ -59,7 +61,11 @@ def groups(run: Run) -> list[Group]:
     by_problem: dict[tuple[object, ...], list[Record]] = {}
     for record in run.records:
         by_problem.setdefault(record.problem_key, []).append(record)
-    return [Group(_title(records[0]), _rows(run.environment, records)) for records in by_problem.values()]
+    count = itertools.count(1)
+    return [
+        Group(_title(records[0]), [replace(row, number=next(count)) for row in _rows(run.environment, records)])
+        for records in by_problem.values()
+    ]
 
 
 def _title(record: Record) -> str:
@@ -87,7 +93,7 @@ def _rows(environment: Environment, records: list[Record]) -> list[Row]:
 def _possible(environment: Environment, record: Record) -> bool:
     """The record has a time, and the device can reach it."""
     samples = record.samples
-    return bool(samples) and not _too_good(environment, record, stats.median(samples))
+    return bool(samples) and not too_good(environment, record, stats.median(samples))
 
 
 def _ladder(row: Row) -> tuple[float, str, bool, float]:
@@ -103,8 +109,8 @@ def _row(environment: Environment, record: Record, base: Record | None) -> Row:
     gflops = record.flops / time.value / 1e9
     percent = _percent(record, base) if base else _NONE
     clock = stats.median(record.clocks_hz)
-    peak = 100 * gflops * 1e9 / _peak(environment, record, clock)
-    return Row(record, time, gflops, percent, peak, clock, _too_good(environment, record, time.value))
+    of_peak = 100 * gflops * 1e9 / peak(environment, record, clock)
+    return Row(record, time, gflops, percent, of_peak, clock, too_good(environment, record, time.value))
 
 
 def _percent(record: Record, base: Record) -> Interval:
@@ -114,23 +120,6 @@ def _percent(record: Record, base: Record) -> Interval:
     if base.device != record.device:
         return Interval(100 * ratio.value)  # not measured in the same rounds
     return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)
-
-
-def _peak(environment: Environment, record: Record, clock_hz: float) -> float:
-    """Operations a second at a clock; NaN if unknown, or if the row is of another device than the run."""
-    per_cycle = environment.flops_per_cycle.get(record.precision, math.nan)
-    return per_cycle * clock_hz if record.device == environment.kind else math.nan
-
-
-def _too_good(environment: Environment, record: Record, seconds: float) -> bool:
-    """Faster than the arithmetic at the highest clock, or when cold than the memory, can be."""
-    arithmetic = record.flops / _peak(environment, record, environment.clock_hz or math.nan)
-    bandwidth = environment.bandwidth if record.cache == "cold" and record.device == environment.kind else 0
-    width = precision(record.precision).bytes
-    moved = width * (record.M * record.K + record.K * record.N + record.M * record.N)
-    if record.network:
-        moved = record.network.bytes
-    return seconds < arithmetic or bool(bandwidth and seconds < moved / bandwidth)
 
 
 def sentences(run: Run, names: Sequence[str]) -> list[str]:
@@ -213,6 +202,7 @@ COLUMNS = {
     "launched": "what one forward pass launches, in order",
     "accuracy": "share of test digits that it reads right",
     "diagnosis": "of a wrong row, the likely cause in a few words",
+    **beside.COLUMNS,
 }
 """The columns of the CSV and JSON exports, in order, and what they mean; columns are only ever added at the end."""
 
@@ -241,6 +231,7 @@ def _flat(environment: Environment, row: Row) -> dict[str, object]:
         "launched": ", ".join(record.network.launches) if record.network else None,
         "accuracy": record.network.accuracy if record.network else None,
         **_times(row),
+        **asdict(beside.beside(environment, row)),
     }
     values = {name: derived[name] if name in derived else getattr(record, name) for name in COLUMNS}
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}

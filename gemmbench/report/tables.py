@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.stats import Interval
 from gemmbench.report.comparison import Group, Row, groups
+from gemmbench.report.flags import legend, letters
 from gemmbench.report.store import Run
 
 if TYPE_CHECKING:
@@ -38,8 +39,19 @@ def with_interval(found: Interval) -> str:
     return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
 
 
-def columns(environment: Environment, rows: Sequence[Row] = ()) -> list[Column]:
-    """The default columns of these rows."""
+def columns(environment: Environment, rows: Sequence[Row] = (), wide: bool = False) -> list[Column]:
+    """The columns of these rows: flags if there are any, and with `wide` what else is known of them."""
+    found = _usual(environment, rows)
+    if any(letters(row) for row in rows):
+        found.append(("flags", letters))
+    if wide:
+        from gemmbench.report import wide as more
+
+        found += more.columns(environment, rows)
+    return found
+
+
+def _usual(environment: Environment, rows: Sequence[Row]) -> list[Column]:
     if rows and rows[0].record.network:
         from gemmbench.report import network
 
@@ -108,7 +120,7 @@ def notes(group: Group) -> list[str]:
     )
     if hidden:
         found.append(f"{hidden} slower configurations are in the results file and the exports")
-    return found
+    return [*found, *legend(shown)]
 
 
 def _reasons(skipped: Sequence[Record]) -> list[tuple[str, str, str]]:
@@ -130,7 +142,9 @@ def footer(run: Run) -> list[str]:
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     seen = f", clock seen {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
     what = "SMs" if environment.kind == "cuda" else "cores"
-    lines.append(f"Device: {environment.device} ({environment.kind}), {environment.sms} {what}{seen}.")
+    lines.append(
+        f"Device: {environment.device} ({environment.kind}), {environment.sms} {what}{seen}{_set_up(environment)}."
+    )
     if environment.host and environment.kind != "cpu" and any(record.device == "cpu" for record in timed):
         lines.append(f"Rows marked cpu: {environment.host}, {environment.cores} cores.")
     if environment.software:
@@ -140,6 +154,16 @@ def footer(run: Run) -> list[str]:
     if not (run.records and run.records[0].network):
         lines.append("Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.")
     return lines
+
+
+def _set_up(environment: Environment) -> str:
+    """`, power limit 700 W, ECC on, MIG off, persistence mode on`, as far as known."""
+    known = environment.conditions
+    if known is None:
+        return ""
+    limit = f", power limit {known.power_limit:.0f} W" if known.power_limit is not None else ""
+    modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence}
+    return limit + "".join(f", {name} {'on' if on else 'off'}" for name, on in modes.items() if on is not None)
 
 
 def _method(timed: Sequence[Record]) -> str:
@@ -155,9 +179,9 @@ def _method(timed: Sequence[Record]) -> str:
     return f"Cache: {cache} ({sets} operand {one}). Data: {data.data}, seed {data.seed}. Rounds: {rounds}."
 
 
-def table_of(environment: Environment, rows: Sequence[Row], style: str) -> str:
+def table_of(environment: Environment, rows: Sequence[Row], style: str, wide: bool = False) -> str:
     """The table of one problem in one of tabulate's formats."""
-    wanted = columns(environment, rows)
+    wanted = columns(environment, rows, wide)
     return tabulated([[show(row) for _, show in wanted] for row in rows], [name for name, _ in wanted], style)
 
 
@@ -168,11 +192,11 @@ def tabulated(cells: Sequence[Sequence[str]], head: Sequence[str], style: str) -
     return str(tabulate(cells, head, tablefmt=style, disable_numparse=True))
 
 
-def text(run: Run, style: str) -> str:
+def text(run: Run, style: str, wide: bool = False) -> str:
     """The whole report in one of tabulate's formats."""
     parts = []
     for group in groups(run):
-        table = table_of(run.environment, shown_rows(group.rows), style)
+        table = table_of(run.environment, shown_rows(group.rows), style, wide)
         parts.append("\n".join([heading(group.title, style), "", table, *listed(notes(group), style)]))
     return "\n\n".join([*parts, "\n".join(listed(footer(run), style)).lstrip("\n")]) + "\n"
 
@@ -191,7 +215,7 @@ def listed(lines: Sequence[str], style: str) -> list[str]:
     return ["", *(f"- {line}" for line in lines)] if style in ("github", "pipe") else ["", *lines]
 
 
-def rich_report(run: Run) -> RenderableType:
+def rich_report(run: Run, wide: bool = False) -> RenderableType:
     """The whole report for a terminal."""
     from rich.console import Group as Stack
     from rich.markup import escape
@@ -199,12 +223,13 @@ def rich_report(run: Run) -> RenderableType:
 
     parts: list[RenderableType] = []
     for group in groups(run):
-        wanted = columns(run.environment, group.rows)
+        shown = shown_rows(group.rows)
+        wanted = columns(run.environment, shown, wide)
         table = Table(title=escape(group.title), title_justify="left", title_style="bold")
         for name, _ in wanted:
-            right = name not in ("kernel", "configuration", "status")
+            right = name not in ("kernel", "configuration", "status", "flags", "occupancy")
             table.add_column(name, justify="right" if right else "left", overflow="fold")
-        for row in shown_rows(group.rows):
+        for row in shown:
             style = None if row.status == "ok" else "dim" if row.status == "skipped" else "red"
             table.add_row(*(escape(show(row)) for _, show in wanted), style=style)
         parts += [table, *(escape(note) for note in notes(group)), ""]

@@ -26,4 +26,5 @@ class Options:
     seed: int | None = None
     rounds: int | None = None
     max_time: float | None = None
+    energy: float | None = None
     gate: bool = True

@@ -34,6 +34,7 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 0
     rounds: int = 16
     max_time: int | float = 5.0
+    energy: int | float = 0.0
 
 
 class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,7 +61,8 @@ class Measuring:
     """The measuring policy.
 
     `max_time` is seconds of timing for one plan, `window` the least seconds of one
-    timed window, `gate` whether launches queue behind a gate.
+    timed window, `gate` whether launches queue behind a gate, `energy` seconds of load
+    that measure the energy of one plan (0: none).
     """
 
     cache: Cache = "cold"
@@ -70,6 +72,7 @@ class Measuring:
     max_time: float = 5.0
     window: float = 1e-3
     gate: bool = True
+    energy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -319,7 +322,7 @@ class _Builder:
 def measuring(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Measuring:
     """The policy; `own(key, check)` is a checked value of the command line or the config. Raises UsageError."""
     checks: dict[str, Callable[[Any], Any]] = {"cache": str, "data": str, "seed": checked_seed}
-    checks |= {"rounds": _checked_rounds, "max_time": _checked_time}
+    checks |= {"rounds": _checked_rounds, "max_time": _checked_time, "energy": _checked_energy}
     return Measuring(**{key: own(key, check) for key, check in checks.items()}, gate=gate)
 
 
@@ -353,6 +356,12 @@ def _checked_rounds(rounds: int) -> int:
 def _checked_time(seconds: float) -> float:
     if not 0 < seconds < math.inf:
         raise UsageError(f"max_time: {seconds} s leaves no time; give a positive number of seconds")
+    return float(seconds)
+
+
+def _checked_energy(seconds: float) -> float:
+    if not 0 <= seconds <= 60:
+        raise UsageError(f"energy: {seconds} s; give seconds of load for each kernel, such as 2, at most 60 (0: none)")
     return float(seconds)
 
 

@@ -1,13 +1,16 @@
 """The header of a run, and the estimate of its time."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from gemmbench import __version__, backends
+from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.environment import describe
 from gemmbench.bench.estimate import seconds
-from gemmbench.bench.record import SCHEMA
+from gemmbench.bench.record import SCHEMA, Vitals
+from gemmbench.report import store
 from gemmbench.spec.options import Options
 from gemmbench.spec.problem import Problem
 from gemmbench.spec.sweep import Measuring, read_sweep
@@ -26,6 +29,20 @@ def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
     assert (found.device, found.kind, found.sm, found.sms) == ("Fake GPU", "fake", 90, 10)
     assert (found.clock_hz, found.bandwidth, found.flops_per_cycle) == (1e9, 1e12, {"f32": 1000.0})
     assert found.software == {"driver": "1.0"} and found.started.endswith("+00:00")
+    assert found.conditions is None
+
+
+def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machine, tmp_path, make_record):
+    conditions = Conditions(mig=False, ecc=True, persistence=None, power_limit=700.0)
+    device = replace(machine.primary, conditions=conditions)
+    watched = backends.Machine(machine.choice, {"fake": device})
+    found = describe(watched, read_sweep("quick", Options(), on_cpu=False), "", {})
+    assert found.conditions == conditions
+    with store.Journal(tmp_path / "x.jsonl", found) as journal:
+        journal.write(make_record("naive", vitals=Vitals(looks=2, temperature=40.0, slowed=["power cap"])))
+    run = store.read(tmp_path / "x.jsonl")
+    assert run.environment == found
+    assert run.records[0].vitals == Vitals(looks=2, temperature=40.0, slowed=["power cap"])
 
 
 def test_every_run_has_its_own_name(machine):

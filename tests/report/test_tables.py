@@ -166,6 +166,7 @@ def test_of_a_long_sweep_the_fastest_ten_and_every_failure_are_shown(make_run, p
         "tiled: skipped: y",
         "tiled T=99: failed: x",
         "4 slower configurations are in the results file and the exports",
+        "Flags: F few samples: under 5 pairs of rounds, no interval.",
     ]
 
 

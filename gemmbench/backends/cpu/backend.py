@@ -30,6 +30,7 @@ class CpuBackend:
     modes = tuple(_MODES)
     max_launches = 1 << 20
     guards = True
+    monitor = None
 
     def __init__(self, timeout: float = TIMEOUT):
         if not sys.platform.startswith("linux"):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from gemmbench.backends.base import Artifact, Memory, OperandSet, Step
-from gemmbench.backends.cuda import device
+from gemmbench.backends.cuda import device, nvml
 from gemmbench.backends.cuda.chain import joined, recorded
 from gemmbench.backends.cuda.clock import Clock
 from gemmbench.backends.cuda.cublas import Cublas
@@ -82,6 +82,8 @@ class CudaBackend:
         module = self._cuda.module_from_file(helpers)
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
+        # Without a gate host time is in the times, and looking takes host time.
+        self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""
@@ -156,6 +158,9 @@ class CudaBackend:
             with suppress(Exception):  # after a crashed kernel nothing can be freed
                 library.close()
         self._libraries.clear()
+        if self.monitor is not None:
+            self.monitor.close()
+            self.monitor = None
         del self._stream, self._streams, self._clock, self._gate
         with suppress(self._cuda.Error):
             # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.

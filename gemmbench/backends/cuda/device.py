@@ -9,6 +9,7 @@ from typing import Any
 from gemmbench.backends.base import Device
 from gemmbench.backends.cuda import nvcc, probe
 from gemmbench.backends.cuda.library import MATH
+from gemmbench.backends.cuda.nvml import conditions
 from gemmbench.errors import DeviceError
 from gemmbench.spec.plan import Target
 
@@ -56,6 +57,7 @@ def describe(index: int = 0) -> Device:
     with probe.nvml() as nvml:
         clock, bandwidth = _rates(cuda, gpu, nvml)
         driver_version = probe.text(probe.ask(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
+        set_up = conditions(nvml, gpu.pci_bus_id()) if nvml else None
     target = _target(cuda, gpu)
     software = {"driver": driver_version, **_software(cuda)}
     return Device(
@@ -66,6 +68,7 @@ def describe(index: int = 0) -> Device:
         flops_per_cycle=flops_per_cycle(gpu.name(), target.sm, target.sms),
         bandwidth=bandwidth,
         software={name: version for name, version in software.items() if version},
+        conditions=set_up,
     )
 
 

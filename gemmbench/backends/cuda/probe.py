@@ -74,7 +74,7 @@ def why_no_library() -> str:
 @contextmanager
 def nvml() -> Iterator[ModuleType | None]:
     """NVML, open inside the block; None where it is not to be had."""
-    pynvml = _open_nvml()
+    pynvml = open_nvml()
     try:
         yield pynvml
     finally:
@@ -83,14 +83,15 @@ def nvml() -> Iterator[ModuleType | None]:
 
 
 def ask(pynvml: ModuleType, question: str, *arguments: object) -> Any:
-    """NVML's answer to the function named `question`, or None where this GPU or driver has none."""
+    """NVML's answer to the function named `question`, or None where this GPU, driver or package has none."""
     try:
         return getattr(pynvml, question)(*arguments)
-    except pynvml.NVMLError:
+    except (pynvml.NVMLError, AttributeError):
         return None
 
 
-def _open_nvml() -> ModuleType | None:
+def open_nvml() -> ModuleType | None:
+    """NVML, started; its nvmlShutdown is for the caller. None if it is not to be had."""
     try:
         import pynvml
     except ImportError:

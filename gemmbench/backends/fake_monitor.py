@@ -1,0 +1,41 @@
+"""What the device on paper says of itself, from its script: one look after another, the last one again and again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gemmbench.backends.monitor import Reading
+
+KEYS = ("power", "temperature", "slowed", "others", "joules")
+
+
+class FakeMonitor:
+    """A `monitor.Monitor`: `power` and `temperature` listed look by look, `slowed` names, `others` a count.
+
+    `joules` is what the energy counter grows by between two looks at it.
+    """
+
+    def __init__(self, script: Mapping[str, Any]):
+        self._power, self._temperature = _looks(script.get("power")), _looks(script.get("temperature"))
+        self._slowed = frozenset(script.get("slowed", ()))
+        self._others: int | None = script.get("others")
+        self._joules = itertools.count(0.0, script.get("joules", float("nan")))
+
+    def read(self) -> Reading:
+        """The next look."""
+        return Reading(next(self._power), next(self._temperature), 1e9, 2e9, self._slowed)
+
+    def energy(self) -> float:
+        """Joules."""
+        return float(next(self._joules))
+
+    def others(self) -> int | None:
+        """As scripted."""
+        return self._others
+
+
+def _looks(values: float | Sequence[float] | None) -> itertools.chain[float]:
+    listed = values if isinstance(values, list) else [float("nan") if values is None else values]
+    return itertools.chain(listed, itertools.repeat(listed[-1]))

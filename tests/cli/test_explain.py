@@ -1,0 +1,68 @@
+"""`gemmbench show --explain`, `--wide` and `--energy`, from a run to its words and back to a run."""
+
+import json
+import shlex
+
+import pytest
+
+TIMES = {"tiled": 2e-3, "cublas": 1e-3}
+SAYS = {"power": 300, "temperature": 41, "slowed": ["power cap"], "others": 0, "joules": 120}
+ASKED = "--sizes 16,24x16x8 --rounds 4 --cache hot --param TILE=8 --alpha 0.5 --beta 0.25 --layout tn --seed 3".split()
+
+
+@pytest.fixture
+def results(gemmbench, script, saved):
+    """A run of two sizes, watched."""
+    said = gemmbench("run", "tiled", "--device", script(times=TIMES, watch=SAYS), "--energy", "1", *ASKED)
+    assert said.code == 0
+    return saved()[0]
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text().splitlines()[1:]]
+
+
+def test_the_command_of_a_row_measures_the_same_row_again(gemmbench, results, saved):
+    said = gemmbench("show", results, "--explain", "tiled@24x16x8")
+    assert said.code == 0
+    again = shlex.split(said.out.splitlines()[-1].removeprefix("Again:"))
+    assert again[:2] == ["gemmbench", "run"]
+    assert gemmbench(*again[1:], "--out", "again").code == 0
+    (first,) = [row for row in rows(results) if row["variant"] == "tiled" and row["N"] == 16 and row["M"] == 24]
+    (second,) = [row for row in rows(saved("again")[0]) if row["variant"] == "tiled"]
+    passing = ("batch", "vitals", "compile_seconds")
+    assert {name: value for name, value in first.items() if name not in passing} == {
+        name: value for name, value in second.items() if name not in passing
+    }
+
+
+def test_a_row_is_explained_by_number_too(gemmbench, results):
+    said = gemmbench("show", results, "--explain", "2")
+    assert said.code == 0 and said.out.startswith("Row:      2: cublas at 16 tn f32 alpha=0.5 beta=0.25")
+    assert "Flag T:   throttled: the clock was held down by power cap." in said.out.splitlines()
+    assert "Energy:   0.1" in said.out
+
+
+def test_a_row_that_is_not_there_is_a_usage_error(gemmbench, results):
+    said = gemmbench("show", results, "--explain", "naive")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "gemmbench: --explain: no row of 'naive'\n"
+
+
+def test_wide_tables_can_be_asked_for_when_running_and_when_showing(gemmbench, results, script):
+    plain, wide = gemmbench("show", results).out, gemmbench("show", results, "--wide").out
+    assert "GFLOPS/W" not in plain and "GFLOPS/W" in wide
+    assert all(line.split()[0] in wide for line in plain.splitlines() if line)
+    said = gemmbench("run", "tiled", "--device", script(times=TIMES), "--wide", "--out", "there", *ASKED)
+    assert said.code == 0 and "FLOP/B" in said.out and "GFLOPS/W" not in said.out
+
+
+def test_a_wide_table_can_be_exported(gemmbench, results, tmp_path):
+    gemmbench("show", results, "--wide", "--export-markdown", "x.md")
+    assert "GFLOPS/W" in (tmp_path / "x.md").read_text()
+
+
+@pytest.mark.parametrize("seconds", ["-1", "61", "nan"])
+def test_energy_takes_a_sensible_number_of_seconds(refused, seconds):
+    said = refused("run", "naive", "--device", "fake", "--energy", seconds)
+    assert said.startswith("energy: ") and "give seconds of load for each kernel, such as 2" in said

@@ -1,0 +1,84 @@
+"""What NVML says of a real GPU; skipped where it may not be asked. No figure is expected, only its kind."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.cuda import nvml
+from gemmbench.backends.cuda.library import CUBLAS
+from gemmbench.bench.batch import Batch
+from gemmbench.bench.worker import Worker
+from gemmbench.spec.plan import Config, Plan
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.sweep import Measuring
+
+pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
+
+
+@pytest.fixture
+def monitor(backend):
+    """The monitor of the open GPU."""
+    if why := nvml.why_not():
+        pytest.skip(why)
+    assert backend.monitor is not None
+    return backend.monitor
+
+
+def cublas_batch(size: int, **policy: object) -> Batch:
+    plan = Plan(Problem(size, size, size), CUBLAS, Config(), "cuda", "", None)
+    return Batch(0, plan.problem, (plan,), (Artifact("cublas", "", Build()),), Measuring(**policy))
+
+
+def test_a_look_is_plausible(monitor):
+    reading = monitor.read()
+    assert math.isnan(reading.temperature) or 0 < reading.temperature < 120
+    assert math.isnan(reading.power) or 1 < reading.power < 2000
+    assert math.isnan(reading.memory_clock) or 1e8 < reading.memory_clock < 2e10
+    print("look:", reading, "others:", monitor.others())
+
+
+def test_how_long_a_look_takes(monitor):
+    """Shown with -s: looks come every 20 ms, so one should take a few."""
+    started = time.perf_counter()
+    for _ in range(20):
+        monitor.read()
+    print(f"a look takes {(time.perf_counter() - started) / 20 * 1e3:.2f} ms")
+
+
+def test_how_the_gpu_is_set_up_is_in_its_description(monitor, backend):
+    conditions = backend.device.conditions
+    assert conditions is not None
+    assert conditions.power_limit is None or conditions.power_limit > 1
+    assert conditions.max_sm_clock is None or conditions.max_sm_clock == pytest.approx(backend.device.clock_hz, rel=0.2)
+    print("set up:", conditions)
+
+
+def test_the_energy_counter_grows(monitor):
+    before = monitor.energy()
+    if math.isnan(before):
+        pytest.skip("this GPU counts no energy")
+    time.sleep(0.5)
+    assert monitor.energy() > before
+
+
+def test_a_record_says_what_was_seen_while_it_was_measured(monitor, backend):
+    (record,) = Worker({"cuda": backend}).experiment(cublas_batch(2048, rounds=10))
+    vitals = record.vitals
+    assert vitals is not None and vitals.looks > 0
+    assert vitals.others is None or vitals.others >= 0
+    print("vitals:", vitals, "clocks:", min(record.clocks_hz), max(record.clocks_hz))
+
+
+def test_energy_under_load_is_that_of_a_gpu_at_work(monitor, backend):
+    if math.isnan(monitor.energy()):
+        pytest.skip("this GPU counts no energy")
+    (record,) = Worker({"cuda": backend}).experiment(cublas_batch(4096, rounds=2, energy=2.0))
+    vitals = record.vitals
+    assert vitals is not None and vitals.energy is not None and vitals.energy_power is not None
+    assert vitals.energy_seconds >= 2.0
+    assert vitals.energy == pytest.approx(vitals.energy_power * record.samples[0], rel=0.3)
+    print("vitals:", vitals, "ms:", record.samples[0] * 1e3)

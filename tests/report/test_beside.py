@@ -1,0 +1,161 @@
+"""What stands beside the speed: roofline, occupation, energy; by hand for 64 cubed on 10 multiprocessors."""
+
+import math
+
+import pytest
+
+from gemmbench.bench.record import NetworkFacts, Vitals
+from gemmbench.report import tables
+from gemmbench.report.comparison import flat, groups
+from gemmbench.report.occupation import occupation
+from gemmbench.report.roofline import roofline
+
+MS = 1e-3
+LAUNCH = {"grid": [4, 4, 2], "block": [256, 1, 1], "registers": 32, "shared_static": 1024, "shared_dynamic": 0}
+
+
+@pytest.fixture
+def one(make_run, paired):
+    """The columns of one row."""
+
+    def make(environment=None, seconds=MS, **changed):
+        return flat(make_run(paired("naive", *[seconds] * 5, **changed), **(environment or {})))[0]
+
+    return make
+
+
+def test_the_least_bytes_and_the_intensity(one):
+    assert one()["bytes_least"] == 4 * 3 * 64**2
+    assert one()["flop_per_byte"] == pytest.approx(2 * 64**3 / (4 * 3 * 64**2))
+    assert one(beta=0.5)["bytes_least"] == 4 * 4 * 64**2
+    assert one(precision="f16")["bytes_least"] == 2 * 3 * 64**2
+
+
+def test_a_network_says_itself_what_it_moves(one):
+    found = one(network=NetworkFacts(title="net", flops=3000, bytes=1000))
+    assert (found["bytes_least"], found["flop_per_byte"]) == (1000, 3.0)
+
+
+def test_arithmetic_bounds_a_row_at_the_clock_seen(one):
+    found = one(clocks_hz=[0.5e9])
+    assert found["bound"] == "compute"
+    assert found["percent_of_bound"] == pytest.approx(found["percent_of_peak"]) == pytest.approx(0.1048576)
+
+
+def test_memory_bounds_a_row_that_is_cold(one):
+    slow = {"bandwidth": 1e9}
+    found = one(slow)
+    assert (found["bound"], found["percent_of_bound"]) == ("memory", pytest.approx(100 * 49.152e-6 / MS))
+    assert one(slow, cache="hot")["bound"] == "compute"
+
+
+def test_the_floor_counts_c_twice_where_it_is_read(make_run, paired):
+    seconds = 5.5e-5  # between 49 us for three matrices and 66 us for four, at 1 GB/s
+    rows = [paired("naive", seconds), paired("tiled", seconds, beta=1.0)]
+    found = {row.record.variant: row.too_good for group in groups(make_run(*rows, bandwidth=1e9)) for row in group.rows}
+    assert found == {"naive": False, "tiled": True}
+
+
+@pytest.mark.parametrize("changed", [{"clocks_hz": []}, {"device": "cpu"}, {"precision": "bf16"}])
+def test_the_bound_is_unknown_without_a_clock_a_rate_or_on_another_device(one, changed):
+    found = one(**changed)
+    assert (found["bound"], found["percent_of_bound"]) == ("", None)
+
+
+def test_a_row_that_never_ran_still_has_its_intensity(make_record, environment):
+    roof = roofline(environment, make_record("naive", status="failed"), math.nan, math.nan)
+    assert roof.bytes == 49152 and roof.bound == "" and math.isnan(roof.percent)
+
+
+def test_blocks_waves_and_occupancy(one):
+    found = one(**LAUNCH)  # 8 warps a block: 8 blocks, 64 warps of 64; 32 blocks on 80 places
+    assert (found["blocks"], found["blocks_per_sm"], found["occupancy"], found["occupancy_limit"]) == (
+        32,
+        8,
+        1,
+        "warps",
+    )
+    assert (found["waves"], found["last_wave"]) == (0.4, 0.4)
+
+
+@pytest.mark.parametrize(("blocks", "waves", "last"), [(80, 1.0, 1.0), (160, 2.0, 1.0), (100, 1.25, 0.25)])
+def test_the_last_wave_is_filled_by_what_is_left(one, blocks, waves, last):
+    found = one(**{**LAUNCH, "grid": [blocks, 1, 1]})
+    assert (found["waves"], found["last_wave"]) == (waves, last)
+
+
+@pytest.mark.parametrize(
+    ("device", "changed"),
+    [
+        ({}, {"grid": [], "block": []}),  # a library
+        ({}, {"registers": -1}),
+        ({}, {"device": "cpu"}),
+        ({"kind": "cpu"}, {"device": "cpu"}),
+        ({"sm": 71}, {}),
+        ({}, {"shared_dynamic": 1 << 20}),  # no block fits
+    ],
+)
+def test_occupation_is_unknown(make_run, paired, device, changed):
+    run = make_run(paired("naive", MS, **{**LAUNCH, **changed}), **device)
+    assert occupation(run.environment, run.records[0]) is None
+    assert flat(run)[0]["waves"] is None
+
+
+def test_what_the_device_said_and_its_energy(one):
+    vitals = Vitals(looks=5, temperature=61.0, memory_clock_hz=3.2e9, slowed=["power cap"], others=0)
+    weighed = {"energy": 0.25, "energy_power": 500.0, "energy_seconds": 2.0}
+    found = one(vitals=Vitals(**{name: getattr(vitals, name) for name in vitals.__struct_fields__} | weighed))
+    assert (found["temperature_c"], found["memory_clock_hz"], found["slowed_by"]) == (61, 3.2e9, "power cap")
+    assert (found["other_processes"], found["power_w"], found["energy_j"]) == (0, 500, 0.25)
+    assert found["gflops_per_w"] == pytest.approx(0.524288e-3 / 0.25)
+    assert one(vitals=Vitals(power=300.0, **weighed))["power_w"] == 300
+
+
+def test_of_a_device_that_says_nothing_nothing_is_known(one):
+    names = "temperature_c memory_clock_hz other_processes power_w energy_j gflops_per_w".split()
+    assert [one()[name] for name in names] == [None] * 6
+
+
+def test_a_wide_table_has_the_columns_that_say_something(make_run, paired):
+    vitals = Vitals(looks=1, temperature=61.0, energy=0.25, energy_power=500.0)
+    run = make_run(
+        paired("naive", *[2 * MS] * 5, **LAUNCH, spills=0, vitals=vitals), paired("cublas", *[MS] * 5, order=9.0)
+    )
+    (group,) = groups(run)
+    usual = [name for name, _ in tables.columns(run.environment, group.rows)]
+    wide = tables.columns(run.environment, group.rows, wide=True)
+    assert [name for name, _ in wide[: len(usual)]] == usual
+    cells = [{name: show(row) for name, show in wide[len(usual) :]} for row in group.rows]
+    assert cells[0] == {
+        "row": "1",
+        "registers": "32",
+        "spilled (B)": "0",
+        "shared (B)": "1024",
+        "occupancy": "100 % (warps)",
+        "blocks": "32",
+        "waves": "0.4000",
+        "last wave": "40 %",
+        "moved (MB)": "0.04915",
+        "FLOP/B": "10.67",
+        "% of bound": "0.02621 (compute)",
+        "clock (GHz)": "1.000",
+        "deg C": "61.00",
+        "W": "500.0",
+        "J": "0.2500",
+        "GFLOPS/W": "0.002097",
+    }
+    assert [cells[1][name] for name in ("row", "registers", "blocks", "W")] == ["2", "-", "-", "-"]
+    assert "deg C" not in tables.text(make_run(paired("naive", MS)), "simple", wide=True)
+
+
+def test_rows_are_numbered_through_all_problems(make_run, paired):
+    run = make_run(paired("naive", MS), paired("tiled", MS, order=2.0), paired("naive", MS, size=128))
+    assert [row.number for group in groups(run) for row in group.rows] == [1, 2, 3]
+
+
+def test_the_footer_says_how_the_gpu_is_set_up(make_run, paired):
+    from gemmbench.backends.monitor import Conditions
+
+    conditions = Conditions(mig=False, ecc=True, power_limit=700.0)
+    lines = tables.footer(make_run(paired("naive", MS), kind="cuda", conditions=conditions))
+    assert "Device: Fake GPU (cuda), 10 SMs, clock seen 1.000 GHz, power limit 700 W, ECC on, MIG off." in lines

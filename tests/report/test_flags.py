@@ -1,0 +1,98 @@
+"""Letters that ask for a second look; thresholds by hand."""
+
+import pytest
+
+from gemmbench.bench.record import Vitals
+from gemmbench.report import tables
+from gemmbench.report.comparison import flat, groups
+from gemmbench.report.flags import MEANINGS, flags, legend, letters
+
+MS = 1e-3
+
+
+@pytest.fixture
+def row(make_run, paired):
+    """A row of five mirrored pairs of 2 ms, changed as asked."""
+
+    def make(*seconds, **changed):
+        run = make_run(paired("naive", *(seconds or [2 * MS] * 5), **changed))
+        return groups(run)[0].rows[0]
+
+    return make
+
+
+def test_a_good_row_has_no_flag(row):
+    assert letters(row()) == ""
+
+
+@pytest.mark.parametrize(
+    ("letter", "changed", "near"),
+    [
+        ("C", {"clocks_hz": [1.979e9, 1.98e9, 1.939e9]}, {"clocks_hz": [1.979e9, 1.98e9, 1.941e9]}),
+        ("T", {"vitals": Vitals(slowed=["power cap"])}, {"vitals": Vitals(slowed=["application clocks"])}),
+        ("O", {"vitals": Vitals(others=1)}, {"vitals": Vitals(others=0)}),
+        ("H", {"cache": "hot"}, {"cache": "cold"}),
+        ("H", {"cache": "partly cold"}, {}),
+    ],
+)
+def test_a_letter_and_what_just_misses_it(row, letter, changed, near):
+    assert letters(row(**changed)) == letter
+    assert letters(row(**near)) == ""
+
+
+def test_an_interval_over_2_percent_of_the_time_is_noisy(row):
+    assert letters(row(*(MS * value for value in (2.00, 2.00, 2.02, 2.03, 2.05)))) == "N"
+    assert letters(row(*(MS * value for value in (2.00, 2.00, 2.02, 2.03, 2.03)))) == ""
+
+
+def test_under_5_pairs_are_few(row):
+    assert letters(row(*[2 * MS] * 4)) == "F"
+
+
+def test_a_window_should_last_a_millisecond_but_for_a_tenth(row):
+    assert letters(row(*[0.1 * MS] * 5, launches=8)) == "S"
+    assert letters(row(*[0.1 * MS] * 5, launches=9)) == ""
+
+
+def test_a_time_below_the_device_s_floor_is_too_good(row):
+    assert letters(row(*[1e-7] * 5, launches=10_000)) == "G"
+
+
+def test_letters_stand_in_one_order(row):
+    many = {"clocks_hz": [1e9, 2e9], "vitals": Vitals(others=2, slowed=["power brake"]), "cache": "hot"}
+    assert letters(row(1e-7, launches=1, **many)) == "GCTOFSH"
+    assert set("GCTONFSH") == set(MEANINGS)
+
+
+@pytest.mark.parametrize("changed", [{"status": "wrong"}, {"samples": [], "rounds": []}])
+def test_a_row_without_a_valid_time_has_no_flag(make_run, make_record, changed):
+    run = make_run(make_record("naive", **{"samples": [MS], "rounds": [0], "cache": "hot", **changed}))
+    assert letters(groups(run)[0].rows[0]) == ""
+
+
+def test_each_letter_gives_its_numbers(row):
+    found = flags(row(clocks_hz=[1.9e9, 1.98e9, 1.98e9], vitals=Vitals(slowed=["power cap", "sync boost"], others=2)))
+    assert found == {
+        "C": "the SM clock went from 1.900 to 1.980 GHz, 4.0 % of its median",
+        "T": "the clock was held down by power cap",
+        "O": "2 by NVML's count",
+    }
+
+
+def test_the_legend_names_the_letters_that_occur_and_no_others(row):
+    assert legend([row(), row(cache="hot"), row(vitals=Vitals(others=1))]) == [
+        "Flags: O others: other processes had the GPU open; H hot: operands, or a part of them, were in the cache."
+    ]
+    assert legend([row()]) == []
+
+
+def test_a_table_has_the_column_only_where_there_is_a_flag(make_run, paired):
+    clean, hot = paired("naive", *[2 * MS] * 5), paired("tiled", *[2 * MS] * 5, cache="hot")
+    assert "lags" not in tables.text(make_run(clean), "simple")
+    lines = tables.text(make_run(clean, hot), "simple").splitlines()
+    assert lines[2].endswith("status    flags") and lines[4].endswith("ok") and lines[5].endswith("ok        H")
+    assert "Flags: H hot: operands, or a part of them, were in the cache." in lines
+
+
+def test_flags_are_in_the_exports(make_run, paired):
+    assert [row["flags"] for row in flat(make_run(paired("naive", *[2 * MS] * 5, cache="hot")))] == ["H"]
