@@ -3,14 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from claims import Claim, sweep, table
+from claims import Claim, table
+from claims.twice import measured
 
 APART, LEAST = 0.005, 100e-6
 
 
 def check(folder: Path) -> Claim:
-    """Run `-c sgemm` twice, compare percent of cuBLAS row by row."""
-    runs = [{_key(row): row for row in sweep(folder, "-c", "sgemm")} for _ in range(2)]
+    """Compare percent of cuBLAS of two runs of `-c sgemm`, row by row."""
+    runs = [{_key(row): row for row in rows} for rows in measured()[0]]
     rows, worst = [], 0.0
     for key, first in runs[0].items():
         second = runs[1].get(key)
