@@ -15,12 +15,13 @@ def check(folder: Path) -> Claim:
     rows, worst = [], 0.0
     for key, first in runs[0].items():
         second = runs[1].get(key)
-        if second is None or min(first["time_s"] or 0, second["time_s"] or 0) < LEAST:
+        known = second is not None and all(row["time_s"] and row["percent_of_baseline"] for row in (first, second))
+        if not known or min(first["time_s"], second["time_s"]) < LEAST:
             continue
-        values = [float(row["percent"]) for row in (first, second)]
+        values = [float(row["percent_of_baseline"]) for row in (first, second)]
         difference = values[1] / values[0] - 1
         worst = max(worst, abs(difference))
-        size, name, config = first["M"], first["variant"], first["configuration"]
+        size, name, config = first["M"], first["variant"], first["config"]
         rows.append((size, name, config, *(f"{value:.3f}" for value in values), f"{100 * difference:+.3f} %"))
     return Claim(
         "two runs of one sweep: percent of cuBLAS differs by at most 0.5 % for kernels over 100 us",
@@ -31,4 +32,4 @@ def check(folder: Path) -> Claim:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("M", "N", "K", "variant", "configuration", "phase"))
+    return tuple(row[name] for name in ("M", "N", "K", "variant", "config", "phase"))
