@@ -1,5 +1,5 @@
 /*---
-summary: a ring of tiles filled by TMA, eight warps that only multiply, and an order of instructions that ptxas cannot spoil
+summary: tiles fetched by TMA for warps that only multiply, in an order that ptxas cannot spoil; stream-K
 order: 46
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
