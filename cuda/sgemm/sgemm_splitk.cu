@@ -1,0 +1,450 @@
+/*---
+summary: small tiles, their K split among the warps of a block and the blocks of a cluster, for small results
+order: 47
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+arch: [90a]                     # setmaxnreg
+params:
+  BM: [64]
+  BN: [64, 128]
+  STAGES: [6, 4]
+  SLICES: [4, 8]                # of K, in a block: 8 k each of a stage
+  CLUSTER: [1, 2, 4, 8]         # blocks that share a tile and add their sums through distributed shared memory
+  SPLIT: [1, 4, 8, 16]          # such clusters that share it, and add theirs through the workspace
+require:
+  - SLICES * BN <= 512          # threads, and shared memory
+  - SPLIT == 1 or cdiv(M, BM) * cdiv(N, BN) * CLUSTER <= 8192
+workspace: 32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0)) + 4 * (K * cdiv(N, 4) * 4 if TRANS_B or N % 4 else 0) + (4 * SPLIT * cdiv(M, BM) * cdiv(N, BN) * BM * BN if SPLIT > 1 else 0)
+tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
+  - {operand: A, shape: [M if TRANS_A else K, K if TRANS_A else M], box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 == 0}
+  - {operand: workspace, offset: 32768, shape: [M if TRANS_A else K, K if TRANS_A else M], pitch: "cdiv(M if TRANS_A else K, 4) * 4", box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 != 0}
+  - {operand: B, shape: [N, K], box: [BN, 8 * SLICES], when: not TRANS_B and N % 4 == 0}
+  - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or N % 4 != 0}
+launches:
+  - symbol: arrange
+    grid:
+      - (cdiv(M, 64) * cdiv(K, 64) if (M if TRANS_A else K) % 4 else 0) + (cdiv(N, 64) * cdiv(K, 64) if TRANS_B or N % 4 else 0)
+    block: [256]
+    when: (M if TRANS_A else K) % 4 != 0 or TRANS_B or N % 4 != 0
+  - symbol: gemm
+    grid:
+      - cdiv(M, BM) * cdiv(N, BN) * CLUSTER * SPLIT
+    block: [SLICES * BN // 2 + 128]
+    shared: max(STAGES * (32 * SLICES * (BM + BN) + 16), 4 * SLICES * BM * (BN + 4))
+source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distributed-shared-memory
+---*/
+
+// Against sgemm_tma: 1024 x 1024 is 32 of its tiles, for 132 multiprocessors. Tiles of 64 x 64 are 256, but one of them keeps
+// a single warp busy, where a scheduler needs two to hide what a warp waits for. So the warps of a block split the k of a
+// stage among them, and every one has all of the tile:
+//
+//      stage:  A 64 x 32, B 32 x 64        warp 0: k 0 .. 7    warp 1: k 8 .. 15    warp 2: k 16 .. 23    warp 3: k 24 .. 31
+//
+//      once, at the end:                   tile      +         tile       +         tile        +         tile  -> C
+//                                               through shared memory, where the ring was
+//
+// Four slices on 64 x 64 are blocks of 4 such warps, two on a multiprocessor. Where there are few tiles, more blocks share
+// one: CLUSTER of them add through distributed shared memory, for a few microseconds less than through memory; but a
+// cluster has 8 blocks at most and its multiprocessors must be neighbours, so a long K takes SPLIT.
+//
+// The loop is that of sgemm_tma, where its order is explained. Bound as that one is; at 1024 a fifth of the time goes to
+// launch, first fetch and reduction.
+
+#include <cuda.h>
+
+constexpr int TM = 8, TN = 16;           // results of a thread
+constexpr int WM = 8 * TM, WN = 4 * TN;  // of a warp
+constexpr int kSliceWarps = (BM / WM) * (BN / WN);
+constexpr int kMathThreads = kSliceWarps * SLICES * 32, kFetchThreads = 128;
+constexpr int kBlocks = 256 / kMathThreads;                       // on a multiprocessor
+constexpr int kUnroll = 8, BK = kUnroll * SLICES;                 // k of a slice in a stage, and of all
+constexpr int kSwizzled = 32;                                     // k of a row of A under the swizzle: 128 bytes
+constexpr int kBytesA = 4 * BM * BK, kBytesB = 4 * BK * BN;       // of a stage
+constexpr int kRowA = TRANS_A ? 4 * BM : 4 * kSwizzled, kRowB = 4 * BN;  // bytes of a row of a tile in shared memory
+constexpr int kPitch = BN + 4;                                    // of a tile of sums: 16-byte stores without conflicts
+constexpr int kFlags = 8192;                                      // ints, the beginning of the workspace: SPLIT counts arrivals
+
+__device__ constexpr int padded(int columns) { return (columns + 3) / 4 * 4; }  // to a multiple of 16 bytes
+
+__device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+
+__device__ void initialize(unsigned barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ void arrive(unsigned barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ void arrive_and_expect(unsigned barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+// The first lane arrives for its warp: a predicate, for a branch would cut the main loop in two.
+__device__ void arrive_once(unsigned barrier, int lane) {
+    asm volatile("{ .reg .pred p; setp.eq.s32 p, %1, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
+                 "r"(lane)
+                 : "memory");
+}
+
+__device__ void await(unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
+            barrier),
+        "r"(parity)
+        : "memory");
+}
+
+template <int THREADS> __device__ void sync(int barrier) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+}
+
+__device__ void load4(float* to, unsigned from) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(from));
+}
+
+__device__ void store4(unsigned to, float x, float y, float z, float w) {
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+}
+
+// Volatile, so that multiply-adds stay in the order of the text.
+__device__ void multiply_add(float& sum, float a, float b) {
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
+}
+
+// Leaves the kernel if M < 0, which never happens, but ptxas moves nothing across it. When all is in place it finds that
+// one of them a round is enough, and drops the others.
+__device__ void fence(int M) {
+    asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
+}
+
+// A value whose origin ptxas does not see, so that it is kept, not computed anew in every round.
+__device__ unsigned opaque(unsigned value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
+
+// The column that comes `step`-th in row i of a thread's tile at k. Back and forth, with the two columns at the turn in the
+// order that suits the bank of the row's register: a[k] and a[k + 1] are not in the same one.
+__device__ constexpr int column(int i, int k, int step) {
+    const int j = i % 2 ? TN - 1 - step : step;
+    if (k % 2 == 0) return j >= TN - 2 ? 2 * TN - 3 - j : j;
+    return j < 2 ? 1 - j : j;
+}
+
+struct Stages {
+    int begin, end;
+};
+
+// TMA cannot take rows that do not begin at multiples of 16 bytes, and does not transpose: B as N x K would be read along K,
+// when a thread needs one k of all its columns. These are copied to the workspace first, in a launch of its own. A as K x M
+// needs no copy: fragments are then read along M.
+struct Arranged {
+    int rows_a, columns_a, rows_b, columns_b;  // as they lie in memory
+    bool a, b;                                 // copied?
+
+    __device__ Arranged(int M, int N, int K)
+        : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
+          a(columns_a % 4 != 0), b(TRANS_B || N % 4 != 0) {}
+
+    __device__ size_t floats_a() const { return a ? size_t(rows_a) * padded(columns_a) : 0; }
+    __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
+};
+
+// A block copies 64 x 64 elements, B as K x N; a thread has 16 loads under way.
+extern "C" __global__ void __launch_bounds__(256)
+    arrange(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
+            const CUtensorMap* maps) {
+    constexpr int TILE = 64, ROWS = 8;
+    __shared__ float tile[TILE][TILE + 1];
+    const Arranged arranged(M, N, K);
+    const int blocks_a = arranged.a ? (M + TILE - 1) / TILE * ((K + TILE - 1) / TILE) : 0;
+    const bool is_a = int(blockIdx.x) < blocks_a, transpose = TRANS_B && !is_a;
+    const int rows = is_a ? arranged.rows_a : arranged.rows_b, columns = is_a ? arranged.columns_a : arranged.columns_b;
+    const int block = blockIdx.x - (is_a ? 0 : blocks_a), across = (columns + TILE - 1) / TILE;
+    const int row0 = block / across * TILE, column0 = block % across * TILE;
+    const int y = threadIdx.x / 32, x = threadIdx.x % 32;
+    const float* const from = is_a ? A : B;
+    float* const to = static_cast<float*>(workspace) + kFlags + (is_a ? 0 : arranged.floats_a());
+
+    float v[TILE / ROWS][TILE / 32];
+    const auto each = [&](const auto& work) {  // 16 elements of a thread
+#pragma unroll
+        for (int i = 0; i < TILE / ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < TILE / 32; ++j) work(v[i][j], y + i * ROWS, x + j * 32);
+    };
+    each([=](float& element, int r, int c) {
+        if (row0 + r < rows && column0 + c < columns) element = from[size_t(row0 + r) * columns + column0 + c];
+    });
+    if (!transpose) {
+        each([=](float element, int r, int c) {
+            if (row0 + r < rows && column0 + c < columns) to[size_t(row0 + r) * padded(columns) + column0 + c] = element;
+        });
+        return;
+    }
+    each([&](float element, int r, int c) { tile[c][r] = element; });
+    __syncthreads();
+    each([&](float, int c, int r) {
+        if (row0 + r < rows && column0 + c < columns) to[size_t(column0 + c) * padded(rows) + row0 + r] = tile[c][r];
+    });
+}
+
+__device__ void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(tile),
+        "l"(map), "r"(column), "r"(row), "r"(barrier)
+        : "memory");
+}
+
+struct Ring {
+    unsigned a, b;             // STAGES tiles
+    unsigned filled, emptied;  // STAGES mbarriers
+};
+
+__device__ void fetch_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const CUtensorMap* map_b) {
+    int stage = 0, parity = 1;
+    for (int s = stages.begin; s < stages.end; ++s) {
+        const int k = s * BK;
+        const unsigned filled = ring.filled + 8 * stage;
+        await(ring.emptied + 8 * stage, parity);
+        arrive_and_expect(filled, kBytesA + kBytesB);
+        if (TRANS_A)
+            fetch(ring.a + stage * kBytesA, map_a, k, at.x, filled);
+        else
+            for (int part = 0; part < BK / kSwizzled; ++part)
+                fetch(ring.a + stage * kBytesA + part * BM * kRowA, map_a, at.x, k + part * kSwizzled, filled);
+        fetch(ring.b + stage * kBytesB, map_b, k, at.y, filled);
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+    // The others look one stage ahead, even behind the last.
+    await(ring.emptied + 8 * stage, parity);
+    arrive(ring.filled + 8 * stage);
+}
+
+__device__ void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w; }
+
+__device__ void sync_cluster() {
+    asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+__device__ float4 load4_at(unsigned from) {
+    float v[4];
+    load4(v, from);
+    return make_float4(v[0], v[1], v[2], v[3]);
+}
+
+// Four sums at the same place of block `rank` of the cluster.
+__device__ float4 load4_of(int rank, unsigned from) {
+    float4 v;
+    asm volatile(
+        "{ .reg .u32 there; mapa.shared::cluster.u32 there, %4, %5;"
+        " ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there]; }"
+        : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+        : "r"(from), "r"(rank)
+        : "memory");
+    return v;
+}
+
+// A block's share of a tile of C: with clusters some rows, with SPLIT some k.
+struct Share {
+    int tile, rank, split;
+    int2 at;
+
+    __device__ explicit Share(int N)
+        : tile(blockIdx.x / (CLUSTER * SPLIT)), rank(blockIdx.x % CLUSTER), split(blockIdx.x / CLUSTER % SPLIT) {
+        const int columns = (N + BN - 1) / BN;
+        at = make_int2(tile / columns * BM, tile % columns * BN);
+    }
+
+    __device__ Stages stages(int K) const {
+        constexpr int PARTS = CLUSTER * SPLIT;
+        const int all = (K + BK - 1) / BK, part = split * CLUSTER + rank;
+        return {int((long long)all * part / PARTS), int((long long)all * (part + 1) / PARTS)};
+    }
+};
+
+// Sums over the slices of the block, into the tile of the first; over the blocks of the cluster, each of which finishes
+// ROWS rows; over the splits, which the last to arrive does for all. Always in the same order, whoever is first.
+__device__ void reduce_and_store(unsigned sums, const Share& share, int M, int N, int K, float beta, TC* C,
+                                 void* workspace) {
+    constexpr int FOURS = BN / 4, ROWS = BM / CLUSTER;
+    const auto place = [=](int e) { return sums + 4 * (e / FOURS * kPitch + e % FOURS * 4); };
+    const auto of_block = [=](int e) {
+        float4 total = load4_at(place(e));
+#pragma unroll
+        for (int s = 1; s < SLICES; ++s) add(total, load4_at(place(e) + s * 4 * BM * kPitch));
+        return total;
+    };
+    const auto store = [=](int e, float4 v) {
+        const int m = share.at.x + share.rank * ROWS + e / FOURS, n = share.at.y + e % FOURS * 4;
+        if (m >= M || n >= N) return;
+        TC* const c = C + size_t(m) * N + n;
+        if (N % 4 == 0) {
+            float4* const c4 = reinterpret_cast<float4*>(c);
+            if (beta != 0) add(v, make_float4(beta * c4->x, beta * c4->y, beta * c4->z, beta * c4->w));
+            *c4 = v;
+        } else {
+            const float each[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int x = 0; x < 4; ++x)
+                if (n + x < N) c[x] = beta == 0 ? each[x] : each[x] + beta * c[x];
+        }
+    };
+    const Arranged arranged(M, N, K);
+    int* const counter = static_cast<int*>(workspace) + share.tile * CLUSTER + share.rank;
+    float4* const parts = reinterpret_cast<float4*>(static_cast<float*>(workspace) + kFlags + arranged.floats_a() +
+                                                    arranged.floats_b(N, K)) +
+                          size_t(share.tile * CLUSTER + share.rank) * (SPLIT * ROWS * FOURS);
+
+    if (CLUSTER > 1) {
+#pragma unroll 4
+        for (int e = threadIdx.x; e < BM * FOURS; e += kMathThreads) {
+            const float4 v = of_block(e);
+            store4(place(e), v.x, v.y, v.z, v.w);
+        }
+        sync_cluster();
+    }
+#pragma unroll 4
+    for (int e = threadIdx.x; e < ROWS * FOURS; e += kMathThreads) {
+        const unsigned from = place(share.rank * ROWS * FOURS + e);
+        float4 v = CLUSTER == 1 ? of_block(e) : load4_of(0, from);
+#pragma unroll
+        for (int block = 1; block < CLUSTER; ++block) add(v, load4_of(block, from));
+        if (SPLIT == 1) store(e, v);
+        else __stcg(parts + share.split * (ROWS * FOURS) + e, v);
+    }
+    if (CLUSTER > 1) sync_cluster();  // none ends while another reads from it
+    if (SPLIT == 1) return;
+
+    __shared__ int before;
+    __threadfence();
+    sync<kMathThreads>(1);
+    if (threadIdx.x == 0) {
+        before = atomicAdd(counter, 1);
+        if (before == SPLIT - 1) *counter = 0;  // as it was, for the next launch
+        __threadfence();
+    }
+    sync<kMathThreads>(1);
+    if (before < SPLIT - 1) return;
+#pragma unroll 1
+    for (int e = threadIdx.x; e < ROWS * FOURS; e += kMathThreads) {
+        float4 v[SPLIT];
+#pragma unroll
+        for (int s = 0; s < SPLIT; ++s) v[s] = __ldcg(parts + s * (ROWS * FOURS) + e);
+#pragma unroll
+        for (int s = 1; s < SPLIT; ++s) add(v[0], v[s]);
+        store(e, v[0]);
+    }
+}
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMathThreads + kFetchThreads, kBlocks)
+    gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
+         const CUtensorMap* maps) {
+    extern __shared__ __align__(1024) unsigned char shared[];
+    const unsigned base = address(shared), barriers = base + STAGES * (kBytesA + kBytesB);
+    const Ring ring = {base, base + STAGES * kBytesA, barriers, barriers + 8 * STAGES};
+    const Share share(N);
+    const Stages stages = share.stages(K);
+
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; ++s) {
+            initialize(ring.filled + 8 * s, 1);
+            initialize(ring.emptied + 8 * s, kMathThreads / 32);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+
+    // Registers go from the threads that fetch, of which one is enough, to those that multiply.
+    if (threadIdx.x >= kMathThreads) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
+        if (threadIdx.x == kMathThreads) {
+            const Arranged arranged(M, N, K);
+            fetch_all(stages, share.at, ring, maps + arranged.a, maps + 2 + arranged.b);
+        }
+        return;
+    }
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+
+    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile, or, of A transposed, 4 * lane_m + { 0 .. 3, 32 .. 35 },
+    // and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }. Neighbouring lanes differ in both, so no load is
+    // served to two lanes at once: those return two registers a cycle and take ports of the register file from the
+    // multiply-adds.
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int lane_n = lane % 4, lane_m = lane / 4 ^ 2 * lane_n;
+    const int slice = warp / kSliceWarps, k0 = slice * kUnroll;
+    const int row = warp % kSliceWarps / (BN / WN) * WM + (TRANS_A ? 4 : 1) * lane_m;
+    const int col = warp % (BN / WN) * WN + 4 * lane_n;
+    const unsigned from_a = opaque(ring.a + (TRANS_A ? k0 * kRowA + 4 * row : (k0 / kSwizzled * BM + row) * kRowA), lane);
+    const unsigned from_b = opaque(ring.b + k0 * kRowB + 4 * col, lane);
+    const unsigned swizzle = opaque(16 * lane_m ^ 4 * (k0 % kSwizzled), lane);
+
+    float sum[TM][TN], b[2][TN];
+    float a[TRANS_A ? 2 : TM][TRANS_A ? TM : 4];  // two k of all rows, or four k
+    const auto load_a = [&](int k, unsigned from) {
+#pragma unroll
+        for (int h = 0; h < TM / 4; ++h) load4(a[k % 2] + (TRANS_A ? 4 * h : 0), from + h * 128);
+    };
+    // Four k of row i.
+    const auto load_row = [&](int i, unsigned from) { load4(a[TRANS_A ? 0 : i], from + 8 * i * kRowA); };
+    const auto load_b = [&](int k, unsigned from) {
+#pragma unroll
+        for (int q = 0; q < TN / 4; ++q) load4(b[k % 2] + 4 * q, from + 64 * q);
+    };
+
+    int stage = 0;
+    unsigned parity = 0, at_a = from_a, at_b = from_b, used = 0;
+    await(ring.filled, 0);
+    if (TRANS_A) load_a(0, at_a);
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+        if (!TRANS_A) load_row(i, at_a ^ swizzle);
+    load_b(0, at_b);
+
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; ++j) sum[i][j] = 0;
+
+#pragma unroll 1
+    for (int left = stages.end - stages.begin; left > 0; --left) {
+        unsigned chunk = 0;
+#pragma unroll
+        for (int k = 0; k < kUnroll; ++k) {
+            const int ahead = (k + 1) % kUnroll;
+            if (ahead == 0) {  // the next k is the first of another round
+                // Not the stage just read but the one before: its loads have arrived, these may be under way.
+                if (used != 0) arrive_once(used, lane);
+                used = ring.emptied + 8 * stage;
+                if (++stage == STAGES) stage = 0, parity ^= 1;
+                await(ring.filled + 8 * stage, parity);
+                at_a = from_a + stage * kBytesA;
+                at_b = from_b + stage * kBytesB;
+            }
+            load_b(ahead, at_b + ahead * kRowB);
+            if (TRANS_A) load_a(ahead, at_a + ahead * kRowA);
+            if (ahead % 4 == 0) chunk = (at_a + 4 * ahead) ^ swizzle;
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int j = column(i, k, step);
+                    multiply_add(sum[i][j], a[TRANS_A ? k % 2 : i][TRANS_A ? i : k % 4], b[k % 2][j]);
+                }
+                if (!TRANS_A && ahead % 4 == 0) load_row(i, chunk);
+                fence(M);
+            }
+        }
+    }
+
+    sync<kMathThreads>(1);  // the ring is free
+    const unsigned sums = base, own = sums + 4 * ((slice * BM + row) * kPitch + col);
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int q = 0; q < TN / 4; ++q)
+            store4(own + 4 * ((TRANS_A ? i % 4 + i / 4 * 32 : 8 * i) * kPitch + 16 * q), alpha * sum[i][4 * q],
+                   alpha * sum[i][4 * q + 1], alpha * sum[i][4 * q + 2], alpha * sum[i][4 * q + 3]);
+    sync<kMathThreads>(1);
+    reduce_and_store(sums, share, M, N, K, beta, C, workspace);
+}
