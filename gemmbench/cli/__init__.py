@@ -53,7 +53,7 @@ for command in (list_variants, run, compare, verify, inspect, profile, show, pos
 def main() -> None:
     """Run the command line and exit: 0 ok, 1 bad rows, 2 usage, 3 no device, 130 interrupted."""
     try:
-        code = group.main(standalone_mode=False)
+        code = group.main(prog_name="gemmbench", standalone_mode=False)
     except click.ClickException as fault:
         fault.show()
         code = fault.exit_code
