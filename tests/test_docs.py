@@ -11,7 +11,7 @@ import click
 import pytest
 
 from gemmbench.cli import group
-from gemmbench.cli.readme import README, generated
+from gemmbench.cli.readme import DOCUMENTS, README, generated
 from gemmbench.spec.manifest import read_variant
 
 TEXT = README.read_text(encoding="utf-8")
@@ -21,8 +21,10 @@ COMMANDS = sorted(
 KERNEL = re.search(r"```cuda\n(.*?)```", TEXT[TEXT.index("## Add a kernel") :], re.DOTALL)
 
 
-def test_generated_parts_are_those_of_the_results_and_the_code():
-    assert generated(TEXT) == TEXT, "run `make docs`"
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_generated_parts_are_those_of_the_results_and_the_code(path):
+    text = path.read_text(encoding="utf-8")
+    assert generated(text) == text, "run `make docs`"
 
 
 def test_there_are_commands_to_check():

@@ -1,4 +1,4 @@
-"""Writes the generated parts of README.md: `python -m gemmbench.cli.readme [--check]`.
+"""Writes the generated parts of README.md and docs/*.md: `python -m gemmbench.cli.readme [--check]`.
 
 A part stands between two comments and is made from results/ or from the code, never by hand:
 
@@ -30,6 +30,7 @@ from gemmbench.spec.paths import data_folder
 from gemmbench.spec.sweep import read_post
 
 README = data_folder("cuda").parent / "README.md"
+DOCUMENTS = (README, *sorted((README.parent / "docs").glob("*.md")))
 _PART = re.compile(r"(<!-- begin (\w+)([^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 _STYLE = "github"
 _FINALS = "finals"
@@ -41,7 +42,7 @@ def generated(text: str) -> str:
     def part(found: re.Match[str]) -> str:
         kind, arguments = found[2], found[3].split()
         if kind not in _MAKERS:
-            raise StoreError(f"README.md: unknown part '{kind}'; known: {', '.join(_MAKERS)}")
+            raise StoreError(f"unknown part '{kind}'; known: {', '.join(_MAKERS)}")
         return f"{found[1]}\n{_MAKERS[kind](*arguments)}\n\n{found[4]}"
 
     return _PART.sub(part, text)
@@ -51,7 +52,7 @@ def _run(pattern: str) -> store.Run:
     """The newest results file, by name, that fits the pattern. Raises StoreError."""
     found = sorted(README.parent.glob(pattern))
     if not found:
-        raise StoreError(f"README.md: no file fits {pattern}")
+        raise StoreError(f"no file fits {pattern}")
     return store.read(found[-1])
 
 
@@ -114,7 +115,7 @@ def _post(file: str) -> str:
     run = _run(file)
     post = read_post(run.environment.post)
     if post is None:
-        raise StoreError(f"README.md: {run.path.name} repeats no post")
+        raise StoreError(f"{run.path.name} repeats no post")
     return story(post, run, _STYLE).strip()
 
 
@@ -141,17 +142,21 @@ _MAKERS: dict[str, Callable[..., str]] = {
 
 
 def main() -> int:
-    """Rewrite README.md, or with --check say whether it is up to date; the exit code."""
-    before = README.read_text(encoding="utf-8")
-    try:
-        after = generated(before)
-    except GemmbenchError as fault:
-        click.echo(fault, err=True)
-        return fault.exit_code
-    if "--check" not in sys.argv:
-        README.write_text(after, encoding="utf-8")
-    elif before != after:
-        click.echo("README.md is not up to date with results/ and the code: run `make docs`", err=True)
+    """Rewrite the documents, or with --check say whether they are up to date; the exit code."""
+    stale = []
+    for path in DOCUMENTS:
+        before = path.read_text(encoding="utf-8")
+        try:
+            after = generated(before)
+        except GemmbenchError as fault:
+            click.echo(f"{path.name}: {fault}", err=True)
+            return fault.exit_code
+        if before != after:
+            stale.append(path.name)
+            if "--check" not in sys.argv:
+                path.write_text(after, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        click.echo(f"{', '.join(stale)}: not up to date with results/ and the code: run `make docs`", err=True)
         return 1
     return 0
 

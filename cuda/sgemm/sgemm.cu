@@ -1,0 +1,37 @@
+/*---
+summary: the fastest FP32 kernel for the shape of the problem, on Hopper
+order: 49
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+pick:                           # written by benchmarks/pick.py from a recorded sweep; run it for another GPU
+  - when: cdiv(M, 64) * cdiv(N, 64) * 8 <= SMS and K >= 16 * max(M, N)
+    variant: sgemm_splitk
+    params: {SPLIT: 16}
+  - when: cdiv(M, 64) * cdiv(N, 64) * 2 <= SMS
+    variant: sgemm_splitk
+    params: {CLUSTER: 2}
+  - when: min(M, N) <= 64
+    variant: sgemm_splitk
+    params: {SPLIT: 4}
+  - when: cdiv(M, 64) * cdiv(N, 64) <= 2 * SMS
+    variant: sgemm_splitk
+  - when: cdiv(M, 64) * cdiv(N, 64) <= 3 * SMS
+    variant: sgemm_tma
+    params: {BN: 128, STAGES: 3, STREAM_K: 1}
+  - when: cdiv(M, 128) * cdiv(N, 256) <= SMS and cdiv(M, 128) * cdiv(N, 256) * 10 >= 9 * SMS
+    variant: sgemm_tma
+    params: {STREAM_K: 0}
+  - variant: sgemm_tma
+    params: {STREAM_K: 1}
+source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
+---*/
+
+// Chooses by the number of 64 x 64 tiles of C, for the multiprocessors that there are:
+//
+//      tiles of 64 x 64       |  8 times too few, K long  |  few, or a flat C  |  one wave of two an SM  |  more
+//      --------------------------------------------------------------------------------------------------------------
+//      the kernel             |  sgemm_splitk, K split    |  sgemm_splitk,     |  sgemm_splitk           |  sgemm_tma,
+//                             |  over the grid            |  clusters          |                         |  stream-K
+//
+// Where the tiles of sgemm_tma just fill the machine once, stream-K has nothing to even out and is left off. Bound as the
+// kernel that is chosen.
