@@ -20,6 +20,9 @@ grid:
   - cdiv(M, BM)
 block:
   - BM * BN / (TM * TN)
+sass:
+  - spills == 0 or TM * TN > 32
+  - 2 * ffma > instructions or BK < 32 or TM * TN < 32 or BYTES != 4
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 

@@ -53,12 +53,13 @@ class Build:
     """What the compiler said of one kernel; -1 where the compiler does not say.
 
     Registers per thread, static shared bytes per block, spilled bytes (stores plus
-    loads), seconds the compiler took (0 if it came from the cache).
+    loads), bytes of stack per thread, seconds the compiler took (0 if it came from the cache).
     """
 
     registers: int = -1
     shared: int = -1
     spills: int = -1
+    stack: int = -1
     seconds: float = 0.0
     cached: bool = False
 

@@ -57,6 +57,7 @@ def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
 def _facts(path: Path) -> Build | None:
     """Stored build facts; None where they cannot be read or are another version's."""
     try:
-        return Build(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
+        known = json.loads(path.read_text())
+        return Build(**known) if known.keys() == asdict(Build()).keys() else None
+    except (OSError, ValueError, TypeError, AttributeError):
         return None

@@ -12,6 +12,7 @@ from gemmbench.cli import options
 
 if TYPE_CHECKING:
     from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.report.sass import Peak
     from gemmbench.spec.plan import Plan, Skip
 
 STDOUT = "-"
@@ -21,19 +22,25 @@ STDOUT = "-"
 @click.argument("variant", type=options.VariantName())
 @options.option("--arch", help="Architecture, such as 90 or 90a.  [default: this GPU's, else 90]")
 @options.option("--sms", type=int, help="Multiprocessors, for the waves.  [default: those of a usual GPU]")
+@options.option("--clock", type=float, help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]")
 @options.sizes
 @options.precisions
 @options.layouts
 @options.params
 @options.option("--ptx", metavar="FILE", help="Write the PTX to FILE, or to stdout with -.")
 @options.option("--sass", metavar="FILE", help="Write the machine code to FILE, or to stdout with -.")
+@options.option("--sass-mix", "mix", is_flag=True, help="Show what fills the hottest loop, and the bound on its speed.")
 @options.kernels
 @options.style
-def inspect(variant: str, ptx: str | None, sass: str | None, style: str | None, **settings: Any) -> int:
-    """Show registers, spills, shared memory, occupancy, blocks and waves of VARIANT."""
+def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: str | None, **settings: Any) -> int:
+    """Show registers, spills, shared memory, occupancy, blocks and waves of VARIANT.
+
+    With --sass-mix, a loop that breaks a limit under `sass` in the manifest ends in 1.
+    """
     from tabulate import tabulate
 
     from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.cli.sass_mix import sass_mix
     from gemmbench.cli.session import plain
     from gemmbench.errors import OK, UsageError
     from gemmbench.report.inspection import USUAL_SMS, Inspection
@@ -44,6 +51,8 @@ def inspect(variant: str, ptx: str | None, sass: str | None, style: str | None, 
         raise UsageError(f"--arch '{arch}' is not one; write a compute capability without the dot, such as 90 or 90a")
     sm = int(arch.rstrip("af"))
     sms = settings["sms"] or USUAL_SMS.get(sm, 1)
+    if mix and STDOUT in (ptx, sass):
+        raise UsageError("--sass-mix writes to stdout, and so do --ptx - and --sass -; name a file for the code")
     compiler, plans = NvccCompiler(), []
     for item in _expand(variant, settings, sm):
         if isinstance(item, Skip):
@@ -58,7 +67,17 @@ def inspect(variant: str, ptx: str | None, sass: str | None, style: str | None, 
         click.echo(tabulate(rows, headers="keys", tablefmt=plain(style), disable_numparse=True))
         click.echo(f"\nsm_{arch}, {sms} SMs, nvcc at {compiler.nvcc}")
     _write_code(compiler, plans, ptx, sass)
-    return OK
+    return sass_mix(compiler, plans, sm, _peak(sm, sms, settings["clock"]), plain(style)) if mix else OK
+
+
+def _peak(sm: int, sms: int, clock: float | None) -> Peak | None:
+    """The f32 rate of such a GPU; None if its architecture is not known."""
+    from gemmbench.backends.cuda.device import flops_per_cycle
+    from gemmbench.report.inspection import USUAL_CLOCK
+    from gemmbench.report.sass import Peak
+
+    rate, ghz = flops_per_cycle("", sm, sms).get("f32"), clock or USUAL_CLOCK.get(sm)
+    return Peak(rate * ghz * 1e9, int(rate / (2 * sms))) if rate and ghz else None
 
 
 def _this_gpu() -> str:

@@ -12,6 +12,8 @@ from gemmbench.spec.plan import Plan
 # Multiprocessors of a well-known GPU of each architecture, where the machine has none to ask
 # (V100, T4, A100, RTX 3090, RTX 4090, H100 and H200 SXM, B200, RTX 5090; NVIDIA's data sheets).
 USUAL_SMS = {70: 80, 75: 40, 80: 108, 86: 82, 89: 128, 90: 132, 100: 148, 120: 170}
+# Their highest clocks in GHz: f32 peak of the data sheet over SMs, lanes and 2.
+USUAL_CLOCK = {70: 1.53, 75: 1.59, 80: 1.41, 86: 1.70, 89: 2.52, 90: 1.98, 100: 1.98, 120: 2.41}
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Inspection:
             "threads": str(geometry.threads),
             "registers": str(self.build.registers),
             "spilled bytes": str(self.build.spills),
+            "stack bytes": str(self.build.stack),
             "static shared": str(self.build.shared),
             "dynamic shared": str(geometry.shared),
             "blocks an SM": str(occupancy.blocks_per_sm),

@@ -20,6 +20,9 @@ FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
 PROBLEM_NAMES = ("M", "N", "K", "BYTES", "TRANS_A", "TRANS_B")
 NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
+# What can be counted in the machine code of a loop, with what it was compiled for.
+_COUNTS = ("instructions", "ffma", "conflicts", "reuse", "spills", "shared_loads", "load_distance", "code_bytes")
+SASS_NAMES = ("BYTES", "sm", *_COUNTS)
 
 _OPERATORS = {
     ast.Add: operator.add,

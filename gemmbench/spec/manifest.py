@@ -13,7 +13,7 @@ import msgspec
 
 from gemmbench.errors import SpecError, nearest
 from gemmbench.spec import yamlfile
-from gemmbench.spec.expr import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES
+from gemmbench.spec.expr import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, SASS_NAMES
 from gemmbench.spec.fields import Fields, LaunchFields, PickFields, TensorMapFields
 from gemmbench.spec.network import MACROS
 from gemmbench.spec.paths import shown
@@ -29,7 +29,7 @@ _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared")
 _FIRST_TMA = 90  # compute capability
 _BESIDE = ("workspace", "tensor_maps", "launches", "pick")
-_CODE = (*_ONE_LAUNCH, *_BESIDE[:-1], "params", "require", "epilogue")
+_CODE = (*_ONE_LAUNCH, *_BESIDE[:-1], "params", "require", "epilogue", "sass")
 
 
 class Manifest(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,6 +53,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     tensor_maps: list[TensorMapFields] = []
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []
+    sass: list[str] = []
     source: str = ""
 
 
@@ -108,6 +109,7 @@ class _Checker:
             workspace=fields.condition(("workspace",), manifest.workspace),
             tensor_maps=self.tensor_maps(fields),
             picks=fields.picks(manifest.pick),
+            sass=Fields(self.document, (*manifest.params, *SASS_NAMES)).expressions(("sass",), manifest.sass),
             computes=manifest.computes,
             epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
             source=manifest.source,
@@ -126,7 +128,7 @@ class _Checker:
     def exclusive(self) -> None:
         """Refuse keys that have no meaning together."""
         if self.host:
-            for key in (*_BESIDE, "grid", "block"):
+            for key in (*_BESIDE, "grid", "block", "sass"):
                 if getattr(self.manifest, key):
                     raise self.document.fault((key,), f"{key}: a .cpp file is called once, it has no {key}; remove it")
         if self.manifest.computes != "gemm":

@@ -75,6 +75,7 @@ class Variant:
     named architectures alone ("90a"). `launch` is the last kernel that it launches, `before`
     are those before it. `epilogue` is what it can do to C after the product, in this order.
     `workspace` is bytes of device memory beside the operands, `tensor_maps` what TMA is told.
+    `sass` is what must hold of the machine code of its hottest loop.
     A variant with `picks` has no code: the first row that holds names the one that has.
     `text` and `path` are empty for a library.
     """
@@ -95,6 +96,7 @@ class Variant:
     workspace: Expression | None = None
     tensor_maps: tuple[TensorMap, ...] = ()
     picks: tuple[Pick, ...] = ()
+    sass: tuple[Expression, ...] = ()
     computes: str = "gemm"
     epilogue: tuple[str, ...] = ()
     source: str = ""

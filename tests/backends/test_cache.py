@@ -82,7 +82,7 @@ def test_code_without_its_facts_is_compiled_again(cache, compiler):
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("facts", ["", "{", '{"registers": 4, "of a later version": 1}', "[]"])
+@pytest.mark.parametrize("facts", ["", "{", '{"registers": 4, "of a later version": 1}', '{"registers": 4}', "[]"])
 def test_facts_that_cannot_be_read_are_made_again(cache, compiler, facts):
     build, _ = compiler
     fetch("key", ".cubin", build)

@@ -124,3 +124,20 @@ def test_a_network_and_a_host_function_have_none_of_these(faulty, key):
     assert faulty(f"{key}:", computes="mlp", **{key: values[key]}) == expected
     host = {"name": "mine.cpp", "grid": None, "block": None, key: values[key]}
     assert faulty(f"{key}:", **host) == f"{key}: a .cpp file is called once, it has no {key}; remove it"
+
+
+def test_limits_on_machine_code_read_the_parameters_and_what_is_counted(write_kernel):
+    variant = read_variant(
+        write_kernel(params={"TM": "[8]"}, sass=["spills == 0 or TM > 4", "2 * ffma > instructions"])
+    )
+    assert [set(limit.names) for limit in variant.sass] == [{"spills", "TM"}, {"ffma", "instructions"}]
+    assert read_variant(write_kernel()).sass == ()
+
+
+def test_a_limit_on_machine_code_knows_no_other_name(faulty):
+    message = faulty("- spill == 0", sass=["ffma > 0", "spill == 0"])
+    assert message.startswith("sass: 'spill == 0': unknown name 'spill' (did you mean 'spills'?); known: ")
+
+
+def test_a_file_that_picks_has_no_machine_code(faulty):
+    assert faulty("sass:", **PICK, sass=["spills == 0"]) == "sass: has no meaning beside `pick`; remove it"

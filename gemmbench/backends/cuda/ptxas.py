@@ -8,6 +8,7 @@ from gemmbench.backends.base import Build
 
 _SECTION = re.compile(r"Compiling entry function '([^']+)'")
 _SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
+_STACK = re.compile(r"(\d+) bytes stack frame")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _PLACE = re.compile(r"^(\S[^(\n]*)\((\d+)\): ")
@@ -22,7 +23,7 @@ def kernels(said: str) -> list[str]:
 def facts(said: str, symbol: str) -> Build | None:
     """The build facts of one kernel, or None if it was not compiled.
 
-    Spilled bytes count stores plus loads, those of functions it calls included.
+    Spilled bytes count stores plus loads, those of functions it calls included; the stack is the largest frame.
     """
     parts = _SECTION.split(said)  # text, name, text, name, text ...
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -34,6 +35,7 @@ def facts(said: str, symbol: str) -> Build | None:
         registers=int(registers[1]) if registers else -1,
         shared=int(shared[1]) if shared else 0,
         spills=sum(map(int, _SPILLS.findall(section))),
+        stack=max(map(int, _STACK.findall(section)), default=-1),
     )
 
 

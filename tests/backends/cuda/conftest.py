@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.cuda import nvcc
+from gemmbench.backends.cuda.sass import Instruction, kernels
 from gemmbench.errors import DeviceError
 from gemmbench.spec.expr import parse
 from gemmbench.spec.plan import Config, Geometry, Plan
@@ -41,3 +42,15 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nvcc.NvccCompil
         pytest.skip(str(fault))
     monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
     return nvcc.NvccCompiler()
+
+
+@pytest.fixture
+def listing() -> Callable[[str], tuple[Instruction, ...]]:
+    """The instructions of the one kernel in `sass/<name>.txt`."""
+
+    def read(name: str) -> tuple[Instruction, ...]:
+        text = (Path(__file__).parent / "sass" / f"{name}.txt").read_text(encoding="utf-8")
+        (code,) = kernels(text).values()
+        return code
+
+    return read

@@ -21,8 +21,8 @@ ptxas info    : Compile time = 1.702 ms
 
 def test_facts_are_those_of_the_kernel_asked_for():
     assert ptxas.kernels(SAID) == ["other", "gemm"]
-    assert ptxas.facts(SAID, "gemm") == Build(registers=128, shared=32768, spills=200)
-    assert ptxas.facts(SAID, "other") == Build(registers=8, shared=0, spills=0)
+    assert ptxas.facts(SAID, "gemm") == Build(registers=128, shared=32768, spills=200, stack=88)
+    assert ptxas.facts(SAID, "other") == Build(registers=8, shared=0, spills=0, stack=0)
     assert ptxas.facts(SAID, "missing") is None
 
 
