@@ -83,7 +83,8 @@ class GemmBench(Bench[Trial]):
     arrays: Arena
 
     def __init__(self, station: Station, batch: Batch, device: str, trials: Sequence[Trial]):
-        super().__init__(station, device, [trial for trial in trials if trial.plan.device == device], batch.measuring)
+        mine = [trial for trial in trials if trial.plan.device == device]
+        super().__init__(station, device, mine, batch.measuring, batch.references)
         self.problem = batch.problem
         self._data: Operands | None = None
 

@@ -159,7 +159,7 @@ def measure(
 
             compilers = backends.compilers(asked.machine, asked.devices, limits.compile)
             runner = Runner(compilers, laboratory, measuring, asked.sweep.baseline, emit, progress, stop.asked, done)
-            runner.earlier = tuple(run.records)
+            runner.earlier, runner.rivals = tuple(run.records), asked.sweep.rivals
             runner.run(asked.expanded)
             if transfers is not None and not stop.asked():
                 measure_transfers(asked, run, journal, laboratory, transfers, progress, stop.asked)

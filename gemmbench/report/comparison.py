@@ -190,7 +190,7 @@ COLUMNS = {
     "sets": "operand sets in turn",
     "data": "what A and B hold",
     "seed": "its seed",
-    "stopped": "why it has no more rounds: rounds, max-time, interrupted, failed",
+    "stopped": "why it has no more rounds: until (narrow enough), rounds, max-time, interrupted, failed",
     "grid": "blocks in x, y, z",
     "block": "threads of a block in x, y, z",
     "registers": "registers a thread; -1: unknown",
