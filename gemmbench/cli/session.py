@@ -23,17 +23,24 @@ if TYPE_CHECKING:
     from gemmbench.spec.panels import Cut
     from gemmbench.spec.plan import Plan, Skip
     from gemmbench.spec.sweep import Sweep
+    from gemmbench.spec.variant import Variant
 
 
 PLAIN = "simple"
 
 
-def open_catalog(folder: str | None) -> Catalog:
-    """The project's kernels, those of `--kernels`, and the libraries."""
-    from gemmbench.spec.catalog import Catalog
+def kernel_folders(folder: str | None) -> list[Path]:
+    """The project's kernels, and the folder of `--kernels`."""
     from gemmbench.spec.paths import data_folder
 
-    return Catalog([data_folder("cuda"), *([Path(folder)] if folder else [])], backends.libraries())
+    return [data_folder("cuda"), *([Path(folder)] if folder else [])]
+
+
+def open_catalog(folder: str | None, beside: Sequence[Variant] = ()) -> Catalog:
+    """The project's kernels, those of `--kernels`, the libraries, and variants that come from elsewhere."""
+    from gemmbench.spec.catalog import Catalog
+
+    return Catalog(kernel_folders(folder), [*backends.libraries(), *beside])
 
 
 def find_machine(option: str) -> backends.Machine:
@@ -74,12 +81,18 @@ class Asked:
         return sorted({plan.device for plan in self.plans})
 
 
-def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, explicit_baseline: bool) -> Asked:
+def plan_sweep(
+    sweep: Sweep,
+    machine: backends.Machine,
+    kernels: str | None,
+    explicit_baseline: bool,
+    beside: Sequence[Variant] = (),
+) -> Asked:
     """Settle the baseline, look the variants up, plan. Raises UsageError and SpecError."""
     from gemmbench.spec.expand import check_memory, check_params, configurations, expand
     from gemmbench.spec.sweep import Choice
 
-    catalog = open_catalog(kernels)
+    catalog = open_catalog(kernels, beside)
     baseline = _baseline(sweep, machine, catalog, explicit_baseline)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, Choice(baseline, {}))
@@ -171,12 +184,17 @@ def command_line() -> str:
     return " ".join(["gemmbench", *sys.argv[1:]])
 
 
-def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
-    """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran."""
+def conduct(
+    sweep: Sweep, machine: backends.Machine, settings: dict[str, Any], beside: Sequence[Variant] = ()
+) -> tuple[int, Run | None]:
+    """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran.
+
+    `beside` are variants that are no files of a folder of kernels.
+    """
     from gemmbench.cli.transfers import wanted
 
     transfers = wanted(settings, machine)
-    asked = plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
+    asked = plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None, beside)
     if settings["dry_run"]:
         from gemmbench.cli.dry_run import show_plans
 

@@ -115,6 +115,8 @@ def notes(group: Group) -> list[str]:
             found.append(f"{name}: faster than this device can be; not ranked")
         elif row.record.stopped == "interrupted":
             found.append(f"{name}: interrupted after {len(row.record.samples)} rounds")
+    files = {row.record.variant: row.record.path for row in group.rows if "@" in row.record.path}
+    found += [f"{name}: {path}" for name, path in files.items()]
     hidden = len([row for row in group.rows if row.record.status != "skipped"]) - len(
         [row for row in shown if row.record.status != "skipped"]
     )
