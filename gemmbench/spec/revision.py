@@ -47,7 +47,7 @@ def variant_at(name: str, folders: Sequence[Path]) -> Variant:
         except SpecError as fault:
             message = f"{fault.fault} (this version cannot read the manifest of revision {revision})"
             raise SpecError(_place(fault.place, trees), fault.line, message) from None
-    return replace(found, name=name, path=_place(found.path, trees))
+    return replace(_placed(found, trees), name=name)
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,12 @@ class _Tree:
     folder: Path
     commit: str
     files: Path
+
+
+def _placed(variant: Variant, trees: Sequence[_Tree]) -> Variant:
+    """The variant with its own path and those of what it picks from."""
+    picks = [replace(pick, code=pick.code and _placed(pick.code, trees)) for pick in variant.picks]
+    return replace(variant, path=_place(variant.path, trees), picks=tuple(picks))
 
 
 def _place(path: str, trees: Sequence[_Tree]) -> str:

@@ -169,6 +169,19 @@ def test_a_kernel_that_was_deleted_is_still_compared(past):
     assert past("HEAD~1:old", "mine").code == 0
 
 
+def test_a_kernel_of_the_past_picks_from_its_own_time(history, write_kernel):
+    from gemmbench.spec.revision import variant_at
+
+    keys = dict.fromkeys(("symbol", "grid", "block"))
+    write_kernel("chooser.cu", body="", **keys, pick=["variant: mine"])
+    git(history, "add", "-A")
+    git(history, "commit", "-qm", "third")
+    write_kernel("mine.cu", "kernels/deeper", body=KERNEL + "// later\n")
+    found = variant_at("HEAD:chooser", [history])
+    code = found.picks[0].code
+    assert code.text.endswith("// not yet\n") and "@" in code.path and code.name == "mine"
+
+
 def test_a_regression_against_the_past_fails_the_job(past):
     assert past("mine", "HEAD:mine", "--fail-on", "slower").code == 1
     assert past("HEAD:mine", "mine", "--fail-on", "slower").code == 0
