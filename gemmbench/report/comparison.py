@@ -5,6 +5,7 @@ Everything here is derived from stored samples; nothing derived is ever read bac
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import asdict, dataclass, replace
 
