@@ -38,9 +38,9 @@ def test_its_loop_is_fused_multiply_add_in_snake_order(path):
     said = subprocess.run([needs(nvcc.find_cuobjdump), "--dump-sass", path], capture_output=True, text=True, check=True)
     code = said.stdout[said.stdout.index("Function : outer_products") :]
     lines = re.findall(r"/\*([0-9a-f]{4,})\*/ +(.*?) *;", code)
-    jump = next(at for at, (_, text) in enumerate(lines) if re.search(r"\bP\d BRA", text))
-    begin = int(re.search(r"0x([0-9a-f]+)", lines[jump][1])[1], 16)
-    loop = [text for where, text in lines[: jump + 1] if int(where, 16) >= begin]
+    jumps = [(int(at, 16), re.search(r"BRA.* 0x([0-9a-f]+)", text)) for at, text in lines]
+    end, begin = next((at, int(to[1], 16)) for at, to in jumps if to and int(to[1], 16) < at)
+    loop = [text for at, text in lines if begin <= int(at, 16) <= end]
     fused = [text for text in loop if text.startswith("FFMA")]
     assert len(fused) == FMAS and len(fused) / len(loop) > 0.97
     # a row of 16 keeps a[i], so only its last may go without
