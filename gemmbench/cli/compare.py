@@ -11,7 +11,6 @@ from gemmbench.cli import options
 
 if TYPE_CHECKING:
     from gemmbench.report.verdicts import Verdict
-    from gemmbench.spec.variant import Variant
 
 
 @click.command()
@@ -40,24 +39,15 @@ def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **
     names = tuple(dict.fromkeys(variants))
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
-    earlier = _earlier(names, settings["kernels"])
     machine = session.find_machine(settings["device"])
     on_cpu = machine.choice.primary == "cpu"
     sweep = named_sweep(names, config, options.sweep_options(settings, names), on_cpu)
-    code, results = session.conduct(sweep, machine, settings, earlier)
+    code, results = session.conduct(sweep, machine, settings)
     if results is None:
         return code
     found = verdicts(results, names)
     click.echo("\n" + "\n".join(verdict.sentence for verdict in found))
     return code or _code(found, fail_on)
-
-
-def _earlier(names: Sequence[str], kernels: str | None) -> list[Variant]:
-    """The variants that are named with a revision."""
-    from gemmbench.cli.session import kernel_folders
-    from gemmbench.spec import revision
-
-    return [revision.variant_at(name, kernel_folders(kernels)) for name in names if revision.MARK in name]
 
 
 def _code(found: Sequence[Verdict], fail_on: Collection[str]) -> int:

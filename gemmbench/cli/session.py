@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gemmbench.spec.panels import Cut
     from gemmbench.spec.plan import Plan, Skip
     from gemmbench.spec.sweep import Sweep
-    from gemmbench.spec.variant import Variant
 
 
 PLAIN = "simple"
@@ -36,11 +35,19 @@ def kernel_folders(folder: str | None) -> list[Path]:
     return [data_folder("cuda"), *([Path(folder)] if folder else [])]
 
 
-def open_catalog(folder: str | None, beside: Sequence[Variant] = ()) -> Catalog:
-    """The project's kernels, those of `--kernels`, the libraries, and variants that come from elsewhere."""
-    from gemmbench.spec.catalog import Catalog
+def open_catalog(folder: str | None, names: Iterable[str] = ()) -> Catalog:
+    """The project's kernels, those of `--kernels`, the libraries, and of `names` those of a git revision.
 
-    return Catalog(kernel_folders(folder), [*backends.libraries(), *beside])
+    Raises UsageError and SpecError.
+    """
+    from gemmbench.spec.catalog import MARK, Catalog
+
+    folders, variants = kernel_folders(folder), backends.libraries()
+    if marked := [name for name in dict.fromkeys(names) if MARK in name]:
+        from gemmbench.spec.revision import variant_at
+
+        variants += [variant_at(name, folders) for name in marked]
+    return Catalog(folders, variants)
 
 
 def find_machine(option: str) -> backends.Machine:
@@ -81,18 +88,12 @@ class Asked:
         return sorted({plan.device for plan in self.plans})
 
 
-def plan_sweep(
-    sweep: Sweep,
-    machine: backends.Machine,
-    kernels: str | None,
-    explicit_baseline: bool,
-    beside: Sequence[Variant] = (),
-) -> Asked:
+def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, explicit_baseline: bool) -> Asked:
     """Settle the baseline, look the variants up, plan. Raises UsageError and SpecError."""
     from gemmbench.spec.expand import check_memory, check_params, configurations, expand
     from gemmbench.spec.sweep import Choice
 
-    catalog = open_catalog(kernels, beside)
+    catalog = open_catalog(kernels, [choice.name for choice in sweep.choices] + [sweep.baseline])
     baseline = _baseline(sweep, machine, catalog, explicit_baseline)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, Choice(baseline, {}))
@@ -184,17 +185,12 @@ def command_line() -> str:
     return " ".join(["gemmbench", *sys.argv[1:]])
 
 
-def conduct(
-    sweep: Sweep, machine: backends.Machine, settings: dict[str, Any], beside: Sequence[Variant] = ()
-) -> tuple[int, Run | None]:
-    """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran.
-
-    `beside` are variants that are no files of a folder of kernels.
-    """
+def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
+    """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran."""
     from gemmbench.cli.transfers import wanted
 
     transfers = wanted(settings, machine)
-    asked = plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None, beside)
+    asked = plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
     if settings["dry_run"]:
         from gemmbench.cli.dry_run import show_plans
 

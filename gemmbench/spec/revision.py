@@ -15,11 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.spec.catalog import SUFFIXES, Catalog
+from gemmbench.spec.catalog import MARK, SUFFIXES, Catalog
 from gemmbench.spec.paths import shown
 from gemmbench.spec.variant import Variant
-
-MARK = ":"
 
 
 def variant_at(name: str, folders: Sequence[Path]) -> Variant:

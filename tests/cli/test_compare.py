@@ -150,6 +150,12 @@ def test_a_kernel_is_compared_with_its_past(past, history, saved):
     assert paths["HEAD~1:mine"] == f"kernels/mine.cu@{first}" and paths["mine"] == "kernels/deeper/mine.cu"
 
 
+def test_run_and_the_baseline_know_the_past_too(gemmbench, history):
+    said = gemmbench("run", "HEAD:mine", "--baseline", "HEAD~1:mine", "--device", "fake", "--kernels", history, *FAST)
+    assert said.code == 0, said.err
+    assert "% of HEAD~1:mine" in said.out
+
+
 def test_two_revisions_are_compiled_from_their_own_texts(past, history, monkeypatch):
     from gemmbench.backends.fake import FakeCompiler
 
