@@ -29,7 +29,8 @@ def check(folder: Path) -> Claim:
         said: list[tuple[str, str]] = []
         slow: list[float] = []
         for seed in range(RUNS):
-            a, slower, same = worker.experiment(batch(built, [*plans, again], Measuring(seed=seed)))
+            asked = batch(built, [*plans, again], Measuring(seed=seed), again.variant.name)
+            same, slower, a = worker.experiment(asked)
             found = [_ratio(record, a) for record in (same, slower)]
             said.append((stats.verdict(found[0]), stats.verdict(found[1])))
             slow.append(1 / found[1].value - 1)
@@ -57,7 +58,7 @@ def _calibrated(worker: Worker) -> int:
     spins = SPINS
     for _ in range(2):
         built, plans = _plans(spins)
-        records = worker.experiment(batch(built, plans, Measuring(rounds=64)))
+        records = worker.experiment(batch(built, plans, Measuring(until=0.0)))
         slower = [1 / _ratio(record, records[0]).value - 1 for record in records]
         near = round(float(np.interp(SLOWER, slower, spins)))
         spins = tuple(sorted({0, near * 3 // 4, near * 7 // 8, near, near * 9 // 8, near * 5 // 4}))

@@ -22,9 +22,10 @@ def planned(names: Sequence[str], options: Options, kernels: str | None = None) 
     return build_all(asked.plans, backends.compilers(MACHINE, asked.devices), silent)
 
 
-def batch(built: dict[Plan, Built], plans: Sequence[Plan], measuring: Measuring) -> Batch:
-    """Plans of one problem, measured together."""
-    return Batch(1, plans[0].problem, tuple(plans), tuple(built[plan] for plan in plans), measuring)
+def batch(built: dict[Plan, Built], plans: Sequence[Plan], measuring: Measuring, *references: str) -> Batch:
+    """Plans of one problem, measured together; `references` are what they are compared with."""
+    codes = tuple(built[plan] for plan in plans)
+    return Batch(1, plans[0].problem, tuple(plans), codes, measuring, references=references)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window, packed
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
 from gemmbench.backends.fake_monitor import KEYS, FakeMonitor
+from gemmbench.backends.finding import Peaks
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceLost, LaunchError, UsageError, nearest
 from gemmbench.spec.network import Network
@@ -81,6 +82,10 @@ class Script:
                 raise ValueError(
                     f"faults.{name}: unknown '{fault}'{nearest(fault, FAULTS)}; known: {', '.join(FAULTS)}"
                 )
+
+
+PEAKS = Peaks(copy=9e11, fma=9.5e11, clock_hz=1e9, launch=1.5e-6, ungated=5e-6)
+"""What the device is said to reach at best: 90 % of its bandwidth, 95 % of its arithmetic."""
 
 
 def describe() -> Device:

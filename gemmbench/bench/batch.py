@@ -14,7 +14,7 @@ from gemmbench.spec.problem import Problem
 from gemmbench.spec.sweep import Measuring
 
 LARGEST = 16
-METHOD = 1  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
+METHOD = 2  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
 
 Built = Artifact | PlanError
 
@@ -23,7 +23,8 @@ Built = Artifact | PlanError
 class Batch(Blamable):
     """Plans of one problem on one machine; ratios are formed inside a batch only.
 
-    `built` holds, for each plan, its machine code or why there is none.
+    `built` holds, for each plan, its machine code or why there is none; `references` names the
+    variants that the others are compared with.
     """
 
     index: int
@@ -32,11 +33,12 @@ class Batch(Blamable):
     built: tuple[Built, ...]
     measuring: Measuring
     phase: str = "sweep"
+    references: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """A hash of all that the numbers depend on but the machine: code, problem, method."""
-        parts: list[object] = [METHOD, self.problem, self.measuring, self.phase]
+        parts: list[object] = [METHOD, self.problem, self.measuring, self.phase, self.references]
         for plan, built in zip(self.plans, self.built, strict=True):
             made = built.key if isinstance(built, Artifact) else str(built)
             parts += [plan.variant.name, plan.config, plan.device, plan.geometry, made]

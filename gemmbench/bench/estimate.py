@@ -12,6 +12,7 @@ from gemmbench.spec.sweep import Measuring
 _COMPILE_SECONDS = 0.7
 _SHARE_OF_PEAK = 0.2  # an average rung of the ladder
 _CPU_RATE = 2e9  # operations a second and core, kernels in coroutines
+_ROUNDS = 20  # where rounds go on until the interval is narrow enough
 _CHECKS = 4  # launches to verify, size the window and compare the copies
 
 
@@ -28,4 +29,5 @@ def _plan_seconds(plan: Plan, machine: Machine, measuring: Measuring) -> float:
     rate = _SHARE_OF_PEAK * cycle * device.clock_hz or _CPU_RATE * device.target.sms
     launch = plan.problem.flops / rate
     window = max(launch, measuring.window)
-    return min(measuring.max_time, measuring.rounds * window) + measuring.energy + _CHECKS * launch
+    rounds = min(measuring.rounds, _ROUNDS) if measuring.until else measuring.rounds
+    return min(measuring.max_time, rounds * window) + measuring.energy + _CHECKS * launch

@@ -44,8 +44,10 @@ class Bench(ABC, Generic[T]):
 
     arrays: Arrays
 
-    def __init__(self, station: Station, device: str, trials: Sequence[T], policy: Measuring):
-        self.station, self.trials, self.policy = station, trials, policy
+    def __init__(
+        self, station: Station, device: str, trials: Sequence[T], policy: Measuring, references: Sequence[str] = ()
+    ):
+        self.station, self.trials, self.policy, self.references = station, trials, policy, references
         self.backend = station.backends[device]
 
     @abstractmethod
@@ -124,6 +126,7 @@ class Bench(ABC, Generic[T]):
         for trial in self.alive:
             with trial.blamed():
                 bound.append((trial, self.station.watched(self.bind(trial, sets), trial.number)))
+        last = {trial.name: number for number, (trial, _) in enumerate(bound)}
         with Watch(self.backend.monitor) as watch:
             rounds = Rounds(
                 [watch.marked(executable) for _, executable in bound],
@@ -131,6 +134,7 @@ class Bench(ABC, Generic[T]):
                 self.backend.max_launches,
                 self.station.interrupted,
                 lambda done, of: self.station.progress("round", done, of),
+                [last[name] for name in self.references if name in last],
             )
             measurements = rounds.run(self.station.warm_seconds())
         for number, ((trial, executable), measurement) in enumerate(zip(bound, measurements, strict=True)):

@@ -37,6 +37,7 @@ def experiment(station: Station, batch: Batch) -> list[Record]:
     return [
         Record(
             **identity(trial.plan),
+            path=trial.plan.variant.path,
             phase=batch.phase,
             batch=batch.index,
             batch_key=batch.key,
@@ -49,7 +50,7 @@ def experiment(station: Station, batch: Batch) -> list[Record]:
 
 def skip_record(skip: Skip) -> Record:
     """The row of a plan that cannot run here."""
-    return Record(**identity(skip), status="skipped", reason=skip.reason)
+    return Record(**identity(skip), path=skip.variant.path, status="skipped", reason=skip.reason)
 
 
 def identity(plan: Plan | Skip) -> dict[str, Any]:
@@ -83,7 +84,8 @@ class GemmBench(Bench[Trial]):
     arrays: Arena
 
     def __init__(self, station: Station, batch: Batch, device: str, trials: Sequence[Trial]):
-        super().__init__(station, device, [trial for trial in trials if trial.plan.device == device], batch.measuring)
+        mine = [trial for trial in trials if trial.plan.device == device]
+        super().__init__(station, device, mine, batch.measuring, batch.references)
         self.problem = batch.problem
         self._data: Operands | None = None
 

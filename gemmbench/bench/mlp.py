@@ -54,7 +54,8 @@ class MlpRunner:
             self._batches += 1
             self.progress(f"{SWEEP}{self.network}", len(found), len(rows))
             code = tuple(tuple(built[step] for step in row.steps) for row in group)
-            batch = RowBatch(self._batches, self.network, self.given, tuple(group), code, self.measuring, phase)
+            policy = self.measuring, phase, (self.baseline,)
+            batch = RowBatch(self._batches, self.network, self.given, tuple(group), code, *policy)
             found += [self._emitted(record) for record in self.laboratory.experiment(batch)]
         return found
 

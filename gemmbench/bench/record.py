@@ -131,6 +131,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     diagnosis: str = ""
     wrong_map: str = ""
     vitals: Vitals | None = None
+    path: str = ""
 
     @property
     def flops(self) -> int:

@@ -41,6 +41,7 @@ class RowBatch(Blamable):
     built: tuple[tuple[Built, ...], ...]
     measuring: Measuring
     phase: str = "sweep"
+    references: tuple[str, ...] = ()
 
 
 @dataclass
@@ -51,6 +52,11 @@ class RowTrial(Trial):
     artifacts: list[Artifact] = field(default_factory=list)
     codes: list[Any] = field(default_factory=list)
     accuracy: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its row."""
+        return self.row.name
 
     @property
     def row(self) -> Forward:
@@ -134,7 +140,8 @@ class RowBench(Bench[RowTrial]):
     arrays: Layers
 
     def __init__(self, station: Station, batch: RowBatch, device: str, trials: Sequence[RowTrial]):
-        super().__init__(station, device, [trial for trial in trials if trial.row.device == device], batch.measuring)
+        mine = [trial for trial in trials if trial.row.device == device]
+        super().__init__(station, device, mine, batch.measuring, batch.references)
         self.network, self.given = batch.network, batch.given
 
     def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:

@@ -34,7 +34,8 @@ class Runner:
     """Runs plans through a laboratory.
 
     `compilers` maps a device to its compiler; `emit` takes each record as it is made;
-    `done` holds batches that need not be measured again, `earlier` all rows of the run that is resumed.
+    `done` holds batches that need not be measured again, `earlier` all rows of the run that is resumed;
+    `rivals` are variants that are compared with each other, not with the baseline alone.
     """
 
     compilers: Mapping[str, Compiler]
@@ -46,6 +47,7 @@ class Runner:
     interrupted: Callable[[], bool] = lambda: False
     done: Done = field(default_factory=dict)
     earlier: Sequence[Record] = ()
+    rivals: tuple[str, ...] = ()
     _batches: int = 0
 
     def run(self, expanded: Iterable[Plan | Skip]) -> list[Record]:
@@ -75,9 +77,9 @@ class Runner:
         if self.interrupted():
             return []
         self._batches += 1
-        batch = Batch(
-            self._batches, group[0].problem, group, tuple(built[plan] for plan in group), self.measuring, phase
-        )
+        code = tuple(built[plan] for plan in group)
+        references = tuple(dict.fromkeys((self.baseline, *self.rivals)))
+        batch = Batch(self._batches, group[0].problem, group, code, self.measuring, phase, references)
         if self.done and batch.key in self.done:
             return list(self.done[batch.key])
         found = self.laboratory.experiment(batch)

@@ -33,6 +33,11 @@ class Interval:
         """There were enough pairs for an interval."""
         return not math.isnan(self.low)
 
+    @property
+    def spread(self) -> float:
+        """Half the width of the interval, as a share of the value: 0.005 is +- 0.5 %; NaN without an interval."""
+        return (self.high - self.low) / 2 / self.value
+
 
 def summarize(samples: Mapping[int, float]) -> Interval:
     """Median of samples by round, in their unit, with its interval."""

@@ -28,6 +28,7 @@ from gemmbench.bench.matrices import Matrices
 from gemmbench.bench.measure import Rounds
 from gemmbench.bench.operands import Arena
 from gemmbench.bench.pipeline import Piece, steps
+from gemmbench.bench.record import MODES
 from gemmbench.bench.station import WARM_SECONDS, Announce, Station
 from gemmbench.bench.trial import Trial
 from gemmbench.bench.verify import Check, Reference
@@ -121,7 +122,8 @@ class TransferBench:
                 with trial.blamed():
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
-        rounds = Rounds(timed, self.policy, MOST_JOBS, self.station.interrupted, self._round)
+        first = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
+        rounds = Rounds(timed, self.policy, MOST_JOBS, self.station.interrupted, self._round, first)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:

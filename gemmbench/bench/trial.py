@@ -32,6 +32,11 @@ class Trial:
     vitals: Vitals | None = None
 
     @property
+    def name(self) -> str:
+        """The name of its row."""
+        return self.plan.variant.name
+
+    @property
     def alive(self) -> bool:
         """Nothing has gone wrong yet."""
         return self.status == "ok"

@@ -9,6 +9,7 @@ import click
 
 from gemmbench import __version__
 from gemmbench.cli.compare import compare
+from gemmbench.cli.doctor import doctor
 from gemmbench.cli.inspect import inspect
 from gemmbench.cli.list import list_variants
 from gemmbench.cli.mlp import mlp
@@ -46,7 +47,7 @@ def group() -> None:
     """
 
 
-for command in (list_variants, run, compare, verify, inspect, profile, show, posts, mlp, one_launch):
+for command in (doctor, list_variants, run, compare, verify, inspect, profile, show, posts, mlp, one_launch):
     group.add_command(command)
 
 

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gemmbench.cli import options
 
+if TYPE_CHECKING:
+    from gemmbench.report.verdicts import Verdict
+
 
 @click.command()
 @click.argument("variants", nargs=-1, required=True, type=options.VariantName())
 @options.option("-c", "--config", default="quick", show_default=True, help="Where sizes and policy come from.")
+@options.option(
+    "--fail-on",
+    type=click.Choice(["slower", "inconclusive"]),
+    multiple=True,
+    help="Exit with 1 if one is slower than one named before it, with 4 if a verdict is inconclusive.",
+)
 @options.run_options
-def compare(variants: tuple[str, ...], config: str, **settings: Any) -> int:
+def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **settings: Any) -> int:
     """Measure VARIANTs side by side and say, for each pair and size, which is faster.
+
+    HEAD~3:tiled is the kernel as it was in that git revision: gemmbench compare HEAD~3:tiled tiled.
 
     The verdict is `faster` or `slower` if the whole 95 % interval of the paired ratio lies
     outside 1 +- 1 %, `same` if inside, else `inconclusive`.
     """
     from gemmbench.cli import session
     from gemmbench.errors import UsageError
-    from gemmbench.report.comparison import sentences
+    from gemmbench.report.verdicts import verdicts
     from gemmbench.spec.sweep import named_sweep
 
     names = tuple(dict.fromkeys(variants))
@@ -31,8 +43,18 @@ def compare(variants: tuple[str, ...], config: str, **settings: Any) -> int:
     on_cpu = machine.choice.primary == "cpu"
     sweep = named_sweep(names, config, options.sweep_options(settings, names), on_cpu)
     code, results = session.conduct(sweep, machine, settings)
-    if results is not None:
-        click.echo()
-        for sentence in sentences(results, names):
-            click.echo(sentence)
-    return code
+    if results is None:
+        return code
+    found = verdicts(results, names)
+    click.echo("\n" + "\n".join(verdict.sentence for verdict in found))
+    return code or _code(found, fail_on)
+
+
+def _code(found: Sequence[Verdict], fail_on: Collection[str]) -> int:
+    """The exit code that the verdicts ask for."""
+    from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK
+
+    for word, code in (("slower", BAD_ROW), ("inconclusive", INCONCLUSIVE)):
+        if word in fail_on and any(verdict.word == word for verdict in found):
+            return code
+    return OK

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gemmbench.spec.limits import Limits
     from gemmbench.spec.mlp import MlpSweep
 
-KEYS = "params cache data seed rounds max_time energy baseline gate batch weights".split()
+KEYS = "params cache data seed rounds until max_time energy baseline gate batch weights".split()
 
 
 @click.command()

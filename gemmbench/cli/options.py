@@ -90,7 +90,8 @@ measure_options = stacked(
     option("--cache", type=click.Choice(["cold", "hot"]), help="Operands in turn, or the same again."),
     option("--data", type=click.Choice(["uniform", "normal", "zeros", "ones", "ints"]), help="What A and B hold."),
     seed,
-    option("--rounds", type=int, help="Rounds of measuring; 10 or more for an interval."),
+    option("--rounds", type=int, help="Exactly so many rounds, or with --until at most; 10 for an interval."),
+    option("--until", metavar="SHARE", help="Go on until the 95 % interval is as narrow as +- this.  [default: 0.5%]"),
     option("--max-time", type=float, help="Seconds of timing for one kernel and problem, at most."),
     option(
         "--energy", type=float, metavar="SECONDS", help="Load each kernel that long to measure its energy; 2 will do."
@@ -128,7 +129,9 @@ run_options = stacked(
     output_options,
 )
 
-RUN_KEYS = "sizes precisions layouts params alpha beta cache data seed rounds max_time energy baseline gate".split()
+RUN_KEYS = (
+    "sizes precisions layouts params alpha beta cache data seed rounds until max_time energy baseline gate"
+).split()
 
 
 def limits(settings: Mapping[str, Any]) -> Limits:

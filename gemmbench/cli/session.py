@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,12 +28,26 @@ if TYPE_CHECKING:
 PLAIN = "simple"
 
 
-def open_catalog(folder: str | None) -> Catalog:
-    """The project's kernels, those of `--kernels`, and the libraries."""
-    from gemmbench.spec.catalog import Catalog
+def kernel_folders(folder: str | None) -> list[Path]:
+    """The project's kernels, and the folder of `--kernels`."""
     from gemmbench.spec.paths import data_folder
 
-    return Catalog([data_folder("cuda"), *([Path(folder)] if folder else [])], backends.libraries())
+    return [data_folder("cuda"), *([Path(folder)] if folder else [])]
+
+
+def open_catalog(folder: str | None, names: Iterable[str] = ()) -> Catalog:
+    """The project's kernels, those of `--kernels`, the libraries, and of `names` those of a git revision.
+
+    Raises UsageError and SpecError.
+    """
+    from gemmbench.spec.catalog import MARK, Catalog
+
+    folders, variants = kernel_folders(folder), backends.libraries()
+    if marked := [name for name in dict.fromkeys(names) if MARK in name]:
+        from gemmbench.spec.revision import variant_at
+
+        variants += [variant_at(name, folders) for name in marked]
+    return Catalog(folders, variants)
 
 
 def find_machine(option: str) -> backends.Machine:
@@ -79,7 +93,7 @@ def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, exp
     from gemmbench.spec.expand import check_memory, check_params, configurations, expand
     from gemmbench.spec.sweep import Choice
 
-    catalog = open_catalog(kernels)
+    catalog = open_catalog(kernels, [choice.name for choice in sweep.choices] + [sweep.baseline])
     baseline = _baseline(sweep, machine, catalog, explicit_baseline)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, Choice(baseline, {}))
@@ -159,7 +173,7 @@ def measure(
 
             compilers = backends.compilers(asked.machine, asked.devices, limits.compile)
             runner = Runner(compilers, laboratory, measuring, asked.sweep.baseline, emit, progress, stop.asked, done)
-            runner.earlier = tuple(run.records)
+            runner.earlier, runner.rivals = tuple(run.records), asked.sweep.rivals
             runner.run(asked.expanded)
             if transfers is not None and not stop.asked():
                 measure_transfers(asked, run, journal, laboratory, transfers, progress, stop.asked)

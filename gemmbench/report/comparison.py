@@ -1,4 +1,4 @@
-"""What the samples mean: GFLOPS, percent of the baseline, percent of peak, verdicts.
+"""What the samples mean: GFLOPS, percent of the baseline, percent of peak.
 
 Everything here is derived from stored samples; nothing derived is ever read back.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from gemmbench.bench import stats
@@ -122,38 +121,6 @@ def _percent(record: Record, base: Record) -> Interval:
     return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)
 
 
-def sentences(run: Run, names: Sequence[str]) -> list[str]:
-    """One sentence for each pair of variants and each problem: ratio, interval, verdict."""
-    found = []
-    for group in groups(run):
-        best = {name: _best(group.rows, name) for name in names}
-        for slow, fast in itertools.combinations(names, 2):
-            found.append(f"{group.title}: {_sentence(slow, best[slow], fast, best[fast])}")
-    return found
-
-
-def _best(rows: Sequence[Row], name: str) -> Row | None:
-    mine = [row for row in rows if row.record.variant == name and row.ranked]
-    final = [row for row in mine if row.record.phase == "final"]
-    return min(final or mine, key=lambda row: row.time.value, default=None)
-
-
-def _sentence(one: str, a: Row | None, other: str, b: Row | None) -> str:
-    if a is None or b is None:
-        missing = " and ".join(name for name, row in ((one, a), (other, b)) if row is None)
-        return f"{one} and {other} cannot be compared: no valid time for {missing}."
-    ratio = stats.speed_ratio(b.record.by_round, a.record.by_round)
-    if a.record.batch != b.record.batch or a.record.device != b.record.device:
-        return f"{other} takes {1 / ratio.value:.4g} of the time of {one} (not measured in the same rounds)."
-    if not ratio.known:
-        return f"{other} runs at {ratio.value:.4g} times the speed of {one} (too few rounds for a verdict)."
-    interval = f"95 % interval {ratio.low:.4g} to {ratio.high:.4g}"
-    word = {"faster": "faster than", "slower": "slower than", "same": "the same as"}
-    outcome = word.get(stats.verdict(ratio))
-    verdict = f"{other} is {outcome} {one}" if outcome else "inconclusive"
-    return f"{other} runs at {ratio.value:.4g} times the speed of {one} ({interval}): {verdict}."
-
-
 COLUMNS = {
     "run": "id of the run, as in the file's name",
     "device_name": "the device the row ran on",
@@ -190,7 +157,7 @@ COLUMNS = {
     "sets": "operand sets in turn",
     "data": "what A and B hold",
     "seed": "its seed",
-    "stopped": "why it has no more rounds: rounds, max-time, interrupted, failed",
+    "stopped": "why it has no more rounds: until (narrow enough), rounds, max-time, interrupted, failed",
     "grid": "blocks in x, y, z",
     "block": "threads of a block in x, y, z",
     "registers": "registers a thread; -1: unknown",
@@ -203,6 +170,7 @@ COLUMNS = {
     "accuracy": "share of test digits that it reads right",
     "diagnosis": "of a wrong row, the likely cause in a few words",
     **beside.COLUMNS,
+    "path": "the kernel's file; after @ the commit, where it is that of a revision",
 }
 """The columns of the CSV and JSON exports, in order, and what they mean; columns are only ever added at the end."""
 

@@ -23,6 +23,7 @@ _LISTED = 12
 _WIDTH = 110
 _INDENT = 10
 _STOPPED = {
+    "until": "then its interval was narrow enough (--until)",
     "rounds": "all that were asked for",
     "max-time": "no more in the time allowed (--max-time)",
     "interrupted": "then it was interrupted",

@@ -6,7 +6,7 @@ import shlex
 
 from gemmbench.bench.record import Environment, Record
 
-_POLICY = ("rounds", "max_time", "energy")
+_POLICY = ("rounds", "until", "max_time", "energy")
 _KEPT = ("--device", "--kernels", "--weights", "--config", "-c")
 """Options of the command of a run that a row does not tell."""
 

@@ -115,6 +115,8 @@ def notes(group: Group) -> list[str]:
             found.append(f"{name}: faster than this device can be; not ranked")
         elif row.record.stopped == "interrupted":
             found.append(f"{name}: interrupted after {len(row.record.samples)} rounds")
+    files = {row.record.variant: row.record.path for row in group.rows if "@" in row.record.path}
+    found += [f"{name}: {path}" for name, path in files.items()]
     hidden = len([row for row in group.rows if row.record.status != "skipped"]) - len(
         [row for row in shown if row.record.status != "skipped"]
     )
@@ -138,7 +140,7 @@ def footer(run: Run) -> list[str]:
 
         lines = network.footer(environment, run.records)
     if timed:
-        lines.append(_method(timed))
+        lines.append(_method(timed) + _ended(environment, timed))
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     seen = f", clock seen {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
     what = "SMs" if environment.kind == "cuda" else "cores"
@@ -177,6 +179,21 @@ def _method(timed: Sequence[Record]) -> str:
     rounds = span([len(record.samples) for record in timed])
     one = "set" if sets == "1" else "sets in turn"
     return f"Cache: {cache} ({sets} operand {one}). Data: {data.data}, seed {data.seed}. Rounds: {rounds}."
+
+
+def _ended(environment: Environment, timed: Sequence[Record]) -> str:
+    """Why the rounds ended, where they could end early."""
+    until = environment.measuring.get("until", 0)
+    if not isinstance(until, float) or not until:
+        return ""
+    words = {
+        "until": f"within +- {100 * until:g} %",
+        "rounds": "at the last round",
+        "max-time": f"out of time ({environment.measuring['max_time']:g} s)",
+    }
+    counted = Counter(record.stopped for record in timed)
+    ended = [f"{counted[reason]} {said}" for reason, said in words.items() if counted[reason]]
+    return f" Intervals: {', '.join(ended)}." if ended else ""
 
 
 def table_of(environment: Environment, rows: Sequence[Row], style: str, wide: bool = False) -> str:

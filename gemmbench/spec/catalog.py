@@ -12,6 +12,8 @@ from gemmbench.spec.paths import shown
 from gemmbench.spec.variant import Pick, Variant
 
 SUFFIXES = (".cu", ".cpp")
+MARK = ":"
+"""What stands between a git revision and a name; see spec.revision."""
 
 
 class Catalog:

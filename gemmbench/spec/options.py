@@ -25,6 +25,7 @@ class Options:
     data: Fill | None = None
     seed: int | None = None
     rounds: int | None = None
+    until: str | None = None
     max_time: float | None = None
     energy: float | None = None
     gate: bool = True

@@ -32,7 +32,8 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
     cache: Cache = "cold"
     data: Fill = "uniform"
     seed: int = 0
-    rounds: int = 16
+    rounds: int | None = None
+    until: int | float | str | None = None
     max_time: int | float = 5.0
     energy: int | float = 0.0
 
@@ -60,19 +61,21 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
 class Measuring:
     """The measuring policy.
 
-    `max_time` is seconds of timing for one plan, `window` the least seconds of one
-    timed window, `gate` whether launches queue behind a gate, `energy` seconds of load
-    that measure the energy of one plan (0: none).
+    A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and no longer than its
+    95 % interval is wider than +- `until` of its value (0: it never ends early). `window` is the least
+    seconds of one timed window, `gate` whether launches queue behind a gate, `energy` seconds
+    of load that measure the energy of one plan (0: none).
     """
 
     cache: Cache = "cold"
     data: Fill = "uniform"
     seed: int = 0
-    rounds: int = 16
+    rounds: int = 64
     max_time: float = 5.0
     window: float = 1e-3
     gate: bool = True
     energy: float = 0.0
+    until: float = 0.005
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Everything a run is asked for. `place` is the config, `baseline_line` where it names the baseline."""
+    """Everything a run is asked for. `place` is the config, `baseline_line` where it names the baseline.
+
+    `rivals` are variants whose ratios to each other matter as much as those to the baseline.
+    """
 
     name: str
     problems: tuple[Problem, ...]
@@ -107,6 +113,7 @@ class Sweep:
     place: str = ""
     baseline_line: int | None = None
     post: Post | None = None
+    rivals: tuple[str, ...] = ()
 
 
 def find_config(name: str) -> Path:
@@ -156,7 +163,7 @@ def read_post(name: str) -> Post | None:
 def named_sweep(names: tuple[str, ...], base: str, options: Options, on_cpu: bool) -> Sweep:
     """The sweep `base` on the named variants alone, under the name `compare`."""
     sweep = read_sweep(base, replace(options, variants=names), on_cpu)
-    return replace(sweep, name="compare")
+    return replace(sweep, name="compare", rivals=names)
 
 
 def overlaid(document: yamlfile.Document, changes: dict[str, Any]) -> yamlfile.Document:
@@ -320,10 +327,16 @@ class _Builder:
 
 
 def measuring(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Measuring:
-    """The policy; `own(key, check)` is a checked value of the command line or the config. Raises UsageError."""
+    """The policy; `own(key, check)` is a checked value of the command line or the config. Raises UsageError.
+
+    Rounds that are asked for without `until` are a number to be measured, not a limit.
+    """
     checks: dict[str, Callable[[Any], Any]] = {"cache": str, "data": str, "seed": checked_seed}
-    checks |= {"rounds": _checked_rounds, "max_time": _checked_time, "energy": _checked_energy}
-    return Measuring(**{key: own(key, check) for key, check in checks.items()}, gate=gate)
+    checks |= {"rounds": _checked_rounds, "until": _checked_until, "max_time": _checked_time, "energy": _checked_energy}
+    asked = {key: own(key, check) for key, check in checks.items()}
+    if asked["rounds"] is not None and asked["until"] is None:
+        asked["until"] = 0.0
+    return Measuring(**{key: value for key, value in asked.items() if value is not None}, gate=gate)
 
 
 def chosen_params(written: Sequence[str]) -> Params:
@@ -347,10 +360,24 @@ def checked_seed(seed: int) -> int:
     return seed
 
 
-def _checked_rounds(rounds: int) -> int:
-    if rounds < 1:
-        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (16 for an interval)")
+def _checked_rounds(rounds: int | None) -> int | None:
+    if rounds is not None and rounds < 1:
+        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (10 for an interval)")
     return rounds
+
+
+def _checked_until(share: float | str | None) -> float | None:
+    """A share as it is written, `0.5%` or `0.005`; None stays None."""
+    if share is None:
+        return None
+    text = str(share).strip()
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1:
+        raise UsageError(f"until: '{share}' is no share; write 0.5% or 0.005, or 0 for all rounds")
+    return value
 
 
 def _checked_time(seconds: float) -> float:

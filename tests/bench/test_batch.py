@@ -57,12 +57,20 @@ def test_nothing_gives_no_batch():
 @pytest.fixture
 def make_batch(make_plan):
     def make(
-        problem=None, key="code", config=None, geometry=None, measuring=None, name="naive", phase="sweep", index=1
+        problem=None,
+        key="code",
+        config=None,
+        geometry=None,
+        measuring=None,
+        name="naive",
+        phase="sweep",
+        index=1,
+        **more,
     ):
         plan = make_plan(name, problem, config)
         plan = replace(plan, geometry=geometry or plan.geometry)
         built = Artifact(key, "", Build()) if isinstance(key, str) else key
-        return Batch(index, plan.problem, (plan,), (built,), measuring or Measuring(), phase)
+        return Batch(index, plan.problem, (plan,), (built,), measuring or Measuring(), phase, **more)
 
     return make
 
@@ -88,6 +96,8 @@ def test_the_same_batch_has_the_same_key_wherever_it_stands(make_batch):
         {"measuring": Measuring(cache="hot")},
         {"measuring": Measuring(data="ones")},
         {"measuring": Measuring(gate=False)},
+        {"measuring": Measuring(until=0.01)},
+        {"references": ("cublas",)},
     ],
     ids=str,
 )

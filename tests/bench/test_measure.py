@@ -1,13 +1,14 @@
 """Interleaved rounds: their order, windows, time limits, failures, and what an interval is worth."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.measure import Rounds
-from gemmbench.bench.stats import speed_ratio, verdict
+from gemmbench.bench.stats import speed_ratio, summarize, verdict
 from gemmbench.errors import LaunchError, LaunchTimeout
 from gemmbench.spec.sweep import Measuring
 
@@ -30,8 +31,9 @@ class Kernel:
 
 @pytest.fixture
 def measure():
-    def run(kernels, warm=0.0, most=1000, interrupted=lambda: False, progress=lambda done, of: None, **policy):
-        return Rounds(kernels, Measuring(**policy), most, interrupted, progress).run(warm)
+    def run(kernels, warm=0.0, most=1000, interrupted=lambda: False, progress=lambda *_: None, references=(), **policy):
+        chosen = Measuring(**{"until": 0.0, **policy})
+        return Rounds(kernels, chosen, most, interrupted, progress, references).run(warm)
 
     return run
 
@@ -164,6 +166,86 @@ def test_nothing_to_measure_is_no_fault(measure):
     assert measure([], rounds=4) == []
 
 
+# When rounds end
+
+
+def noisy(seed, seconds, noise):
+    """Windows with noise of their own around a time."""
+    return Kernel("noisy", *(seconds * np.random.default_rng(seed).lognormal(0, noise, 300)))
+
+
+def test_a_time_that_is_known_well_enough_is_measured_no_longer(measure):
+    (found,) = measure([Kernel("a", 1e-2)], rounds=64, until=0.005)
+    assert (len(found.samples), found.stopped) == (10, "until")
+
+
+def test_a_noisy_time_takes_all_rounds(measure):
+    (found,) = measure([noisy(0, 1e-2, 0.2)], rounds=64, until=0.005)
+    assert (len(found.samples), found.stopped) == (64, "rounds")
+
+
+@pytest.mark.parametrize("until", [0.01, 0.02, 0.04])
+def test_rounds_double_until_the_interval_is_narrow(measure, until):
+    (found,) = measure([noisy(1, 1e-2, 0.05)], rounds=1000, until=until, max_time=1e9)
+    count, narrow = len(found.samples), summarize(found.samples).spread
+    assert found.stopped == "until" and narrow <= until
+    assert count in (10, 20, 40, 80, 160, 320, 640)
+    before = {round_: found.samples[round_] for round_ in range(count // 2)}
+    assert count == 10 or summarize(before).spread > until
+
+
+def test_a_common_drift_ends_when_the_ratio_is_known(measure):
+    # the two wander together, so that their own medians are wide and the ratio is not
+    wander = [1e-2 * (1 + 0.02 * math.sin(step)) for step in range(200)]
+    base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=64, until=0.005, references=[0])
+    assert (len(mine.samples), mine.stopped) == (10, "until")
+    assert (len(base.samples), base.stopped) == (64, "rounds")
+
+
+def test_the_reference_stays_for_those_who_are_not_known_yet(measure):
+    base, quiet, wild = measure(
+        [Kernel("base", 1e-2), Kernel("quiet", 2e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, references=[0]
+    )
+    assert (len(quiet.samples), quiet.stopped) == (10, "until")
+    assert (len(wild.samples), wild.stopped) == (48, "rounds")
+    assert len(base.samples) == 48
+
+
+def test_a_reference_without_time_is_not_waited_for(measure):
+    base, mine = measure(
+        [Kernel("base", 1.0), Kernel("mine", 1e-2)], rounds=64, until=0.005, max_time=4, references=[0]
+    )
+    assert (len(base.samples), base.stopped) == (4, "max-time")
+    assert (len(mine.samples), mine.stopped) == (10, "until")
+
+
+def test_a_reference_that_fails_is_not_waited_for(measure):
+    bad = Kernel("base", 1e-2, fails_at=6, fault=LaunchError("crashed"))
+    _, mine = measure([bad, Kernel("mine", 1e-2)], rounds=64, until=0.005, references=[0])
+    assert (len(mine.samples), mine.stopped) == (10, "until")
+
+
+def test_rivals_go_on_until_each_is_known_against_each(measure):
+    kernels = [Kernel("base", 1e-2), Kernel("a", 1e-2), noisy(3, 1e-2, 0.1)]
+    found = measure(kernels, rounds=20, until=0.005, references=[0, 1, 2])
+    assert [len(each.samples) for each in found] == [20, 20, 20]
+
+
+def test_without_until_all_rounds_are_measured(measure):
+    (found,) = measure([Kernel("a", 1e-2)], rounds=30, until=0)
+    assert (len(found.samples), found.stopped) == (30, "rounds")
+
+
+def test_rounds_after_a_departure_are_still_mirrored(measure):
+    log = []
+    names = [Kernel(name, 1e-2, log=log) for name in "abc"]
+    names.append(Kernel("w", *(1e-2 * np.random.default_rng(4).lognormal(0, 0.1, 99)), log=log))
+    measure(names, rounds=14, until=0.005, references=[0])
+    last = log[-8:]  # a and w are left
+    assert [sorted(last[start : start + 2]) for start in range(0, 8, 2)] == [["a", "w"]] * 4
+    assert last[0:2] == last[2:4][::-1] and last[4:6] == last[6:8][::-1]
+
+
 # What an interval is worth, on a device whose clock wanders
 
 
@@ -186,22 +268,30 @@ class Drifting:
         return Executable()
 
 
-def ratios(measure, true, count=120):
+def ratios(measure, true, count=120, **rule):
+    rule = rule or {"rounds": 16}
     for seed in range(count):
         device = Drifting(seed)
-        base, mine = measure([device.kernel(true * 2e-3), device.kernel(2e-3)], rounds=16, seed=seed, max_time=9)
+        kernels = [device.kernel(true * 2e-3), device.kernel(2e-3)]
+        base, mine = measure(kernels, seed=seed, max_time=9, references=[0], **rule)
         yield speed_ratio(mine.samples, base.samples)
 
 
-def test_the_interval_of_the_paired_ratio_covers_the_truth_under_drift(measure):
-    covered = [ratio.low <= 1.02 <= ratio.high for ratio in ratios(measure, 1.02)]
-    assert np.mean(covered) > 0.88
+@pytest.mark.parametrize(("rule", "least"), [({"rounds": 16}, 0.88), ({"until": 0.005}, 0.85)])
+def test_the_interval_of_the_paired_ratio_covers_the_truth_under_drift(measure, rule, least):
+    covered = [ratio.low <= 1.02 <= ratio.high for ratio in ratios(measure, 1.02, **rule)]
+    assert np.mean(covered) > least
 
 
 def test_identical_kernels_are_never_called_faster_or_slower(measure):
     verdicts = [verdict(ratio) for ratio in ratios(measure, 1.0)]
     assert {"faster", "slower"}.isdisjoint(verdicts)
     assert verdicts.count("same") > 100
+
+
+def test_two_percent_are_found_when_rounds_go_on_until_the_interval_is_narrow(measure):
+    verdicts = [verdict(ratio) for ratio in ratios(measure, 1.02, 60, until=0.005)]
+    assert verdicts.count("faster") >= 57
 
 
 def test_five_percent_are_always_found(measure):

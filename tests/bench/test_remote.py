@@ -34,7 +34,7 @@ def remote(tmp_path):
 def batch(make_plan):
     def make(*names, rounds=2):
         plans = tuple(make_plan(name, SMALL) for name in names)
-        return Batch(3, SMALL, plans, (CODE,) * len(plans), Measuring(rounds=rounds, cache="hot"))
+        return Batch(3, SMALL, plans, (CODE,) * len(plans), Measuring(rounds=rounds, until=0.0, cache="hot"))
 
     return make
 

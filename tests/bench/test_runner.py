@@ -84,6 +84,21 @@ def test_skips_come_first_and_every_row_is_emitted_as_it_is_made(run, make_plan,
     assert records[0].reason == "no GPU" and emitted == records
 
 
+@pytest.mark.parametrize(
+    ("rivals", "references"), [((), ("cublas",)), (("naive", "cublas", "tiled"), ("cublas", "naive", "tiled"))]
+)
+def test_a_batch_knows_what_its_plans_are_compared_with(run, make_plan, make_record, rivals, references):
+    asked = []
+
+    class Watching(Laboratory):
+        def experiment(self, batch):
+            asked.append(batch.references)
+            return super().experiment(batch)
+
+    run([make_plan("naive", SMALL), make_plan("cublas", SMALL)], laboratory=Watching(make_record), rivals=rivals)
+    assert asked == [references]
+
+
 def test_the_rows_of_one_batch_are_emitted_before_the_next_begins(run, make_plan, make_record):
     seen = []
 

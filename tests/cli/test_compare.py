@@ -1,5 +1,7 @@
 """`gemmbench compare`: the same experiment, ending in verdicts."""
 
+import subprocess
+
 import pytest
 
 FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
@@ -62,3 +64,172 @@ def test_no_variant_is_a_usage_error(gemmbench):
 def test_a_dry_run_ends_without_verdicts(compare, tmp_path):
     said = compare("naive", "tiled", "--dry-run")
     assert said.code == 0 and "3 plans, 0 skips" in said.out and "times the speed" not in said.out
+
+
+# When a comparison fails
+
+
+@pytest.mark.parametrize(
+    ("names", "fail_on", "code"),
+    [
+        (("naive", "tiled"), ["slower"], 0),
+        (("tiled", "naive"), ["slower"], 1),
+        (("tiled", "naive"), [], 0),
+        (("tiled", "naive"), ["inconclusive"], 0),
+        (("naive", "tiled", "--rounds", "8"), ["inconclusive"], 4),
+        (("naive", "tiled", "--rounds", "8"), ["slower"], 0),
+        (("tiled", "naive", "cublas", "--rounds", "10"), ["inconclusive", "slower"], 1),
+    ],
+)
+def test_a_regression_ends_in_1_and_doubt_in_4_where_asked_to(compare, names, fail_on, code):
+    said = compare(*names, *(word for each in fail_on for word in ("--fail-on", each)))
+    assert said.code == code
+
+
+def test_a_wrong_kernel_is_not_outweighed_by_a_verdict(gemmbench, script):
+    device = script(faults={"tiled": "zero"})
+    said = gemmbench("compare", "naive", "tiled", "--device", device, *FAST, "--fail-on", "inconclusive")
+    assert said.code == 1
+
+
+# A kernel beside its own past
+
+
+def git(folder, *arguments):
+    who = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    call = ["git", "-C", str(folder), *who, *arguments]
+    return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def history(write_kernel, tmp_path):
+    """Kernels with two commits, and a change that is in none: mine.cu moved and changed, old.cu was deleted."""
+    folder = write_kernel("mine.cu", summary="first", body=KERNEL + "// first\n").parent
+    write_kernel("old.cu")
+    git(tmp_path, "init", "-q", str(folder))
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "first")
+    (folder / "mine.cu").unlink()
+    (folder / "old.cu").unlink()
+    write_kernel("mine.cu", "kernels/deeper", body=KERNEL + "// second\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "second")
+    write_kernel("mine.cu", "kernels/deeper", body=KERNEL + "// not yet\n")
+    return folder
+
+
+KERNEL = """
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    const int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= M || j >= N) return;
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[i * K + k] * B[k * N + j];
+    C[i * N + j] = beta == 0 ? alpha * sum : alpha * sum + beta * C[i * N + j];
+}
+"""
+
+
+@pytest.fixture
+def past(gemmbench, script, history):
+    device = script(times={"HEAD~1:mine": 2e-3, "HEAD:mine": 1.5e-3, "mine": 1e-3, "cublas": 1e-3})
+    return lambda *names: gemmbench("compare", *names, "--device", device, "--kernels", history, *FAST)
+
+
+def test_a_kernel_is_compared_with_its_past(past, history, saved):
+    said = past("HEAD~1:mine", "HEAD:mine", "mine")
+    assert said.code == 0, said.err
+    first, second = (git(history, "rev-parse", "--short", revision) for revision in ("HEAD~1", "HEAD"))
+    assert (
+        HEAD
+        + ("mine runs at 2 times the speed of HEAD~1:mine (95 % interval 2 to 2): mine is faster than HEAD~1:mine.")
+        in said.out.splitlines()
+    )
+    assert f"HEAD~1:mine: kernels/mine.cu@{first}" in said.out
+    assert f"HEAD:mine: kernels/deeper/mine.cu@{second}" in said.out
+    paths = {row["variant"]: row["path"] for row in saved()[1]}
+    assert paths["HEAD~1:mine"] == f"kernels/mine.cu@{first}" and paths["mine"] == "kernels/deeper/mine.cu"
+
+
+def test_run_and_the_baseline_know_the_past_too(gemmbench, history):
+    said = gemmbench("run", "HEAD:mine", "--baseline", "HEAD~1:mine", "--device", "fake", "--kernels", history, *FAST)
+    assert said.code == 0, said.err
+    assert "% of HEAD~1:mine" in said.out
+
+
+def test_two_revisions_are_compiled_from_their_own_texts(past, history, monkeypatch):
+    from gemmbench.backends.fake import FakeCompiler
+
+    texts, compile_ = {}, FakeCompiler.compile
+
+    def noted(self, plan):
+        texts[plan.variant.name] = plan.variant.text
+        return compile_(self, plan)
+
+    monkeypatch.setattr(FakeCompiler, "compile", noted)
+    past("HEAD~1:mine", "HEAD:mine", "mine")
+    endings = {name: text.splitlines()[-1] for name, text in texts.items() if name != "cublas"}
+    assert endings == {"HEAD~1:mine": "// first", "HEAD:mine": "// second", "mine": "// not yet"}
+
+
+def test_a_kernel_that_was_deleted_is_still_compared(past):
+    assert past("HEAD~1:old", "mine").code == 0
+
+
+def test_a_kernel_of_the_past_picks_from_its_own_time(history, write_kernel):
+    from gemmbench.spec.revision import variant_at
+
+    keys = dict.fromkeys(("symbol", "grid", "block"))
+    write_kernel("chooser.cu", body="", **keys, pick=["variant: mine"])
+    git(history, "add", "-A")
+    git(history, "commit", "-qm", "third")
+    write_kernel("mine.cu", "kernels/deeper", body=KERNEL + "// later\n")
+    found = variant_at("HEAD:chooser", [history])
+    code = found.picks[0].code
+    assert code.text.endswith("// not yet\n") and "@" in code.path and code.name == "mine"
+
+
+def test_a_regression_against_the_past_fails_the_job(past):
+    assert past("mine", "HEAD:mine", "--fail-on", "slower").code == 1
+    assert past("HEAD:mine", "mine", "--fail-on", "slower").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("v0.0:mine", "v0.0:mine: git knows no revision 'v0.0' in "),
+        ("--output=x:mine", "--output=x:mine: git knows no revision '--output=x' in "),
+        ("HEAD:mind", "HEAD:mind: no kernel 'mind' in revision HEAD ("),
+        ("HEAD:old", "HEAD:old: no kernel 'old' in revision HEAD ("),
+        (":mine", "':mine' names no kernel of a revision; write HEAD~3:tiled"),
+        ("HEAD:", "'HEAD:' names no kernel of a revision; write HEAD~3:tiled"),
+    ],
+)
+def test_what_is_not_in_the_past_is_told(refused, history, name, message):
+    said = refused("compare", "--kernels", history, "--device", "fake", "--", name, "mine")
+    assert said.startswith(message)
+    if "mind" in name:
+        assert "(did you mean 'mine'?)" in said
+
+
+def test_a_folder_that_is_no_checkout_has_no_past(refused, write_kernel, monkeypatch, tmp_path):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", "/")
+    folder = write_kernel("mine.cu").parent
+    monkeypatch.setattr("gemmbench.spec.paths.data_folder", lambda name: folder)
+    said = refused("compare", "HEAD:mine", "mine", "--device", "fake")
+    assert said.startswith(f"HEAD:mine: {folder} is in no git checkout that can be read (")
+
+
+def test_a_manifest_of_the_past_that_is_not_understood_is_told(refused, history, write_kernel):
+    write_kernel("mine.cu", "kernels/deeper", colour="green")
+    git(history, "commit", "-qam", "third")
+    commit = git(history, "rev-parse", "--short", "HEAD")
+    write_kernel("mine.cu", "kernels/deeper")
+    said = refused("compare", "HEAD:mine", "mine", "--kernels", history, "--device", "fake")
+    assert said.startswith(f"kernels/deeper/mine.cu@{commit}:13: unknown key 'colour'")
+    assert said.endswith("(this version cannot read the manifest of revision HEAD)")
+
+
+def test_git_must_be_there(refused, history, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    said = refused("compare", "HEAD:mine", "mine", "--kernels", history, "--device", "fake")
+    assert said.startswith("git cannot be run, and a revision needs it: ")

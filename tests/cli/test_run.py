@@ -132,3 +132,12 @@ def test_a_division_with_a_remainder_is_a_skip_that_names_the_line(gemmbench, wr
     write_kernel("even.cu", grid=["N / 7", "1"])
     said = gemmbench("run", "even", "--kernels", "kernels", "--device", "fake", *FAST)
     assert "even: skipped: N / 7: 32 / 7 leaves a remainder of 4 (kernels/even.cu:8)" in said.out
+
+
+def test_rounds_end_when_every_interval_is_narrow(gemmbench, script, saved):
+    times = {"naive": 2e-3, "tiled": [1e-3, 2e-3, 1.5e-3], "cublas": 1e-3}
+    said = gemmbench("run", "naive", "tiled", "--device", script(times=times), "--sizes", "32", "--cache", "hot")
+    assert said.code == 0
+    found = {row["variant"]: (row["rounds"], row["stopped"]) for row in saved()[1]}
+    assert found == {"naive": ("10", "until"), "tiled": ("64", "rounds"), "cublas": ("64", "rounds")}
+    assert "Intervals: 1 within +- 0.5 %, 2 at the last round." in said.out

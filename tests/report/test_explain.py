@@ -18,7 +18,7 @@ def run(make_run, paired, make_record):
     """Three rows of two sizes, one that is skipped."""
     vitals = Vitals(looks=4, temperature=61.0, power=512.0, memory_clock_hz=3.2e9, slowed=["power cap"], others=1)
     weighed = msgspec.structs.replace(vitals, energy=0.5, energy_power=500.0, energy_seconds=2.0)
-    measuring = {"rounds": 10, "max_time": 5.0, "energy": 2.0, "gate": True}
+    measuring = {"rounds": 10, "until": 0.005, "max_time": 5.0, "energy": 2.0, "gate": True}
     return make_run(
         paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, vitals=weighed, clocks_hz=[0.9e9, 1e9, 1e9], **LAUNCH),
         paired("cublas", *[1 * MS] * 5, order=9.0),

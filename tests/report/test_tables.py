@@ -201,6 +201,16 @@ def test_the_footer_says_how_and_on_what(make_run, paired):
     ]
 
 
+def test_the_footer_says_why_rounds_ended_where_they_could_end_early(make_run, paired):
+    rows = [paired("a", *[MS] * 5, stopped="until"), paired("b", *[MS] * 5, stopped="until")]
+    rows += [paired("c", *[MS] * 32), paired("d", *[MS] * 3, stopped="max-time")]
+    run = make_run(*rows, measuring={"until": 0.005, "max_time": 1.0})
+    ending = " Rounds: 6 to 64. Intervals: 2 within +- 0.5 %, 1 at the last round, 1 out of time (1 s)."
+    assert tables.footer(run)[1].endswith(ending)
+    fixed = make_run(*rows, measuring={"until": 0.0, "max_time": 1.0})
+    assert tables.footer(fixed)[1].endswith(" Rounds: 6 to 64.")
+
+
 def test_the_footer_of_a_run_where_nothing_was_timed_claims_nothing(make_run, make_record):
     lines = "\n".join(tables.footer(make_run(make_record("tiled", status="skipped", reason="no"))))
     assert "Cache" not in lines and "clock seen" not in lines

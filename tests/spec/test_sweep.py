@@ -57,7 +57,7 @@ def test_what_is_left_out_has_its_default(sweep):
     assert found.problems == (Problem(64, 64, 64, "nn", "f32", 1.0, 0.0),)
     assert found.choices == (Choice("naive", {}), Choice("tiled", {}))
     assert found.baseline == ""
-    assert found.measuring == Measuring("cold", "uniform", 0, 16, 5.0, 1e-3, True)
+    assert found.measuring == Measuring("cold", "uniform", 0, 64, 5.0, 1e-3, True, until=0.005)
 
 
 def test_a_full_config_is_read(sweep):
@@ -70,7 +70,7 @@ def test_a_full_config_is_read(sweep):
     assert kinds == [("f32", "nn"), ("f32", "tt"), ("tf32", "nn"), ("tf32", "tt")]
     assert {(problem.alpha, problem.beta) for problem in found.problems} == {(2.0, -0.5)}
     assert found.baseline == "tiled"
-    assert found.measuring == Measuring("hot", "normal", 7, 4, 0.5)
+    assert found.measuring == Measuring("hot", "normal", 7, 4, 0.5, until=0)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,7 @@ def test_a_fault_in_a_config_names_the_file_and_the_line(faulty, text, message):
         ("layouts:\n  - nx", "mine.yaml:4: unknown layout 'nx' (did you mean"),
         ("precisions: []", "mine.yaml:3: precisions"),
         ("layouts: []", "mine.yaml:3: layouts"),
+        ("measure:\n  until: 0.5 %%", "mine.yaml:4: until: '0.5 %%' is no share; write 0.5%"),
         ("measure:\n  rounds: 0", "mine.yaml:4: rounds: 0 is below 1; give at least 1"),
         ("measure:\n  max_time: 0", "mine.yaml:4: max_time: 0 s leaves no time"),
         ("measure:\n  seed: -1", "mine.yaml:4: seed: -1 is negative"),
@@ -198,7 +199,7 @@ def test_sizes_of_on_cpu_replace_shapes_and_axes_too(sweep):
     [
         ("  size: [8]", "mine.yaml:4: unknown key 'size' (did you mean 'sizes'?)"),
         ("  baseline: x\n  sizes:\n    - 0", "mine.yaml:6: size '0': 0 is not positive"),
-        ("  baseline: x\n  measure:\n    rounds: few", "mine.yaml:6: measure.rounds: Expected `int`"),
+        ("  baseline: x\n  measure:\n    rounds: few", "mine.yaml:6: measure.rounds: Expected `int | null`"),
     ],
 )
 def test_a_fault_in_on_cpu_names_its_own_line(faulty, text, message):
@@ -211,3 +212,9 @@ def test_a_comparison_takes_sizes_and_policy_from_a_config():
     assert found.name == "compare"
     assert [choice.name for choice in found.choices] == ["naive", "cublas"]
     assert (found.problems, found.measuring, found.baseline) == (quick.problems, quick.measuring, quick.baseline)
+
+
+@pytest.mark.parametrize(("text", "until"), [("0.2%", 0.002), ("0.004", 0.004), ("0", 0.0), ("'1 %'", 0.01)])
+def test_until_is_written_in_percent_or_as_a_share(sweep, text, until):
+    found = sweep(f"{BASE}\nmeasure: {{rounds: 32, until: {text}}}").measuring
+    assert (found.rounds, found.until) == (32, pytest.approx(until))

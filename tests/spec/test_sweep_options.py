@@ -83,6 +83,22 @@ def test_the_measuring_policy_is_changed_key_by_key(sweep):
     assert sweep(seed=0).measuring.seed == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "rounds", "until"),
+    [
+        ({}, 4, 0.0),  # the config asks for 4 rounds and no more
+        ({"rounds": 16}, 16, 0.0),
+        ({"until": "1%"}, 4, 0.01),
+        ({"until": "0.002", "rounds": 100}, 100, 0.002),
+        ({"until": "0"}, 4, 0.0),
+        ({"until": " 2.5 %"}, 4, 0.025),
+    ],
+)
+def test_rounds_alone_are_a_number_and_with_until_a_limit(sweep, options, rounds, until):
+    found = sweep(**options).measuring
+    assert (found.rounds, found.until) == (rounds, until)
+
+
 def test_the_baseline_is_changed(sweep):
     assert sweep().baseline == "cublas"
     assert sweep(baseline="tiled").baseline == "tiled"
@@ -91,8 +107,12 @@ def test_the_baseline_is_changed(sweep):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (16 for an interval)"),
+        ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (10 for an interval)"),
         ({"rounds": -3}, "rounds: -3 is below 1"),
+        ({"until": "5"}, "until: '5' is no share; write 0.5% or 0.005, or 0 for all rounds"),
+        ({"until": "-1%"}, "until: '-1%' is no share"),
+        ({"until": "soon"}, "until: 'soon' is no share"),
+        ({"until": "nan"}, "until: 'nan' is no share"),
         ({"max_time": 0.0}, "max_time: 0.0 s leaves no time; give a positive number of seconds"),
         ({"max_time": -1.0}, "max_time: -1.0 s leaves no time"),
         ({"max_time": float("nan")}, "max_time: nan s leaves no time"),

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from gemmbench.backends.base import Artifact, Memory, OperandSet, Step
 from gemmbench.backends.cuda import device, nvml
@@ -88,6 +88,15 @@ class CudaBackend:
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""
         return DeviceMemory(*nbytes) if len(nbytes) == 1 else SeparateMemory(nbytes)
+
+    @property
+    def stream(self) -> Any:
+        """Where launches are queued."""
+        return self._stream
+
+    def timer(self, calls: Calls, gated: bool = True) -> WindowTimer:
+        """Times launches that are no plan's."""
+        return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, self._gate if gated else None)
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
         """Load a cubin, or open a library, for a stream by its number. Raises LaunchError, NotOffered, OutOfMemory."""

@@ -1,11 +1,15 @@
-"""The sentences that end a comparison: ratio, interval, verdict."""
+"""The verdicts that end a comparison: ratio, interval, word."""
 
 import pytest
 
-from gemmbench.report.comparison import sentences
+from gemmbench.report.verdicts import verdicts
 
 MS = 1e-3
 HEAD = "M = 64, N = 64, K = 64, nn, f32: "
+
+
+def sentences(run, names):
+    return [verdict.sentence for verdict in verdicts(run, names)]
 
 
 @pytest.mark.parametrize(
@@ -60,3 +64,23 @@ def test_a_comparison_takes_the_best_configuration_and_its_fresh_rounds(make_run
 def test_one_sentence_a_problem_and_a_pair(make_run, paired):
     records = [paired(name, MS, size=size) for size in (64, 128) for name in ("a", "b", "c")]
     assert len(sentences(make_run(*records), ("a", "b", "c"))) == 6
+
+
+@pytest.mark.parametrize(
+    ("seconds", "word"),
+    [
+        ([2 * MS] * 5, "faster"),
+        ([8 * MS] * 5, "slower"),
+        ([4.02 * MS] * 5, "same"),
+        ([3.9 * MS, 4 * MS, 4 * MS, 4.2 * MS, 4.3 * MS], "inconclusive"),
+        ([8 * MS] * 4, "inconclusive"),
+    ],
+)
+def test_the_word_is_that_of_the_later_beside_the_earlier(make_run, paired, seconds, word):
+    run = make_run(paired("naive", *[4 * MS] * 5), paired("tiled", *seconds))
+    assert [verdict.word for verdict in verdicts(run, ("naive", "tiled"))] == [word]
+
+
+def test_what_cannot_be_compared_is_inconclusive(make_run, paired, make_record):
+    run = make_run(paired("a", *[MS] * 5), paired("b", *[MS] * 5, batch=2), make_record("c", status="skipped"))
+    assert {verdict.word for verdict in verdicts(run, ("a", "b", "c"))} == {"inconclusive"}

@@ -1,0 +1,33 @@
+"""What is said of the CPU, its compiler, its BLAS and what else runs."""
+
+import os
+
+import pytest
+
+from gemmbench.backends.cpu import checks
+
+
+def finding(what, needed=True):
+    return next(found for found in checks.examine(needed) if found.what == what)
+
+
+@pytest.mark.parametrize(("needed", "status"), [(True, "fault"), (False, "warning")])
+def test_a_missing_compiler_is_a_fault_where_kernels_run_on_the_cpu(monkeypatch, tmp_path, needed, status):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    found = finding("C++ compiler", needed)
+    assert (found.status, found.next_step) == (status, "apt-get install g++, or set CXX")
+
+
+@pytest.mark.parametrize(("running", "status"), [(0.1, "ok"), (0.9, "ok"), (1.1, "warning"), (9.0, "warning")])
+def test_a_busy_host_is_a_warning(monkeypatch, running, status):
+    monkeypatch.setattr(os, "getloadavg", lambda: (running, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    found = finding("host load")
+    assert (found.status, found.said) == (status, f"{running:.1f} processes on 4 cores")
+
+
+@pytest.mark.parametrize(("name", "status"), [("openblas 0.3", "ok"), ("mkl 2024", "ok"), ("blas 3.9", "warning")])
+def test_a_slow_blas_is_a_warning(monkeypatch, name, status):
+    monkeypatch.setattr(checks, "blas", lambda: name)
+    assert finding("BLAS").status == status

@@ -1,0 +1,48 @@
+"""What is looked at for which device."""
+
+import pytest
+
+from gemmbench import backends
+from gemmbench.backends import doctor
+from gemmbench.backends.cuda import probe
+from gemmbench.errors import UsageError
+
+
+@pytest.fixture
+def no_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(probe, "_installed", lambda: None)
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def seen(option, folder):
+    return {finding.what: finding.status for finding in doctor.examine(option, folder)}
+
+
+def test_without_a_gpu_auto_warns_and_looks_at_the_cpu(no_gpu, tmp_path):
+    found = seen("auto", tmp_path)
+    assert found["GPU"] == "warning"
+    assert {"nvcc", "CPU", "C++ compiler", "BLAS", "host load", "cache", "results"} <= found.keys()
+
+
+@pytest.mark.parametrize("option", ["cuda", "cuda:3"])
+def test_a_gpu_that_was_asked_for_and_is_not_there_is_a_fault(no_gpu, tmp_path, option):
+    assert seen(option, tmp_path)["GPU"] == "fault"
+
+
+def test_the_cpu_alone_needs_nothing_of_a_gpu(no_gpu, tmp_path):
+    assert {"GPU", "nvcc", "driver"}.isdisjoint(seen("cpu", tmp_path))
+
+
+def test_the_folders_are_those_that_will_be_written(no_gpu, tmp_path):
+    said = {finding.what: finding.said for finding in doctor.examine("fake", tmp_path / "out")}
+    assert said == {"cache": str(tmp_path / "cache"), "results": str(tmp_path / "out")}
+
+
+def test_an_unknown_device_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="unknown device 'gpu'"):
+        doctor.examine("gpu", tmp_path)
+
+
+def test_a_cpu_has_no_peaks_to_measure():
+    assert doctor.peaks(backends.describe(backends.choose("cpu"))) is None
+    assert doctor.peaks(backends.describe(backends.choose("fake"))).copy > 0

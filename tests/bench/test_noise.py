@@ -1,0 +1,84 @@
+"""A against A, on a device whose noise is known."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.fake import FakeBackend, Script
+from gemmbench.bench.noise import against_itself
+from gemmbench.bench.stats import Interval, verdict
+from gemmbench.bench.worker import Worker
+from gemmbench.errors import BuildError, LaunchError
+from gemmbench.spec.problem import Problem
+from gemmbench.spec.sweep import Measuring
+
+CODE = Artifact("code", "", Build())
+ALL = Measuring(until=0.0, rounds=64, cache="hot")
+
+
+@pytest.fixture
+def noise(make_plan):
+    def run(times=1e-3, built=CODE, measuring=ALL, **script):
+        worker = Worker({"fake": FakeBackend(Script(times={"naive": times}, **script))})
+        return against_itself(worker, make_plan("naive", Problem(16, 16, 16)), built, measuring)
+
+    return run
+
+
+def test_a_quiet_device_shows_one_percent(noise):
+    found = noise(2e-3)
+    assert (found.ratio.value, found.floor, found.scatter, found.verdict) == (1.0, 0.0, 0.0, "same")
+    assert found.time.value == 2e-3 and found.least == pytest.approx(0.01)
+    assert len(found.record.samples) == 64
+
+
+def test_the_scatter_is_that_of_a_pair(noise):
+    sigma = 0.02
+    times = (1e-3 * np.random.default_rng(0).lognormal(0, sigma, 400)).tolist()
+    found = noise(times)
+    # the mean of two log ratios, each of two windows
+    assert found.scatter == pytest.approx(sigma, rel=0.3)
+    assert found.floor == pytest.approx(1.96 * 1.2533 * sigma / 32**0.5, rel=0.4)
+    assert found.least == pytest.approx(0.01 + 1.839 * found.floor, rel=1e-3)
+
+
+def test_a_difference_of_the_least_size_is_found_in_most_runs(noise):
+    """What `least` claims, by trying: 95 of 100, here of 40."""
+    floors, hits = [], 0
+    for seed in range(40):
+        found = noise((1e-3 * np.random.default_rng(seed).lognormal(0, 0.01, 400)).tolist())
+        floors.append(found.least)
+        true = 1 + float(np.mean(floors))
+        shifted = Interval(*(true * each for each in (found.ratio.value, found.ratio.low, found.ratio.high)))
+        hits += verdict(shifted) == "faster"
+    assert hits >= 35
+
+
+def test_two_that_differ_are_seen_to_differ(make_plan):
+    count, backend = itertools.count(), FakeBackend(Script())
+    bind = backend.bind
+
+    def biased(*arguments):
+        executable = bind(*arguments)
+        executable.times = itertools.repeat(1e-3 if next(count) % 2 else 1.1e-3)
+        return executable
+
+    backend.bind = biased
+    found = against_itself(Worker({"fake": backend}), make_plan("naive", Problem(16, 16, 16)), CODE, ALL)
+    assert found.verdict in ("faster", "slower")
+    assert found.ratio.value in (pytest.approx(1.1), pytest.approx(1 / 1.1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"faults": {"naive": "zero"}}, "naive at 16: wrong: exact check"),
+        ({"built": BuildError("x.cu:1: no")}, "naive at 16: failed: x.cu:1: no"),
+        ({"measuring": Measuring(until=0.0, rounds=64, max_time=4e-3)}, "naive at 16: too few rounds in 0.004 s"),
+    ],
+)
+def test_what_cannot_be_measured_is_told(noise, options, message):
+    with pytest.raises(LaunchError, match=message):
+        noise(**options)

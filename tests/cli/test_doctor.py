@@ -1,0 +1,89 @@
+"""`gemmbench doctor`: what is checked, what is measured, and the exit code."""
+
+import pytest
+
+from gemmbench.backends.cuda import probe
+from gemmbench.cli import noise
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A CPU that is asked for little."""
+    monkeypatch.setitem(noise.WANTED, "cpu", ((("openblas",), 16), (("naive",), 16)))
+    monkeypatch.setattr(noise, "SECONDS", 0.2)
+    monkeypatch.setattr(probe, "_installed", lambda: None)
+
+
+def first_words(text):
+    return [line.split()[0] for line in text.splitlines() if line and not line.startswith(" ")]
+
+
+def test_a_device_is_checked_and_measured(gemmbench, script):
+    said = gemmbench("doctor", "--device", script(times={"cublas": 1e-3, "tiled": 2e-3}))
+    assert said.code == 0, said.err
+    assert first_words(said.out) == "cache results copy clock arithmetic launch noise noise Noise".split()
+    assert "cublas at 16 (1.000 ms" in said.out and "tiled at 32 (2.000 ms" in said.out
+    assert "The least difference that compare can show here today: 1.000 %" in said.out
+
+
+def test_quick_measures_nothing(gemmbench, windows):
+    said = gemmbench("doctor", "--device", "fake", "--quick")
+    assert said.code == 0 and first_words(said.out) == ["cache", "results"]
+    assert windows[0] == []
+
+
+def test_nothing_is_left_behind(gemmbench, tmp_path):
+    gemmbench("doctor", "--device", "fake")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_fault_ends_in_3_before_anything_is_measured(gemmbench, tmp_path, windows):
+    (tmp_path / "file").write_text("")
+    said = gemmbench("doctor", "--device", "fake", "--out", "file/results")
+    assert said.code == 3 and "results       fault" in said.out
+    assert windows[0] == []
+
+
+def test_a_gpu_that_was_asked_for_and_is_not_there_is_a_fault(gemmbench, small):
+    said = gemmbench("doctor", "--device", "cuda")
+    assert said.code == 3 and "GPU           fault    none: no NVIDIA driver" in said.out
+
+
+def test_without_a_gpu_the_cpu_is_measured(gemmbench, small):
+    said = gemmbench("doctor")
+    assert said.code == 0, said.err
+    assert "GPU           warning  none: no NVIDIA driver" in said.out
+    assert "openblas at 16" in said.out and "naive at 16" in said.out
+    assert "copy" not in first_words(said.out)
+
+
+def test_a_noisy_device_is_warned_of(gemmbench, script):
+    times = {"cublas": [1e-3, 1.3e-3, 0.9e-3, 1.1e-3, 1.6e-3]}
+    said = gemmbench("doctor", "--device", script(times=times))
+    assert said.code == 0 and "noise         warning  cublas at 16" in said.out
+
+
+def test_a_kernel_that_fails_is_told_and_the_other_is_measured(gemmbench, script):
+    said = gemmbench("doctor", "--device", script(faults={"cublas": "crash"}))
+    assert said.code == 0
+    assert "A against A: cublas at 16: failed: crashed, as scripted" in said.err
+    assert "tiled at 32" in said.out
+
+
+def test_an_unknown_device_is_a_usage_error(gemmbench):
+    assert gemmbench("doctor", "--device", "gpu").code == 2
+
+
+def test_the_wanted_variants_are_there(gemmbench):
+    from gemmbench.cli.session import open_catalog
+
+    names = {name for rows in noise.WANTED.values() for names, _ in rows for name in names}
+    assert names <= set(open_catalog(None).names)
+
+
+def test_an_interruption_ends_it(gemmbench, windows):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    windows[1][40] = interrupt
+    assert gemmbench("doctor", "--device", "fake").code == 130
