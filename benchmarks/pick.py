@@ -4,7 +4,7 @@
     python benchmarks/pick.py results/RUN.jsonl        prints the rows; with --write changes the manifest
 
 The kinds of problem are given here, as conditions on the number of tiles; what the sweep decides is which configuration
-serves each kind: the one with the highest geometric mean of speed, relative to the best, over the problems of that kind.
+serves each kind: the one with the highest geometric mean of speed, relative to the best, over its problems.
 """
 
 import argparse
