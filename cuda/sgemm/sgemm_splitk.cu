@@ -31,6 +31,11 @@ launches:
       - cdiv(M, BM) * cdiv(N, BN) * CLUSTER * SPLIT
     block: [SLICES * BN // 2 + 128]
     shared: max(STAGES * (32 * SLICES * (BM + BN) + 16), 4 * SLICES * BM * (BN + 4))
+sass:                           # of the main loop: what ptxas must leave as it is written
+  - 100 * ffma >= 92 * instructions
+  - 20 * conflicts <= ffma
+  - load_distance >= 100
+  - spills == 0
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distributed-shared-memory
 ---*/
 

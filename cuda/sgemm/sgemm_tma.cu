@@ -27,6 +27,11 @@ launches:
       - SMS * (32768 // (BM * BN)) if STREAM_K else cdiv(M, BM) * cdiv(N, BN)
     block: [BM * BN // 128 + 128]
     shared: STAGES * (128 * (BM + BN) + 16) + 17 * BM * BN // 32
+sass:                           # of the main loop: what ptxas must leave as it is written
+  - 100 * ffma >= 92 * instructions
+  - 20 * conflicts <= ffma
+  - load_distance >= 100
+  - spills == 0
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
 ---*/
 

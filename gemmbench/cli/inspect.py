@@ -54,7 +54,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     if mix and STDOUT in (ptx, sass):
         raise UsageError("--sass-mix writes to stdout, and so do --ptx - and --sass -; name a file for the code")
     compiler, plans = NvccCompiler(), []
-    for item in _expand(variant, settings, sm):
+    for item in _expand(variant, settings, sm, sms):
         if isinstance(item, Skip):
             click.echo(f"skipped {item.config}: {item.reason}", err=True)
         else:
@@ -87,7 +87,7 @@ def _this_gpu() -> str:
     return str(seen.sm) if seen and seen.sm else "90"
 
 
-def _expand(variant: str, settings: dict[str, Any], sm: int) -> list[Plan | Skip]:
+def _expand(variant: str, settings: dict[str, Any], sm: int, sms: int) -> list[Plan | Skip]:
     from gemmbench import backends
     from gemmbench.cli.session import open_catalog
     from gemmbench.errors import UsageError
@@ -101,7 +101,7 @@ def _expand(variant: str, settings: dict[str, Any], sm: int) -> list[Plan | Skip
     if found.kind != "cuda":
         raise UsageError(f"{variant} is no .cu file, so there is nothing for nvcc to compile")
     # What an architecture allows a block; the size of a device's memory does not matter here.
-    target = Target("cuda", sm, settings["sms"] or 1, 227 << 10 if sm >= 90 else 96 << 10, 0, 0)
+    target = Target("cuda", sm, sms, 227 << 10 if sm >= 90 else 96 << 10, 0, 0)
     if found.computes == "mlp":
         chosen = chosen_params(settings["params"])
         check_params([(found, chosen)])

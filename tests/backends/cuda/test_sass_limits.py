@@ -70,8 +70,9 @@ def test_a_kernel_of_cuda_keeps_its_limits(variant, compiler):
         pytest.skip(str(fault))
     sm = int((variant.arch or (str(max(variant.min_sm, 90)),))[0].rstrip("af"))
     target = Target("cuda", sm, 132, 227 << 10, 50 << 20, 1 << 36)
-    problem = Problem(4096, 4096, 4096, layout=variant.layouts[0])
-    (plan,) = expand([problem], [(variant, configurations(variant, {}))], "cuda", {"cuda": target}, lambda *_: "")
-    code = [kernels(compiler.sass(launch))[launch.symbols[-1]] for launch in plan.each_launch()]
-    hot = max(filter(None, map(hottest, code)), key=lambda loop: loop.math, default=None)
-    assert broken(plan, Facts(hot) if hot else None, sm) == []
+    problems = [Problem(4096, 4096, 4096, layout=layout) for layout in variant.layouts]
+    chosen = [(variant, configurations(variant, {}))]
+    for plan in expand(problems, chosen, "cuda", {"cuda": target}, lambda *_: ""):
+        code = [kernels(compiler.sass(launch))[launch.symbols[-1]] for launch in plan.each_launch()]
+        hot = max(filter(None, map(hottest, code)), key=lambda loop: loop.math, default=None)
+        assert broken(plan, Facts(hot) if hot else None, sm) == [], plan.problem.layout
