@@ -7,12 +7,13 @@ import pytest
 
 from gemmbench.backends import libraries
 from gemmbench.spec.catalog import SUFFIXES, Catalog
+from gemmbench.spec.configs import read_sweep
 from gemmbench.spec.expand import check_params, configurations, count_configurations, expand
 from gemmbench.spec.manifest import read_variant
 from gemmbench.spec.options import Options
 from gemmbench.spec.plan import Plan, Target
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import ALL, read_sweep
+from gemmbench.spec.variant import ALL
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)

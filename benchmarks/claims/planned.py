@@ -9,9 +9,10 @@ from gemmbench.bench.runner import build_all
 from gemmbench.bench.station import silent
 from gemmbench.bench.worker import Worker
 from gemmbench.cli.session import plan_sweep
+from gemmbench.spec.configs import named_sweep
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.options import Options
 from gemmbench.spec.plan import Plan
-from gemmbench.spec.sweep import Measuring, named_sweep
 
 MACHINE = backends.describe(backends.choose("cuda"))
 

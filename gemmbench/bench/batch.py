@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.blame import Blamable
 from gemmbench.errors import PlanError
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.plan import Plan
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import Measuring
 
 LARGEST = 16
 METHOD = 2  # goes up when the way a number is made changes, so that a resumed sweep never mixes two

@@ -15,8 +15,8 @@ from gemmbench.bench.rows import RowBatch, asked
 from gemmbench.bench.runner import Laboratory, build_all
 from gemmbench.bench.station import SWEEP, Progress, silent
 from gemmbench.spec.forward import Forward, distinct_plans
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.network import Network
-from gemmbench.spec.sweep import Measuring
 
 
 @dataclass

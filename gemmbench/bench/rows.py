@@ -26,8 +26,8 @@ from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Trial, outcome
 from gemmbench.bench.verify import Check
 from gemmbench.spec.forward import Forward
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.network import Network
-from gemmbench.spec.sweep import Measuring
 
 
 @dataclass(frozen=True)

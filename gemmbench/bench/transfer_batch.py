@@ -17,9 +17,9 @@ from gemmbench.bench.station import Station
 from gemmbench.bench.transfer_tasks import Task
 from gemmbench.bench.transfers import ModeTrial, TransferBench
 from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.panels import Cut
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import Measuring
 
 METHOD = 2  # goes up when the way a number is made changes
 

@@ -32,8 +32,8 @@ from gemmbench.bench.record import MODES
 from gemmbench.bench.station import WARM_SECONDS, Announce, Station
 from gemmbench.bench.trial import Trial
 from gemmbench.bench.verify import Check, Reference
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import Measuring
 
 MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
 _NAN = 0xFF

@@ -13,8 +13,8 @@ from gemmbench.bench.measure import Measurement
 from gemmbench.bench.record import Vitals
 from gemmbench.bench.verify import Check
 from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.plan import Plan
-from gemmbench.spec.sweep import Measuring
 
 
 @dataclass

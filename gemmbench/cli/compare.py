@@ -34,7 +34,7 @@ def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **
     from gemmbench.cli import session
     from gemmbench.errors import UsageError
     from gemmbench.report.verdicts import verdicts
-    from gemmbench.spec.sweep import named_sweep
+    from gemmbench.spec.configs import named_sweep
 
     names = tuple(dict.fromkeys(variants))
     if len(names) < 2:

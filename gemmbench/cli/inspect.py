@@ -91,11 +91,12 @@ def _expand(variant: str, settings: dict[str, Any], sm: int, sms: int) -> list[P
     from gemmbench import backends
     from gemmbench.cli.session import open_catalog
     from gemmbench.errors import UsageError
+    from gemmbench.spec.chosen import chosen_params
+    from gemmbench.spec.configs import read_sweep
     from gemmbench.spec.expand import check_params, configurations, expand, plan_network
     from gemmbench.spec.mlp import MlpOptions, read_mlp
     from gemmbench.spec.options import Options
     from gemmbench.spec.plan import Target
-    from gemmbench.spec.sweep import chosen_params, read_sweep
 
     found = open_catalog(settings["kernels"]).get(variant)
     if found.kind != "cuda":

@@ -36,7 +36,7 @@ def measure_noise(
     from gemmbench.cli.progress import progress_bar
     from gemmbench.errors import INTERRUPTED, OK, PlanError
     from gemmbench.report.doctor import of_noise, summary
-    from gemmbench.spec.sweep import Measuring
+    from gemmbench.spec.measuring import Measuring
 
     plans = list(_plans(machine, kernels))
     devices, stop = sorted({plan.device for plan in plans}), Interruption(limits.sweep)

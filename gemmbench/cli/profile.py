@@ -61,7 +61,7 @@ def one_launch(variant: str, **settings: Any) -> int:
     from gemmbench.bench.one_launch import launch_once
     from gemmbench.cli.session import find_gpu
     from gemmbench.errors import OK
-    from gemmbench.spec.sweep import checked_seed
+    from gemmbench.spec.measuring import checked_seed
 
     machine = find_gpu(settings["device"], "one-launch")
     plan = _plan(variant, settings, machine)
@@ -79,10 +79,10 @@ def _plan(name: str, settings: dict[str, Any], machine: backends.Machine) -> Pla
     from gemmbench import backends
     from gemmbench.cli.session import open_catalog
     from gemmbench.errors import UsageError
+    from gemmbench.spec.configs import read_sweep
     from gemmbench.spec.expand import check_memory, check_params, configurations, expand
     from gemmbench.spec.options import Options
     from gemmbench.spec.plan import Skip
-    from gemmbench.spec.sweep import read_sweep
 
     variant = open_catalog(settings["kernels"]).get(name)
     asked = {key: settings[key] for key in ("sizes", "precisions", "layouts", "params")}

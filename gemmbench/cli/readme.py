@@ -26,8 +26,8 @@ from gemmbench.report import store, tables, transfer_columns, transfer_tables, t
 from gemmbench.report.comparison import COLUMNS, Group, Row, groups
 from gemmbench.report.flags import legend
 from gemmbench.report.posts import story
+from gemmbench.spec.configs import read_post
 from gemmbench.spec.paths import data_folder
-from gemmbench.spec.sweep import read_post
 
 README = data_folder("cuda").parent / "README.md"
 DOCUMENTS = (README, *sorted((README.parent / "docs").glob("*.md")))

@@ -19,7 +19,7 @@ def run(variants: tuple[str, ...], config: str, **settings: Any) -> int:
     Every row is verified before it is timed. Rows go to a results file as they are made.
     """
     from gemmbench.cli import session
-    from gemmbench.spec.sweep import read_sweep
+    from gemmbench.spec.configs import read_sweep
 
     machine = session.find_machine(settings["device"])
     on_cpu = machine.choice.primary == "cpu"

@@ -85,9 +85,9 @@ def _subjects(
     from gemmbench.cli.progress import progress_bar
     from gemmbench.cli.session import open_catalog
     from gemmbench.cli.verify import plans_of
+    from gemmbench.spec.chosen import chosen_params
     from gemmbench.spec.expand import check_params
     from gemmbench.spec.plan import Config, Plan
-    from gemmbench.spec.sweep import chosen_params
 
     catalog = open_catalog(settings["kernels"])
     variants = [each for each in catalog.ladder(names or catalog.names) if names or each.kind == "cuda"]
@@ -121,7 +121,7 @@ def _subjects(
 def _asked(variant: Variant, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings for one variant, with the shapes and the precision that stand in for all."""
     from gemmbench.spec import awkward
-    from gemmbench.spec.sweep import chosen_params
+    from gemmbench.spec.chosen import chosen_params
     from gemmbench.spec.variant import ALL
 
     shapes = ",".join("x".join(map(str, shape)) for shape in awkward.WATCHED)
@@ -136,8 +136,8 @@ def _network(
 ) -> Subject:
     """A kernel of networks: its default configuration, or those that were asked for."""
     from gemmbench import backends
+    from gemmbench.spec.chosen import chosen_params
     from gemmbench.spec.expand import configurations, unfit_device
-    from gemmbench.spec.sweep import chosen_params
 
     reason = unfit_device(variant, machine.targets.get("cuda")) or backends.refusal(variant, "cuda")
     configs = tuple(configurations(variant, chosen_params(asked["params"])))

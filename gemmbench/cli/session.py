@@ -245,7 +245,7 @@ def print_report(run: Run, style: str | None, wide: bool = False) -> None:
 
     if run.environment.post:
         from gemmbench.report.posts import own_tables
-        from gemmbench.spec.sweep import read_post
+        from gemmbench.spec.configs import read_post
 
         if post := read_post(run.environment.post):
             click.echo(own_tables(post, run, plain(style)) + transfer_tables.section(run, plain(style)), nl=False)

@@ -57,8 +57,9 @@ def verify(variants: tuple[str, ...], every: bool, sanitize: str | None, style: 
     """
     from gemmbench.cli import session
     from gemmbench.report.verification import failures, table
+    from gemmbench.spec.chosen import chosen_params
     from gemmbench.spec.expand import check_params
-    from gemmbench.spec.sweep import checked_seed, chosen_params
+    from gemmbench.spec.measuring import checked_seed
 
     if sanitize is not None:
         from gemmbench.cli.sanitize import sanitized
@@ -84,9 +85,9 @@ def plans_of(
     """What is verified of these variants. Raises UsageError."""
     from gemmbench import backends
     from gemmbench.spec import awkward
+    from gemmbench.spec.chosen import chosen_layouts, chosen_params, chosen_precisions
     from gemmbench.spec.expand import check_memory, configurations, expand
     from gemmbench.spec.sizes import parse_sizes
-    from gemmbench.spec.sweep import chosen_layouts, chosen_params, chosen_precisions
     from gemmbench.spec.variant import ALL
 
     params = {ALL: ()} if every else chosen_params(settings["params"])
@@ -113,8 +114,8 @@ def _check(
     from gemmbench.cli.interruption import Interruption
     from gemmbench.cli.laboratory import open_laboratory
     from gemmbench.cli.progress import progress_bar
+    from gemmbench.spec.measuring import Measuring
     from gemmbench.spec.plan import Plan
-    from gemmbench.spec.sweep import Measuring
 
     names = sorted({item.device for item in expanded if isinstance(item, Plan)})
     compilers, stop = backends.compilers(machine, names, limits.compile), Interruption(limits.sweep)

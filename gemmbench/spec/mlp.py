@@ -11,10 +11,13 @@ import msgspec
 
 from gemmbench.errors import UsageError
 from gemmbench.spec import yamlfile
+from gemmbench.spec.chosen import chosen_params
+from gemmbench.spec.configs import find_config, overlaid
+from gemmbench.spec.measuring import MeasureModel, Measuring, measuring
 from gemmbench.spec.network import Network, network
 from gemmbench.spec.options import Options
 from gemmbench.spec.paths import shown
-from gemmbench.spec.sweep import MeasureModel, Measuring, Params, chosen_params, find_config, measuring, overlaid
+from gemmbench.spec.variant import Params
 
 GRAPH = "+graph"
 RANDOM = "random"

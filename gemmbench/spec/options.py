@@ -1,4 +1,4 @@
-"""What the command line says about a sweep; apart from spec.sweep, so that --help needs no YAML."""
+"""What the command line says about a sweep; apart from spec.configs, so that --help needs no YAML."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from gemmbench.bench import batch as batches
 from gemmbench.bench.batch import LARGEST, Batch, split
 from gemmbench.errors import BuildError
 from gemmbench.spec.manifest import read_variant
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.plan import Config, Geometry
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import Measuring
 
 
 def names(groups):

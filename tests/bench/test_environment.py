@@ -11,9 +11,10 @@ from gemmbench.bench.environment import describe
 from gemmbench.bench.estimate import seconds
 from gemmbench.bench.record import SCHEMA, Vitals
 from gemmbench.report import store
+from gemmbench.spec.configs import read_sweep
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.options import Options
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import Measuring, read_sweep
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from gemmbench.bench.runner import build_all
 from gemmbench.bench.worker import Worker
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.expand import configurations, expand
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.plan import Skip
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import Measuring
 
 FOLDER = Path(__file__).parents[1] / "hostile"
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())

@@ -20,10 +20,10 @@ from gemmbench.bench.worker import Worker
 from gemmbench.errors import SpecError
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.forward import plan_rows
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.mlp import MlpOptions, RowChoice, read_mlp
 from gemmbench.spec.network import Network
 from gemmbench.spec.paths import data_folder
-from gemmbench.spec.sweep import Measuring
 
 SMALL = Network((31, 20, 7, 5), ("relu", "relu", "softmax"), 13)
 DIGITS = data_folder("configs") / "mlp" / "digits.npz"

@@ -10,8 +10,8 @@ from gemmbench.backends.fake import FakeBackend, FakeExecutable, Script
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.worker import Worker
 from gemmbench.errors import LaunchError, OutOfMemory
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import Measuring
 
 ODD = Problem(33, 17, 19)
 CODE = Artifact("code", "", Build())

@@ -18,9 +18,9 @@ from gemmbench.bench.operands import Arena
 from gemmbench.bench.worker import Worker
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.expand import expand
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.plan import Config, Plan
 from gemmbench.spec.problem import LAYOUTS, Problem
-from gemmbench.spec.sweep import Measuring
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda may warn as it is imported
 

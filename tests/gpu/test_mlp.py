@@ -19,10 +19,10 @@ from gemmbench.bench.rows import answer
 from gemmbench.bench.worker import Worker
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.forward import Forward, plan_rows
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.mlp import RowChoice
 from gemmbench.spec.network import Network
 from gemmbench.spec.paths import data_folder
-from gemmbench.spec.sweep import Measuring
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -25,11 +25,11 @@ from gemmbench.report import transfer_tables
 from gemmbench.report.store import Run
 from gemmbench.spec.catalog import Catalog
 from gemmbench.spec.expand import configurations, expand
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.panels import Cut
 from gemmbench.spec.paths import data_folder
 from gemmbench.spec.plan import Plan
 from gemmbench.spec.problem import LAYOUTS, Problem
-from gemmbench.spec.sweep import Measuring
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 

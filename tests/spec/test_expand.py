@@ -7,7 +7,7 @@ from gemmbench.spec.expand import check_memory, check_params, configurations, co
 from gemmbench.spec.manifest import read_variant
 from gemmbench.spec.plan import Plan, Skip, Target
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import ALL
+from gemmbench.spec.variant import ALL
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
 CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33)

@@ -3,9 +3,12 @@
 import pytest
 
 from gemmbench.errors import UsageError
+from gemmbench.spec.configs import find_config, named_sweep, read_sweep
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.options import Options
 from gemmbench.spec.problem import Problem
-from gemmbench.spec.sweep import ALL, Choice, Measuring, find_config, named_sweep, read_sweep
+from gemmbench.spec.sweep import Choice
+from gemmbench.spec.variant import ALL
 
 BASE = "variants: [naive, tiled]\nsizes: [64]\n"
 

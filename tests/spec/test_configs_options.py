@@ -3,8 +3,11 @@
 import pytest
 
 from gemmbench.errors import UsageError
+from gemmbench.spec.chosen import chosen_layouts, chosen_precisions
+from gemmbench.spec.configs import read_sweep
 from gemmbench.spec.options import Options
-from gemmbench.spec.sweep import ALL, Choice, chosen_layouts, chosen_precisions, read_sweep
+from gemmbench.spec.sweep import Choice
+from gemmbench.spec.variant import ALL
 
 CONFIG = """
 variants: [naive, tiled: {TILE: 32}]
