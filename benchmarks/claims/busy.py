@@ -10,7 +10,7 @@ LEAST = 60.0
 
 def check(folder: Path) -> Claim:
     """From the start of the program to its table."""
-    _, busy = measured()
+    _, busy = measured(folder)
     least = min(percent for *_, percent in busy)
     rows = [(size, f"{seconds:.1f}", f"{percent:.1f} %") for size, seconds, percent in busy]
     return Claim(

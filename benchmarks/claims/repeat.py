@@ -11,7 +11,7 @@ APART, LEAST = 0.005, 100e-6
 
 def check(folder: Path) -> Claim:
     """Compare percent of cuBLAS of two runs of `-c sgemm`, row by row."""
-    runs = [{_key(row): row for row in rows} for rows in measured()[0]]
+    runs = [{_key(row): row for row in rows} for rows in measured(folder)[0]]
     rows, worst = [], 0.0
     for key, first in runs[0].items():
         second = runs[1].get(key)

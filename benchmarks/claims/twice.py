@@ -1,4 +1,4 @@
-"""One sweep measured twice at 4096 and at 8192, while the GPU's utilisation is sampled; two claims read it."""
+"""One sweep measured whole, then again at 4096 and at 8192 while the GPU's use is sampled; two claims read it."""
 
 import tempfile
 import threading
@@ -13,6 +13,7 @@ from claims import sweep
 
 SIZES = ("4096", "8192")
 _OFTEN = 0.1
+Rows = list[dict[str, Any]]
 
 
 class _Sampler(threading.Thread):
@@ -32,17 +33,18 @@ class _Sampler(threading.Thread):
 
 
 @cache
-def measured() -> tuple[list[list[dict[str, Any]]], list[tuple[str, float, float]]]:
-    """The rows of both runs, and (size, seconds of wall time, percent busy) of every sweep, start to table."""
-    runs: list[list[dict[str, Any]]] = [[], []]
-    busy = []
+def measured(folder: Path) -> tuple[tuple[Rows, Rows], list[tuple[str, float, float]]]:
+    """The rows of both runs, and (size, seconds of wall time, percent busy) of the second, from its start to its table.
+
+    The results file of the whole sweep stays in `folder`.
+    """
+    whole, again, busy = sweep(folder, "-c", "sgemm"), Rows(), []
     for size in SIZES:
-        for rows in runs:
-            sampler, started = _Sampler(), time.monotonic()
-            sampler.start()
-            with tempfile.TemporaryDirectory() as folder:
-                rows += sweep(Path(folder), "-c", "sgemm", "--sizes", size)
-            sampler.ended.set()
-            sampler.join()
-            busy.append((size, time.monotonic() - started, sum(sampler.seen) / max(len(sampler.seen), 1)))
-    return runs, busy
+        sampler, started = _Sampler(), time.monotonic()
+        sampler.start()
+        with tempfile.TemporaryDirectory() as results:
+            again += sweep(Path(results), "-c", "sgemm", "--sizes", size)
+        sampler.ended.set()
+        sampler.join()
+        busy.append((size, time.monotonic() - started, sum(sampler.seen) / max(len(sampler.seen), 1)))
+    return (whole, again), busy

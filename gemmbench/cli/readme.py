@@ -7,6 +7,7 @@ A part stands between two comments and is made from results/ or from the code, n
     <!-- begin best results/nvidia-h200/*-tiles.jsonl 5 -->         the fastest configurations
     <!-- begin transfers results/nvidia-h200/*-transfers.jsonl -->    its tables of transfers
     <!-- begin post results/nvidia-h200/*-004-gemm.jsonl -->     a post's table, published and measured
+    <!-- begin claims results/nvidia-h200/*-trust.txt -->    what benchmarks/trust.py found
     <!-- begin columns -->                                        the columns of the CSV, or `columns transfers`
     <!-- begin help run -->                                       a command's --help
     <!-- end -->
@@ -119,6 +120,18 @@ def _post(file: str) -> str:
     return story(post, run, _STYLE).strip()
 
 
+def _claims(pattern: str) -> str:
+    """What is claimed and what was found, from the newest file that fits the pattern. Raises StoreError."""
+    found = sorted(README.parent.glob(pattern))
+    if not found:
+        raise StoreError(f"no file fits {pattern}")
+    said = found[-1].read_text(encoding="utf-8")
+    stated = dict(re.findall(r"^== (\w+): (.*)$", said, re.MULTILINE))
+    ended = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", said, re.MULTILINE)
+    lines = [f"| {stated[name]} | {result} | {'yes' if holds == 'holds' else 'no'} |" for name, result, holds in ended]
+    return "\n".join(["| claim | found on an H200 | holds |", "|---|---|---|", *lines])
+
+
 def _columns(which: str = "") -> str:
     columns = transfer_columns.COLUMNS if which == "transfers" else COLUMNS
     lines = [f"| `{name}` | {meaning} |" for name, meaning in columns.items()]
@@ -136,6 +149,7 @@ _MAKERS: dict[str, Callable[..., str]] = {
     "best": _best,
     "post": _post,
     "transfers": _transfers,
+    "claims": _claims,
     "columns": _columns,
     "help": _help,
 }
