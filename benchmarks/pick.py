@@ -20,7 +20,9 @@ from gemmbench.report import store
 from gemmbench.spec.expr import DEVICE_NAMES, PROBLEM_NAMES, parse
 
 KERNEL = Path(__file__).parents[1] / "cuda" / "sgemm" / "sgemm.cu"
-SMALL, LARGE = "cdiv(M, 64) * cdiv(N, 64)", "cdiv(M, 128) * cdiv(N, 256)"
+# Of 64 x 64, as sgemm_splitk counts them: up to four rows or columns beyond whole tiles have none.
+SMALL = "max(1, (M + 59) // 64) * max(1, (N + 59) // 64)"
+LARGE = "cdiv(M, 128) * cdiv(N, 256)"
 KINDS = (
     f"{SMALL} * 8 <= SMS and K >= 16 * max(M, N)",  # few tiles, a long K
     f"{SMALL} * 8 <= SMS",  # few tiles

@@ -4,18 +4,18 @@ order: 49
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 pick:                           # written by benchmarks/pick.py from a recorded sweep; run it for another GPU
-  - when: cdiv(M, 64) * cdiv(N, 64) * 8 <= SMS and K >= 16 * max(M, N)
+  - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) * 8 <= SMS and K >= 16 * max(M, N)
     variant: sgemm_splitk
     params: {SPLIT: 16}
-  - when: cdiv(M, 64) * cdiv(N, 64) * 2 <= SMS
+  - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) * 2 <= SMS
     variant: sgemm_splitk
     params: {CLUSTER: 2}
   - when: min(M, N) <= 64
     variant: sgemm_splitk
     params: {SPLIT: 4}
-  - when: cdiv(M, 64) * cdiv(N, 64) <= 2 * SMS
+  - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) <= 2 * SMS
     variant: sgemm_splitk
-  - when: cdiv(M, 64) * cdiv(N, 64) <= 3 * SMS
+  - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) <= 3 * SMS
     variant: sgemm_tma
     params: {BN: 128, STAGES: 3, STREAM_K: 1}
   - when: cdiv(M, 128) * cdiv(N, 256) <= SMS and cdiv(M, 128) * cdiv(N, 256) * 10 >= 9 * SMS
@@ -26,7 +26,8 @@ pick:                           # written by benchmarks/pick.py from a recorded 
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
 ---*/
 
-// Chooses by the number of 64 x 64 tiles of C, for the multiprocessors that there are:
+// Chooses by the number of 64 x 64 tiles of C, for the multiprocessors that there are (up to four rows or columns beyond whole
+// tiles do not count, for sgemm_splitk gives them none):
 //
 //      tiles of 64 x 64       |  8 times too few, K long  |  few, or a flat C  |  one wave of two an SM  |  more
 //      --------------------------------------------------------------------------------------------------------------

@@ -13,14 +13,19 @@ params:
   SPLIT: [1, 4, 8, 16]          # such clusters that share it, and add theirs through the workspace
 require:
   - SLICES * BN <= 512          # threads, and shared memory
-  - SPLIT == 1 or cdiv(M, BM) * cdiv(N, BN) * CLUSTER <= 8192
-workspace: 32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0)) + 4 * (K * cdiv(N, 4) * 4 if TRANS_B or N % 4 else 0) + (4 * SPLIT * cdiv(M, BM) * cdiv(N, BN) * BM * BN if SPLIT > 1 else 0)
+  - SPLIT == 1 or max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER <= 8192
+workspace: 32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0)) + 4 * (K * cdiv(N, 4) * 4 if TRANS_B or N % 4 else 0) + (4 * SPLIT * max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * BM * BN if SPLIT > 1 else 0)
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - {operand: A, shape: [M if TRANS_A else K, K if TRANS_A else M], box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 == 0}
   - {operand: workspace, offset: 32768, shape: [M if TRANS_A else K, K if TRANS_A else M], pitch: "cdiv(M if TRANS_A else K, 4) * 4", box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 != 0}
   - {operand: B, shape: [N, K], box: [BN, 8 * SLICES], when: not TRANS_B and N % 4 == 0}
   - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or N % 4 != 0}
 launches:
+  - symbol: edges               # first: what it reads, `arrange` finds in L2
+    grid:
+      - (cdiv(N, 8) if M > BM and 1 <= M % BM <= 4 else 0) + (cdiv(M, 8) if N > BN and 1 <= N % BN <= 4 else 0)
+    block: [256]
+    when: (M > BM and 1 <= M % BM <= 4) or (N > BN and 1 <= N % BN <= 4)
   - symbol: arrange
     grid:
       - (cdiv(M, 64) * cdiv(K, 64) if (M if TRANS_A else K) % 4 else 0) + (cdiv(N, 64) * cdiv(K, 64) if TRANS_B or N % 4 else 0)
@@ -28,7 +33,7 @@ launches:
     when: (M if TRANS_A else K) % 4 != 0 or TRANS_B or N % 4 != 0
   - symbol: gemm
     grid:
-      - cdiv(M, BM) * cdiv(N, BN) * CLUSTER * SPLIT
+      - max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER * SPLIT  # see tiles() below
     block: [SLICES * BN // 2 + 128]
     shared: max(STAGES * (32 * SLICES * (BM + BN) + 16), 4 * SLICES * BM * (BN + 4))
 sass:                           # of the main loop: what ptxas must leave as it is written
@@ -52,6 +57,9 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 // one: CLUSTER of them add through distributed shared memory, for a few microseconds less than through memory; but a
 // cluster has 8 blocks at most and its multiprocessors must be neighbours, so a long K takes SPLIT.
 //
+// Up to four rows or columns beyond whole tiles get no tiles of their own, of which they would use a sixteenth at most, and
+// which at 1025 would make a second wave: a launch of matrix-vector products computes them from A and B as they lie.
+//
 // The loop is that of sgemm_tma, where its order is explained. Bound as that one is; at 1024 a fifth of the time goes to
 // launch, first fetch and reduction.
 
@@ -68,6 +76,18 @@ constexpr int kBytesA = 4 * BM * BK, kBytesB = 4 * BK * BN;       // of a stage
 constexpr int kRowA = TRANS_A ? 4 * BM : 4 * kSwizzled, kRowB = 4 * BN;  // bytes of a row of a tile in shared memory
 constexpr int kPitch = BN + 4;                                    // of a tile of sums: 16-byte stores without conflicts
 constexpr int kFlags = 8192;                                      // ints, the beginning of the workspace: SPLIT counts arrivals
+
+constexpr int kThin = 4;                                          // rows or columns that are an edge, not a tile
+constexpr int kEdgeThreads = 256, kOutputs = 8;                   // of a block of `edges`; outputs along the edge
+
+// Tiles along M or N. What remains of `extent` beyond them is an edge.
+__device__ constexpr int tiles(int extent, int tile) {
+    return extent <= tile ? 1 : (extent + tile - 1 - kThin) / tile;
+}
+
+__device__ constexpr int edge(int extent, int tile) {
+    return extent > tiles(extent, tile) * tile ? extent - tiles(extent, tile) * tile : 0;
+}
 
 __device__ constexpr int padded(int columns) { return (columns + 3) / 4 * 4; }  // to a multiple of 16 bytes
 
@@ -194,6 +214,91 @@ extern "C" __global__ void __launch_bounds__(256)
     });
 }
 
+struct Matrix {
+    const float* first;
+    size_t per_k, per_output;  // floats from one to the next
+
+    __device__ float at(int k, int output) const { return first[k * per_k + output * per_output]; }
+};
+
+// sum[e] of output `first` + lane % 8, over the k of a warp: the product of edge line e, of `x`, and P, that is all of the other
+// operand. Where P is contiguous along the outputs, 8 neighbours have a thread each; where it is along k, a thread has all 8.
+// Lanes then swap halves, as long as they have more than one: 7 shuffles, where 8 sums one after the other take 24.
+template <bool ALONG_K, int E>
+__device__ void multiply_edge(const Matrix& x, const Matrix& P, int lines, int first, int outputs, int K, float* sum) {
+    constexpr int EACH = ALONG_K ? kOutputs : 1, STEP = kEdgeThreads * EACH / kOutputs;
+    constexpr int UNROLL = (72 - E * EACH) / (E + EACH);  // as many loads under way as there are registers
+    const int lane = threadIdx.x % 32, begin = threadIdx.x * EACH / kOutputs;
+    if (!ALONG_K) first += lane % kOutputs;
+    float total[E][EACH] = {};
+#pragma unroll 1
+    for (int k0 = begin; k0 < K; k0 += UNROLL * STEP) {
+        float p[UNROLL][EACH], v[UNROLL][E];
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u) {
+            const int k = k0 + u * STEP;
+#pragma unroll
+            for (int j = 0; j < EACH; ++j) p[u][j] = k < K && first + j < outputs ? P.at(k, first + j) : 0;
+#pragma unroll
+            for (int e = 0; e < E; ++e) v[u][e] = k < K && e < lines ? x.at(k, e) : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u)
+#pragma unroll
+            for (int e = 0; e < E; ++e)
+#pragma unroll
+                for (int j = 0; j < EACH; ++j) total[e][j] += v[u][e] * p[u][j];
+    }
+#pragma unroll
+    for (int e = 0; e < E; ++e) {
+#pragma unroll
+        for (int half = EACH / 2; half > 0; half /= 2)
+#pragma unroll
+            for (int j = 0; j < half; ++j) {
+                const float low = total[e][j], high = total[e][j + half];
+                const bool upper = lane & half;
+                total[e][j] = (upper ? high : low) + __shfl_xor_sync(0xffffffffu, upper ? low : high, half);
+            }
+#pragma unroll
+        for (int other = kOutputs; other < 32; other *= 2) total[e][0] += __shfl_xor_sync(0xffffffffu, total[e][0], other);
+        sum[e] = total[e][0];
+    }
+}
+
+// The rows of C below whole tiles, in all columns, then the columns right of whole tiles, in the other rows. A block takes 8
+// outputs along an edge and splits K among its threads. Bound by memory: A or B is read once, for all lines of the edge.
+extern "C" __global__ void __launch_bounds__(kEdgeThreads, 2)
+    edges(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
+          const CUtensorMap* maps) {
+    constexpr int WARPS = kEdgeThreads / 32;
+    __shared__ float parts[WARPS][kThin][kOutputs];
+    const int m0 = M - edge(M, BM), n0 = N - edge(N, BN);
+    const int blocks_rows = m0 < M ? (N + kOutputs - 1) / kOutputs : 0;
+    const bool rows = int(blockIdx.x) < blocks_rows;
+    const int lines = rows ? M - m0 : N - n0, outputs = rows ? N : m0;
+    const int first = (blockIdx.x - (rows ? 0 : blocks_rows)) * kOutputs;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+
+    float sum[kThin] = {};
+    const size_t a_k = TRANS_A ? M : 1, a_m = TRANS_A ? 1 : K, b_k = TRANS_B ? 1 : N, b_n = TRANS_B ? K : 1;
+    const Matrix a = {A, a_k, a_m}, row = {A + m0 * a_m, a_k, a_m}, b = {B, b_k, b_n}, column = {B + n0 * b_n, b_k, b_n};
+    if (rows && lines == 1) multiply_edge<TRANS_B, 1>(row, b, lines, first, outputs, K, sum);
+    else if (rows) multiply_edge<TRANS_B, kThin>(row, b, lines, first, outputs, K, sum);
+    else if (lines == 1) multiply_edge<!TRANS_A, 1>(column, a, lines, first, outputs, K, sum);
+    else multiply_edge<!TRANS_A, kThin>(column, a, lines, first, outputs, K, sum);
+
+    if (lane < kOutputs)
+#pragma unroll
+        for (int e = 0; e < kThin; ++e) parts[warp][e][lane] = sum[e];
+    __syncthreads();
+    const int e = threadIdx.x / kOutputs, output = first + threadIdx.x % kOutputs;
+    if (e >= lines || output >= outputs) return;
+    float total = 0;
+    for (int w = 0; w < WARPS; ++w) total += parts[w][e][threadIdx.x % kOutputs];
+    TC* const c = C + (rows ? size_t(m0 + e) * N + output : size_t(output) * N + n0 + e);
+    *c = beta == 0 ? alpha * total : alpha * total + beta * *c;
+}
+
 __device__ void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(tile),
@@ -257,7 +362,7 @@ struct Share {
 
     __device__ explicit Share(int N)
         : tile(blockIdx.x / (CLUSTER * SPLIT)), rank(blockIdx.x % CLUSTER), split(blockIdx.x / CLUSTER % SPLIT) {
-        const int columns = (N + BN - 1) / BN;
+        const int columns = tiles(N, BN);
         at = make_int2(tile / columns * BM, tile % columns * BN);
     }
 
