@@ -1,7 +1,7 @@
 """Writes the `pick` rows of cuda/sgemm/sgemm.cu from a recorded sweep: which kernel for which shape.
 
     gemmbench run -c sgemm_pick                        on the GPU in question
-    python benchmarks/pick.py results/RUN.jsonl        prints the rows; with --write changes the manifest
+    python benchmarks/pick.py results/RUN.jsonl ...    prints the rows; with --write changes the manifest
 
 The kinds of problem are given here, as conditions on the number of tiles; what the sweep decides is which configuration
 serves each kind: the one with the highest geometric mean of speed, relative to the best, over its problems.
@@ -44,11 +44,11 @@ def kind_of(record: Record, sms: int) -> str:
     return next(kind for kind in KINDS if not kind or parse(kind, known, 0).value(names))
 
 
-def winners(run: store.Run) -> list[tuple[str, str, dict[str, int]]]:
-    """(condition, variant, parameters) for every kind of problem that was measured."""
+def winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]:
+    """(condition, variant, parameters) for every kind of problem that was measured; of a problem the last run counts."""
     seconds: dict[str, dict[tuple[int, int, int], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     candidates: dict[str, Record] = {}
-    for record in run.records:
+    for run, record in ((run, record) for run in runs for record in run.records):
         if record.status == "ok" and record.samples and record.phase == "sweep" and record.variant.startswith("sgemm"):
             name = f"{record.variant} {record.configuration}"
             candidates[name] = record
@@ -82,16 +82,16 @@ def rows(found: list[tuple[str, str, dict[str, int]]]) -> str:
 
 def _wider(kind: str, other: str) -> bool:
     """`other` is met wherever `kind` is, so that `kind` may be left out."""
-    return not other or (kind.startswith(other.split(" <=")[0]) and " and " not in other)
+    return not other or (kind.startswith(SMALL) and other.startswith(SMALL) and " and " not in other)
 
 
 def main() -> int:
     """Print the rows, or write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="the results file of `gemmbench run -c sgemm_pick`")
+    parser.add_argument("results", type=Path, nargs="+", help="results files of `gemmbench run -c sgemm_pick`")
     parser.add_argument("--write", action="store_true", help=f"change {KERNEL.name}")
     asked = parser.parse_args()
-    made = rows(winners(store.read(asked.results)))
+    made = rows(winners([store.read(path) for path in asked.results]))
     print(made, end="")
     if asked.write:
         text = KERNEL.read_text()

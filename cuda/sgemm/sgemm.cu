@@ -6,23 +6,24 @@ layouts: [nn, nt, tn, tt]
 pick:                           # written by benchmarks/pick.py from a recorded sweep; run it for another GPU
   - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) * 8 <= SMS and K >= 16 * max(M, N)
     variant: sgemm_splitk
-    params: {SPLIT: 16}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 16}
   - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) * 2 <= SMS
     variant: sgemm_splitk
-    params: {CLUSTER: 2}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1}
   - when: min(M, N) <= 64
     variant: sgemm_splitk
-    params: {SPLIT: 4}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 4}
+  - when: min(M, N) <= 128
+    variant: sgemm_tma
+    params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
   - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) <= 2 * SMS
     variant: sgemm_splitk
-  - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) <= 3 * SMS
-    variant: sgemm_tma
-    params: {BN: 128, STAGES: 3, STREAM_K: 1}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
   - when: cdiv(M, 128) * cdiv(N, 256) <= SMS and cdiv(M, 128) * cdiv(N, 256) * 10 >= 9 * SMS
     variant: sgemm_tma
-    params: {STREAM_K: 0}
+    params: {BM: 128, BN: 256, BK: 32, STAGES: 3, STREAM_K: 0}
   - variant: sgemm_tma
-    params: {STREAM_K: 1}
+    params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
 ---*/
 
