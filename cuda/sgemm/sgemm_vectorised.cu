@@ -7,7 +7,7 @@ layouts: [nn, nt, tn, tt]
 params:
   BM: [128, 64]
   BN: [128, 64]
-  BK: [8, 16, 32]
+  BK: [16, 8, 32]
   TM: [8, 4]
   TN: [8, 4]
 require:
@@ -42,7 +42,7 @@ source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with
 //
 // A thread's float4 along K goes to four rows of As, one element each. Two lanes share a row of A, 32 bytes,
 // so a warp stores to 16 columns of rows k and k + 4: the pitch BM + 4 puts the latter 16 banks further on.
-// (With BK = 16 four lanes share a row, and two of them a bank.)
+// (So it is for BK = 8. With 16 four lanes share a row, and two of them a bank; half the barriers are worth more.)
 //
 // A row of a packed matrix begins at a multiple of 16 bytes only if its length is a multiple of 4. Where it
 // is not, an operand is loaded, or C stored, element by element: a choice made once for all threads.

@@ -8,9 +8,9 @@ params:
   BM: [128, 64, 256]
   BN: [128, 64, 256]
   BK: [16, 8, 32]
-  WM: [64, 32]                  # a warp's part of the block tile
+  WM: [32, 64]                  # a warp's part of the block tile
   WN: [64, 32]
-  TM: [16, 8, 4]
+  TM: [8, 16, 4]
   TN: [8, 4, 16]
 require:
   - BM % WM == 0
@@ -31,20 +31,21 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 ---*/
 
 // Against sgemm_vectorised: between the block and the thread stands the warp. Its lanes cover a compact
-// WM x WN, 4 along M and 8 along N, where they were two rows across the whole block tile. For 64 x 64 results
-// a warp reads 64 + 64 values for each k, not 16 + 128 for 16 x 128, and for most of its float4 several lanes
-// ask at once. That pays for a larger thread tile: 16 x 8 takes 6 loads for 128 FFMA, 8 x 8 takes 4 for 64.
+// WM x WN, 4 along M and 8 along N, where they were two rows across the whole block tile. For 32 x 64 results
+// a warp reads 32 + 64 values for each k, not 16 + 128 for 16 x 128, and for most of its float4 several lanes
+// ask at once. A larger thread tile, 16 x 8, takes 6 loads for 128 FFMA where 8 x 8 takes 4 for 64, but leaves
+// half as many warps, and here only other warps hide what one waits for: it pays in the next rung.
 //
-//      C tile, BM x BN            a warp, WM x WN: its first 16 rows         a lane, 16 x 8
+//      C tile, BM x BN            a warp, WM x WN: its first 16 rows         a lane, 8 x 8
 //      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+
 //      | warp 0| warp 1|          | 0| 1| 2| 3| 4| 5| 6| 7| 0| 1   4 rows    |4 x4|    |4 x4|
-//      |       |       |          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+
-//      +-------+-------+          | 8| 9|10|11|12|13|14|15| 8| 9
-//      |   2   |   3   |          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+
-//      |       |       |          |16|17| ...             |16|17             |4 x4|    |4 x4|
 //      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+
-//                                 |24|25| ...             |24|25             :              :
-//                                 +--+--+--+--+--+--+--+--+--+--+            16 rows, 32 columns apart
+//      |   2   |   3   |          | 8| 9|10|11|12|13|14|15| 8| 9
+//      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+
+//      |   4   |   5   |          |16|17| ...             |16|17             |4 x4|    |4 x4|
+//      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+
+//      |   6   |   7   |          |24|25| ...             |24|25             16 rows, 32 columns apart
+//      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+
 //                                 lane 0's next rows, 16 to 19, follow here
 //
 // A load of Bs: 8 lanes take 8 float4 side by side, every bank once, and four such groups the same 8. A load
