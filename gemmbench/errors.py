@@ -20,7 +20,8 @@ error into its message and exit code; nothing else does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -43,6 +44,17 @@ class SpecError(UsageError):
     def __init__(self, place: str, line: int | None, fault: str):
         self.place, self.line, self.fault = place, line, fault
         super().__init__(f"{place}:{line}: {fault}" if line else f"{place}: {fault}")
+
+
+@contextmanager
+def at_line(place: str, line: int | None) -> Iterator[None]:
+    """Name a file and a line in a UsageError that has none; None is the command line."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except UsageError as fault:
+        raise SpecError(place, line, str(fault)) if line else fault from None
 
 
 class StoreError(GemmbenchError):

@@ -7,17 +7,17 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import UsageError
 from gemmbench.spec import yamlfile
 from gemmbench.spec.chosen import chosen_layouts, chosen_params, chosen_precisions
+from gemmbench.spec.config_file import find_config, name_of, read_document, settled
 from gemmbench.spec.measuring import MeasureModel, Measuring, measuring
 from gemmbench.spec.options import Options
-from gemmbench.spec.paths import data_folder, shown
+from gemmbench.spec.paths import data_folder
 from gemmbench.spec.post import Post, PostModel
 from gemmbench.spec.problem import Problem
 from gemmbench.spec.sizes import Shape, parse_sizes
@@ -44,37 +44,14 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     post: PostModel | None = None
 
 
-def find_config(name: str) -> Path:
-    """Return the file of a config given by name or path. Raises UsageError with the nearest name."""
-    home = data_folder("configs")
-    for path in (home / f"{name}.yaml", Path(name)):
-        if path.is_file():
-            return path
-    known = sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
-    raise UsageError(f"no config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or the path of a file")
-
-
 def read_sweep(name: str, options: Options, on_cpu: bool) -> Sweep:
     """Read a config and apply the command line. Raises UsageError or SpecError."""
     path = find_config(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{shown(path)}: cannot be read: {fault}") from None
-    document = yamlfile.load(text, shown(path))
-    model = document.convert(SweepModel)
-    if on_cpu and model.on_cpu:
-        document = overlaid(document, model.on_cpu)
-        model = document.convert(SweepModel)
-    return _Builder(document, model, options, _config_name(path)).sweep(path.stem)
-
-
-def _config_name(path: Path) -> str:
-    """What names the file again: its name among the configs, else its path."""
-    home = data_folder("configs").resolve()
-    if path.resolve().is_relative_to(home):
-        return str(path.resolve().relative_to(home).with_suffix(""))
-    return str(path)
+    document = read_document(path)
+    if "layers" in document.data:
+        raise document.fault(("layers",), "`layers`: this is the config of a network; gemmbench mlp -c reads it")
+    document, model = settled(document, SweepModel, on_cpu)
+    return _Builder(document, model, options, name_of(path)).sweep(path.stem)
 
 
 def known_posts() -> list[str]:
@@ -92,21 +69,6 @@ def named_sweep(names: tuple[str, ...], base: str, options: Options, on_cpu: boo
     """The sweep `base` on the named variants alone, under the name `compare`."""
     sweep = read_sweep(base, replace(options, variants=names), on_cpu)
     return replace(sweep, name="compare", rivals=names)
-
-
-def overlaid(document: yamlfile.Document, changes: dict[str, Any]) -> yamlfile.Document:
-    """The document with the keys of its `on_cpu` in force; their lines come along."""
-    data, lines = dict(document.data), dict(document.lines)
-    if any(key in changes for key in ("sizes", "shapes", "axes")):
-        for key in ("sizes", "shapes", "axes"):
-            data.pop(key, None)
-    for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(data.get(key), dict)
-        data[key] = {**data[key], **value} if both else value
-    for path, line in document.lines.items():
-        if path[:1] == ("on_cpu",) and len(path) > 1:
-            lines[path[1:]] = line
-    return yamlfile.Document(document.place, {**data, "on_cpu": {}}, lines)
 
 
 class _Builder:

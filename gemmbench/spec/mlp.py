@@ -12,7 +12,7 @@ import msgspec
 from gemmbench.errors import UsageError
 from gemmbench.spec import yamlfile
 from gemmbench.spec.chosen import chosen_params
-from gemmbench.spec.configs import find_config, overlaid
+from gemmbench.spec.config_file import find_config, read_document, settled
 from gemmbench.spec.measuring import MeasureModel, Measuring, measuring
 from gemmbench.spec.network import Network, network
 from gemmbench.spec.options import Options
@@ -49,13 +49,14 @@ class MlpModel(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class RowChoice:
-    """One row that is asked for; `graph`: its launches recorded once and replayed as one."""
+    """One row that is asked for; `graph`: its launches recorded once and replayed as one. `line` is the config's."""
 
     variant: str
     graph: bool
     params: Params
     label: str = ""
     published_ms: float | None = None
+    line: int | None = None
 
     @property
     def name(self) -> str:
@@ -73,6 +74,7 @@ class MlpSweep:
     rows: tuple[RowChoice, ...]
     baseline: str
     measuring: Measuring
+    place: str = ""
 
 
 @dataclass
@@ -86,22 +88,15 @@ class MlpOptions(Options):
 def read_mlp(name: str, options: MlpOptions, on_cpu: bool) -> MlpSweep:
     """Read a config and apply the command line. Raises UsageError, or SpecError at the line of the fault."""
     path = find_config(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{shown(path)}: cannot be read: {fault}") from None
-    document = yamlfile.load(text, shown(path))
+    document = read_document(path)
     if "layers" not in document.data:
         raise document.fault((), "no `layers`: this is no config of a network; gemmbench run -c reads sweeps")
-    model = document.convert(MlpModel)
-    if on_cpu and model.on_cpu:
-        document = overlaid(document, model.on_cpu)
-        model = document.convert(MlpModel)
+    document, model = settled(document, MlpModel, on_cpu)
     weights = _weights(document, model, path, options)
-    rows = _rows(model, options)
+    rows = _rows(document, model, options)
     baseline = options.baseline if options.baseline is not None else model.baseline
     asked = _network(document, model, options)
-    return MlpSweep(path.stem, asked, weights, rows, baseline, _measuring(document, model, options))
+    return MlpSweep(path.stem, asked, weights, rows, baseline, _measuring(document, model, options), document.place)
 
 
 def _measuring(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Measuring:
@@ -140,20 +135,21 @@ def _weights(document: yamlfile.Document, model: MlpModel, config: Path, options
     raise UsageError(message) if options.weights else document.fault(("weights",), message)
 
 
-def _rows(model: MlpModel, options: MlpOptions) -> tuple[RowChoice, ...]:
+def _rows(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> tuple[RowChoice, ...]:
+    chosen = chosen_params(options.params)
     written = [RowModel(row) if isinstance(row, str) else row for row in model.rows]
     if options.variants:
         known = {row.variant: row for row in reversed(written)}
-        written = [known.get(name, RowModel(name)) for name in dict.fromkeys(options.variants)]
-    chosen = chosen_params(options.params)
-    found = [_row(row, chosen) for row in written]
+        found = [_row(known.get(name, RowModel(name)), chosen, None) for name in options.variants]
+    else:
+        found = [_row(row, chosen, document.line(("rows", index))) for index, row in enumerate(written)]
     if not found:
         raise UsageError("rows: none; name variants, such as [tiled, cublas, mlp_fused]")
     return tuple({row.name: row for row in found}.values())
 
 
-def _row(model: RowModel, chosen: Params) -> RowChoice:
+def _row(model: RowModel, chosen: Params, line: int | None) -> RowChoice:
     own = {name: tuple(values) if isinstance(values, list) else (values,) for name, values in model.params.items()}
     published = None if model.published_ms is None else float(model.published_ms)
     variant, graph = model.variant.removesuffix(GRAPH), model.variant.endswith(GRAPH)
-    return RowChoice(variant, graph, {**own, **chosen}, model.label, published)
+    return RowChoice(variant, graph, {**own, **chosen}, model.label, published, line)

@@ -8,6 +8,7 @@ these is refused here with the line and the fix.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
@@ -50,8 +51,11 @@ class Document:
         except msgspec.ValidationError as fault:
             message, _, where = str(fault).partition(" - at `$")
             path = _path_of(where.rstrip("`"))
+            inside = _model_at(model, path)
             if unknown := re.match(r"Object contains unknown field `(.+)`", message):
-                message, path = _unknown_field(unknown[1], _model_at(model, path)), (*path, unknown[1])
+                message, path = _unknown_field(unknown[1], inside), (*path, unknown[1])
+            elif message.startswith("Invalid enum value"):
+                message += _known_words(inside, path[-1])
             name = ".".join(str(step) for step in path)
             raise self.fault(path, f"{name}: {message}" if name and not unknown else message) from None
 
@@ -61,15 +65,28 @@ def _unknown_field(name: str, model: type[msgspec.Struct]) -> str:
     return f"unknown key '{name}'{nearest(name, fields)}; known: {', '.join(fields)}"
 
 
+def _known_words(model: type[msgspec.Struct], key: str | int) -> str:
+    """The words that a key takes, where its type is a Literal."""
+    words = next((get_args(field.type) for field in msgspec.structs.fields(model) if field.encode_name == key), ())
+    return f"; known: {', '.join(map(str, words))}" if words else ""
+
+
 def _model_at(model: type[msgspec.Struct], path: Path) -> type[msgspec.Struct]:
     """The struct that describes what lies at `path` inside `model`."""
     for step in path:
         for field in msgspec.structs.fields(model):
-            kinds = [kind for kind in (field.type, *get_args(field.type)) if isinstance(kind, type)]
             if field.encode_name == step:
-                model = next((kind for kind in kinds if issubclass(kind, msgspec.Struct)), model)
+                model = next(_structs(field.type), model)
                 break
     return model
+
+
+def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    """The structs that a type is made of: RowModel of list[str | RowModel]."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        yield kind
+    for part in get_args(kind):
+        yield from _structs(part)
 
 
 def _path_of(where: str) -> Path:

@@ -3,7 +3,8 @@
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.spec.configs import find_config, named_sweep, read_sweep
+from gemmbench.spec.config_file import find_config
+from gemmbench.spec.configs import named_sweep, read_sweep
 from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.options import Options
 from gemmbench.spec.problem import Problem
@@ -111,10 +112,14 @@ def test_sizes_shapes_and_axes_give_problems_each_once(sweep, text, expected):
             "sizes: [64]\nmeasure: {round: 3}",
             "mine.yaml:3: unknown key 'round' (did you mean 'rounds'?); known: cache,",
         ),
-        ("sizes: [64]\nmeasure: {cache: warm}", "mine.yaml:3: measure.cache: Invalid enum value 'warm'"),
+        (
+            "sizes: [64]\nmeasure: {cache: warm}",
+            "mine.yaml:3: measure.cache: Invalid enum value 'warm'; known: cold, hot",
+        ),
         ("sizes: [64]\nmeasure: {seed: x}", "mine.yaml:3: measure.seed: Expected `int`, got `str`"),
         ("sizes: [64]\nalpha: no", "mine.yaml:3: YAML reads `no` as a truth value"),
         ("sizes: [64", "mine.yaml:3: broken YAML: "),
+        ("layers: [8x8]", "mine.yaml:2: `layers`: this is the config of a network; gemmbench mlp -c reads it"),
     ],
 )
 def test_a_fault_in_a_config_names_the_file_and_the_line(faulty, text, message):

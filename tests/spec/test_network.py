@@ -175,7 +175,7 @@ def config(tmp_path: Path):
 def test_a_config_is_read(config):
     sweep = read_mlp(config(), MlpOptions(), on_cpu=False)
     assert (sweep.name, sweep.network, sweep.weights) == ("mine", Network((8, 6, 3), ("relu", "softmax"), 5), None)
-    assert [row.name for row in sweep.rows] == ["tiled", "cublas+graph"]
+    assert [(row.name, row.line) for row in sweep.rows] == [("tiled", 6), ("cublas+graph", 7)]
     assert (sweep.rows[0].params, sweep.rows[0].label, sweep.rows[0].published_ms) == ({"TILE": (8, 16)}, "tiles", 2.0)
     assert sweep.measuring.cache == "cold"
 
@@ -207,6 +207,11 @@ def test_a_fault_in_a_config_names_its_line(config, changed, message):
     with pytest.raises(SpecError) as fault:
         read_mlp(config(**changed), MlpOptions(), on_cpu=False)
     assert message in str(fault.value)
+
+
+def test_an_unknown_key_of_a_row_is_told_with_the_keys_of_a_row(config):
+    with pytest.raises(SpecError, match=r"mine\.yaml:6: unknown key 'parms' \(did you mean .params.*; known: variant"):
+        read_mlp(config(CONFIG.replace("params: {TILE", "parms: {TILE")), MlpOptions(), on_cpu=False)
 
 
 def test_a_missing_weights_file_is_told(config):
