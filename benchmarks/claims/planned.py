@@ -8,7 +8,7 @@ from gemmbench.bench.batch import Batch, Built
 from gemmbench.bench.runner import build_all
 from gemmbench.bench.station import silent
 from gemmbench.bench.worker import Worker
-from gemmbench.cli.session import plan_sweep
+from gemmbench.cli.planning import plan_sweep
 from gemmbench.spec.configs import named_sweep
 from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.options import Options

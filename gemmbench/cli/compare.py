@@ -31,7 +31,7 @@ def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **
     The verdict is `faster` or `slower` if the whole 95 % interval of the paired ratio lies
     outside 1 +- 1 %, `same` if inside, else `inconclusive`.
     """
-    from gemmbench.cli import session
+    from gemmbench.cli import measuring, planning
     from gemmbench.errors import UsageError
     from gemmbench.report.verdicts import verdicts
     from gemmbench.spec.configs import named_sweep
@@ -39,10 +39,10 @@ def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **
     names = tuple(dict.fromkeys(variants))
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
-    machine = session.find_machine(settings["device"])
+    machine = planning.find_machine(settings["device"])
     on_cpu = machine.choice.primary == "cpu"
     sweep = named_sweep(names, config, options.sweep_options(settings, names), on_cpu)
-    code, results = session.conduct(sweep, machine, settings)
+    code, results = measuring.conduct(sweep, machine, settings)
     if results is None:
         return code
     found = verdicts(results, names)

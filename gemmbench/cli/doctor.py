@@ -28,7 +28,7 @@ def doctor(quick: bool, device: str, kernels: str | None, out: str, **settings: 
     """
     from gemmbench.backends import doctor as checks
     from gemmbench.cli.noise import measure_noise
-    from gemmbench.cli.session import find_machine
+    from gemmbench.cli.planning import find_machine
     from gemmbench.errors import NO_DEVICE, OK
     from gemmbench.report.doctor import judged
 

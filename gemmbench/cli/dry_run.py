@@ -10,7 +10,7 @@ import click
 from gemmbench.errors import OK
 
 if TYPE_CHECKING:
-    from gemmbench.cli.session import Asked
+    from gemmbench.cli.planning import Asked
 
 
 def show_plans(asked: Asked, style: str | None) -> int:
@@ -18,7 +18,7 @@ def show_plans(asked: Asked, style: str | None) -> int:
     from tabulate import tabulate
 
     from gemmbench.bench.estimate import seconds
-    from gemmbench.cli.session import plain
+    from gemmbench.cli.output import plain
     from gemmbench.spec.plan import Skip
 
     def geometry(sizes: tuple[int, int, int]) -> str:

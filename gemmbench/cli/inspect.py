@@ -40,8 +40,8 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     from tabulate import tabulate
 
     from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.cli.output import plain
     from gemmbench.cli.sass_mix import sass_mix
-    from gemmbench.cli.session import plain
     from gemmbench.errors import OK, UsageError
     from gemmbench.report.inspection import USUAL_SMS, Inspection
     from gemmbench.spec.plan import Skip
@@ -89,7 +89,7 @@ def _this_gpu() -> str:
 
 def _expand(variant: str, settings: dict[str, Any], sm: int, sms: int) -> list[Plan | Skip]:
     from gemmbench import backends
-    from gemmbench.cli.session import open_catalog
+    from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError
     from gemmbench.spec.chosen import chosen_params
     from gemmbench.spec.configs import read_sweep

@@ -24,7 +24,7 @@ _MLP = {"gemm": "", "mlp": ", in gemmbench mlp"}
 def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
     """List the variants in ladder order, and whether each is ready on this device."""
     from gemmbench import backends
-    from gemmbench.cli.session import open_catalog
+    from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import OK, USAGE, SpecError
 
     choice = backends.choose(device)

@@ -46,10 +46,10 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
     NAME+graph replays the launches of a row as one CUDA graph. Bias and activation are fused where
     a kernel can do it, else they are launches of their own and count.
     """
-    from gemmbench.cli import session
+    from gemmbench.cli import output, planning
     from gemmbench.spec.mlp import MlpOptions, read_mlp
 
-    machine = session.find_machine(settings["device"])
+    machine = planning.find_machine(settings["device"])
     chosen = MlpOptions(variants=rows, **{key: settings[key] for key in KEYS})
     sweep = read_mlp(config, chosen, on_cpu=machine.choice.primary == "cpu")
     asked = _plan(sweep, machine, settings)
@@ -58,7 +58,7 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
     if digit is not None:
         return _show_digit(asked, digit)
     run, interrupted = _measure(asked, Path(settings["out"]), options.limits(settings))
-    return session.finish(run, interrupted, settings)
+    return output.finish(run, interrupted, settings)
 
 
 def repeat(_: str, machine: backends.Machine, settings: Mapping[str, Any]) -> tuple[Run, bool]:
@@ -88,8 +88,8 @@ class Asked:
 def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any]) -> Asked:
     from gemmbench import backends
     from gemmbench.bench import parameters
-    from gemmbench.cli.session import open_catalog
-    from gemmbench.errors import UsageError
+    from gemmbench.cli.planning import open_catalog
+    from gemmbench.errors import UsageError, at_line
     from gemmbench.spec.expand import check_params
     from gemmbench.spec.forward import plan_rows
     from gemmbench.spec.mlp import GRAPH, RowChoice
@@ -100,7 +100,10 @@ def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any
     if baseline not in [row.name for row in rows]:
         rows = (*rows, RowChoice(baseline.removesuffix(GRAPH), baseline.endswith(GRAPH), {}))
     catalog = open_catalog(settings["kernels"])
-    chosen = [(row, catalog.get(row.variant)) for row in rows]
+    chosen = []
+    for row in rows:
+        with at_line(sweep.place, row.line):
+            chosen.append((row, catalog.get(row.variant)))
     check_params([(variant, row.params) for row, variant in chosen])
     targets = machine.targets
     if sweep.network.bytes > (room := min(target.memory for target in targets.values())):
@@ -141,7 +144,7 @@ def _measure(asked: Asked, folder: Path, limits: Limits) -> tuple[Run, bool]:
 def _environment(asked: Asked, laboratory: OpenLaboratory) -> Environment:
     from gemmbench.bench.environment import describe
     from gemmbench.cli.laboratory import software
-    from gemmbench.cli.session import command_line
+    from gemmbench.cli.measuring import command_line
     from gemmbench.spec.sweep import Sweep
 
     sweep = asked.sweep
@@ -150,7 +153,7 @@ def _environment(asked: Asked, laboratory: OpenLaboratory) -> Environment:
 
 
 def _show_plans(asked: Asked, style: str | None) -> int:
-    from gemmbench.cli.session import plain
+    from gemmbench.cli.output import plain
     from gemmbench.errors import OK
     from gemmbench.report.tables import tabulated
 

@@ -63,7 +63,7 @@ def measure_noise(
 
 def _plans(machine: backends.Machine, kernels: str | None) -> Iterator[Plan]:
     from gemmbench import backends
-    from gemmbench.cli.session import open_catalog
+    from gemmbench.cli.planning import open_catalog
     from gemmbench.spec.expand import configurations, expand
     from gemmbench.spec.plan import Plan
     from gemmbench.spec.problem import Problem

@@ -38,7 +38,7 @@ class VariantName(click.ParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Names that begin with what is typed."""
-        from gemmbench.cli.session import open_catalog
+        from gemmbench.cli.planning import open_catalog
 
         names = open_catalog(ctx.params.get("kernels")).names
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]

@@ -37,7 +37,7 @@ def posts(names: tuple[str, ...], results: tuple[str, ...], **settings: Any) -> 
 
 
 def _story(run: Run, style: str | None) -> str:
-    from gemmbench.cli.session import plain
+    from gemmbench.cli.output import plain
     from gemmbench.report.posts import network_story, story
     from gemmbench.spec.configs import read_post
 
@@ -57,26 +57,26 @@ def _saved(files: tuple[str, ...]) -> list[tuple[int, Run]]:
 
 
 def _measured(names: tuple[str, ...], settings: dict[str, Any]) -> Any:
-    from gemmbench.cli import session
+    from gemmbench.cli import output, planning
     from gemmbench.cli.mlp import repeat as repeat_network
 
-    machine = session.find_machine(settings["device"])
+    machine = planning.find_machine(settings["device"])
     for name in _configs(names):
         repeat = repeat_network if name == NETWORK else _repeat
         run, interrupted = repeat(name, machine, settings)
-        session.save_csv(run)
-        yield session.code_of(run.records, interrupted), run
+        output.save_csv(run)
+        yield output.code_of(run.records, interrupted), run
         if interrupted:
             return
 
 
 def _repeat(name: str, machine: backends.Machine, settings: dict[str, Any]) -> tuple[Run, bool]:
-    from gemmbench.cli import session
+    from gemmbench.cli import measuring, planning
     from gemmbench.spec.configs import read_sweep
 
     sweep = read_sweep(name, options.sweep_options(settings, ()), machine.choice.primary == "cpu")
-    asked = session.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
-    return session.measure(asked, settings["out"], settings["resume"], options.limits(settings))
+    asked = planning.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
+    return measuring.measure(asked, settings["out"], settings["resume"], options.limits(settings))
 
 
 def _configs(names: tuple[str, ...]) -> list[str]:

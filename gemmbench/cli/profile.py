@@ -36,7 +36,8 @@ def profile(variant: str, style: str | None, **settings: Any) -> int:
     from gemmbench import backends
     from gemmbench.backends.cuda import ncu
     from gemmbench.backends.cuda.tools import find
-    from gemmbench.cli.session import find_gpu, plain
+    from gemmbench.cli.output import plain
+    from gemmbench.cli.planning import find_gpu
     from gemmbench.errors import OK
     from gemmbench.report.profile import table, title, verdict
 
@@ -59,7 +60,7 @@ def one_launch(variant: str, **settings: Any) -> int:
     """Launch VARIANT once to warm up, and once in the range that a profiler watches."""
     from gemmbench import backends
     from gemmbench.bench.one_launch import launch_once
-    from gemmbench.cli.session import find_gpu
+    from gemmbench.cli.planning import find_gpu
     from gemmbench.errors import OK
     from gemmbench.spec.measuring import checked_seed
 
@@ -77,7 +78,7 @@ def one_launch(variant: str, **settings: Any) -> int:
 def _plan(name: str, settings: dict[str, Any], machine: backends.Machine) -> Plan:
     """The one plan that is asked for. Raises UsageError if it is none, or several."""
     from gemmbench import backends
-    from gemmbench.cli.session import open_catalog
+    from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError
     from gemmbench.spec.configs import read_sweep
     from gemmbench.spec.expand import check_memory, check_params, configurations, expand

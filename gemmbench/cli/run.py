@@ -18,10 +18,10 @@ def run(variants: tuple[str, ...], config: str, **settings: Any) -> int:
 
     Every row is verified before it is timed. Rows go to a results file as they are made.
     """
-    from gemmbench.cli import session
+    from gemmbench.cli import measuring, planning
     from gemmbench.spec.configs import read_sweep
 
-    machine = session.find_machine(settings["device"])
+    machine = planning.find_machine(settings["device"])
     on_cpu = machine.choice.primary == "cpu"
     sweep = read_sweep(config, options.sweep_options(settings, variants), on_cpu)
-    return session.conduct(sweep, machine, settings)[0]
+    return measuring.conduct(sweep, machine, settings)[0]

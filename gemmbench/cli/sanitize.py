@@ -45,17 +45,17 @@ def sanitized(
     """Watch the variants, print what was found, return the exit code. Raises UsageError, DeviceError."""
     from gemmbench.backends.cuda import sanitizer
     from gemmbench.backends.cuda.tools import find
-    from gemmbench.cli import session
+    from gemmbench.cli import output, planning
     from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
     from gemmbench.report.sanitizing import notes, table
 
     _check_tools(tools)
-    machine = session.find_gpu(settings["device"], "--sanitize")
+    machine = planning.find_gpu(settings["device"], "--sanitize")
     find(sanitizer.PROGRAM)
     with tempfile.TemporaryDirectory() as folder:
         subjects = _subjects(names, every, settings, machine, folder)
         findings, interrupted = _watch(subjects, tools, settings)
-    click.echo(table(findings, session.plain(style)))
+    click.echo(table(findings, output.plain(style)))
     for line in notes(findings):
         click.echo(line)
     if interrupted:
@@ -82,8 +82,8 @@ def _subjects(
     """What there is to watch, compiled already, so that no limit is spent on it. Raises UsageError."""
     from gemmbench import backends
     from gemmbench.bench.runner import build_all
+    from gemmbench.cli.planning import open_catalog
     from gemmbench.cli.progress import progress_bar
-    from gemmbench.cli.session import open_catalog
     from gemmbench.cli.verify import plans_of
     from gemmbench.spec.chosen import chosen_params
     from gemmbench.spec.expand import check_params

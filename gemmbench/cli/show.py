@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @options.output_options
 def show(files: tuple[str, ...], explain: str | None, **settings: Any) -> int:
     """Print the tables of saved results FILES (.jsonl), in any format; or export them, or explain a row."""
-    from gemmbench.cli import session
+    from gemmbench.cli import output
     from gemmbench.errors import OK, UsageError
     from gemmbench.report import store
 
@@ -29,9 +29,9 @@ def show(files: tuple[str, ...], explain: str | None, **settings: Any) -> int:
         run = store.read(Path(file))
         if run.warning:
             click.echo(run.warning, err=True)
-        session.export(run, settings)
+        output.export(run, settings)
         if explain is None:
-            session.print_report(run, settings["style"], settings["wide"])
+            output.print_report(run, settings["style"], settings["wide"])
         else:
             click.echo(_explained(run, explain))
     return OK

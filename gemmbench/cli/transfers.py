@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gemmbench.bench.record import TransferRecord
     from gemmbench.bench.runner import Laboratory
     from gemmbench.bench.station import Progress
-    from gemmbench.cli.session import Asked
+    from gemmbench.cli.planning import Asked
     from gemmbench.report.store import Journal, Run
     from gemmbench.spec.panels import Cut
 

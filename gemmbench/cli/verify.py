@@ -55,7 +55,7 @@ def verify(variants: tuple[str, ...], every: bool, sanitize: str | None, style: 
     allocations of their exact size: two shapes, the first precision a variant declares. Name
     VARIANTs before it.
     """
-    from gemmbench.cli import session
+    from gemmbench.cli import output, planning
     from gemmbench.report.verification import failures, table
     from gemmbench.spec.chosen import chosen_params
     from gemmbench.spec.expand import check_params
@@ -65,18 +65,18 @@ def verify(variants: tuple[str, ...], every: bool, sanitize: str | None, style: 
         from gemmbench.cli.sanitize import sanitized
 
         return sanitized(variants, sanitize.split(","), every, style, settings)
-    machine = session.find_machine(settings["device"])
-    catalog = session.open_catalog(settings["kernels"])
+    machine = planning.find_machine(settings["device"])
+    catalog = planning.open_catalog(settings["kernels"])
     chosen = [
         variant for variant in catalog.ladder(variants or catalog.names) if variants or variant.computes == "gemm"
     ]
     check_params([(variant, chosen_params(settings["params"])) for variant in chosen])
     expanded = plans_of(chosen, every, settings, machine)
     records, interrupted = _check(expanded, machine, checked_seed(settings["seed"] or 0), options.limits(settings))
-    click.echo(table(records, session.plain(style)))
+    click.echo(table(records, output.plain(style)))
     for line in failures(records):
         click.echo(line)
-    return session.code_of(records, interrupted)
+    return output.code_of(records, interrupted)
 
 
 def plans_of(

@@ -14,7 +14,7 @@ import yaml
 from gemmbench import backends
 from gemmbench.backends.base import Device
 from gemmbench.backends.fake import FakeCompiler, FakeExecutable, Script
-from gemmbench.cli import main, session
+from gemmbench.cli import main, planning
 from gemmbench.spec.plan import Target
 
 
@@ -125,7 +125,7 @@ def gpu(monkeypatch):
     """A machine that is said to have a GPU, and a compiler that compiles nothing."""
     target = Target("cuda", 90, 132, 227 << 10, 50 << 20, 80 << 30)
     machine = backends.Machine(backends.Choice("cuda", 1), {"cuda": Device("NVIDIA H100", 1, target)})
-    monkeypatch.setattr(session, "find_gpu", lambda option, what: machine)
+    monkeypatch.setattr(planning, "find_gpu", lambda option, what: machine)
     monkeypatch.setattr(backends, "compilers", lambda machine, names, limit=0: {"cuda": FakeCompiler(Script())})
     monkeypatch.setattr(backends, "refusal", lambda variant, device: "")
     return machine

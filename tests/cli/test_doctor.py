@@ -75,7 +75,7 @@ def test_an_unknown_device_is_a_usage_error(gemmbench):
 
 
 def test_the_wanted_variants_are_there(gemmbench):
-    from gemmbench.cli.session import open_catalog
+    from gemmbench.cli.planning import open_catalog
 
     names = {name for rows in noise.WANTED.values() for names, _ in rows for name in names}
     assert names <= set(open_catalog(None).names)

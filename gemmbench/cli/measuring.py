@@ -1,0 +1,78 @@
+"""A sweep from its plans to its results file: what run, compare and posts do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gemmbench import backends
+from gemmbench.cli import options
+from gemmbench.cli.output import finish
+from gemmbench.cli.planning import Asked, plan_sweep
+
+if TYPE_CHECKING:
+    from gemmbench.bench.record import Record
+    from gemmbench.report.store import Run
+    from gemmbench.spec.limits import Limits
+    from gemmbench.spec.panels import Cut
+    from gemmbench.spec.sweep import Sweep
+
+
+def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
+    """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran."""
+    from gemmbench.cli.transfers import wanted
+
+    transfers = wanted(settings, machine)
+    asked = plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
+    if settings["dry_run"]:
+        from gemmbench.cli.dry_run import show_plans
+
+        return show_plans(asked, settings["style"]), None
+    results, interrupted = measure(asked, settings["out"], settings["resume"], options.limits(settings), transfers)
+    return finish(results, interrupted, settings), results
+
+
+def measure(
+    asked: Asked, out: str, resume: str | None, limits: Limits, transfers: Cut | None = None
+) -> tuple[Run, bool]:
+    """Run the plans into a journal, and their transfers; returns the results, and whether it was interrupted."""
+    from gemmbench.bench.environment import describe
+    from gemmbench.bench.runner import Runner
+    from gemmbench.cli.interruption import Interruption
+    from gemmbench.cli.laboratory import open_laboratory, software
+    from gemmbench.cli.progress import progress_bar
+    from gemmbench.cli.resume import results_file
+    from gemmbench.cli.transfers import measure_transfers
+    from gemmbench.report import store
+
+    stop, measuring = Interruption(limits.sweep), asked.sweep.measuring
+    with (
+        stop.watched(),
+        progress_bar() as progress,
+        open_laboratory(asked.machine, asked.devices, measuring.gate, limits, progress, stop.asked) as laboratory,
+    ):
+        environment = describe(asked.machine, asked.sweep, command_line(), software(asked.machine, laboratory))
+        run = results_file(environment, Path(out), resume)
+        done = store.complete_batches(run.records)
+        with store.Journal(run.path, run.environment) as journal:
+            skipped = {record.identity for record in run.records if record.status == "skipped"}
+
+            def emit(record: Record) -> None:
+                if record.identity in skipped:  # the run that is resumed has it
+                    return
+                journal.write(record)
+                run.records.append(record)
+
+            compilers = backends.compilers(asked.machine, asked.devices, limits.compile)
+            runner = Runner(compilers, laboratory, measuring, asked.sweep.baseline, emit, progress, stop.asked, done)
+            runner.earlier, runner.rivals = tuple(run.records), asked.sweep.rivals
+            runner.run(asked.expanded)
+            if transfers is not None and not stop.asked():
+                measure_transfers(asked, run, journal, laboratory, transfers, progress, stop.asked)
+    return run, stop.asked()
+
+
+def command_line() -> str:
+    """What was typed."""
+    return " ".join(["gemmbench", *sys.argv[1:]])

@@ -1,0 +1,119 @@
+"""What a command works on: the device, the kernels, and a sweep as plans for that device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gemmbench import backends
+from gemmbench.errors import DeviceError, UsageError, at_line
+
+if TYPE_CHECKING:
+    from gemmbench.spec.catalog import Catalog
+    from gemmbench.spec.plan import Plan, Skip
+    from gemmbench.spec.sweep import Sweep
+
+
+def find_machine(option: str) -> backends.Machine:
+    """The devices of this run; says on stderr when `auto` took the CPU."""
+    choice = backends.choose(option)
+    if choice.note:
+        click.echo(choice.note, err=True)
+    return backends.describe(choice)
+
+
+def find_gpu(option: str, what: str) -> backends.Machine:
+    """The GPU that `what` needs. Raises DeviceError if there is none, or the option names another device."""
+    choice = backends.choose(option)
+    if choice.primary != "cuda":
+        why = choice.note.partition(": ")[2].partition(";")[0] or f"--device {option} is none"
+        raise DeviceError(f"{what} needs an NVIDIA GPU: {why}")
+    return backends.describe(choice)
+
+
+def kernel_folders(folder: str | None) -> list[Path]:
+    """The project's kernels, and the folder of `--kernels`."""
+    from gemmbench.spec.paths import data_folder
+
+    return [data_folder("cuda"), *([Path(folder)] if folder else [])]
+
+
+def open_catalog(folder: str | None, names: Iterable[str] = ()) -> Catalog:
+    """The project's kernels, those of `--kernels`, the libraries, and of `names` those of a git revision.
+
+    Raises UsageError and SpecError.
+    """
+    from gemmbench.spec.catalog import MARK, Catalog
+
+    folders, variants = kernel_folders(folder), backends.libraries()
+    if marked := [name for name in dict.fromkeys(names) if MARK in name]:
+        from gemmbench.spec.revision import variant_at
+
+        variants += [variant_at(name, folders) for name in marked]
+    return Catalog(folders, variants)
+
+
+@dataclass
+class Asked:
+    """A sweep that has been planned for a machine."""
+
+    sweep: Sweep
+    machine: backends.Machine
+    expanded: list[Plan | Skip]
+
+    @property
+    def plans(self) -> list[Plan]:
+        """What can run."""
+        from gemmbench.spec.plan import Plan
+
+        return [item for item in self.expanded if isinstance(item, Plan)]
+
+    @property
+    def devices(self) -> list[str]:
+        """Back ends that the plans need."""
+        return sorted({plan.device for plan in self.plans})
+
+
+def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, explicit_baseline: bool) -> Asked:
+    """Settle the baseline, look the variants up, plan. Raises UsageError and SpecError."""
+    from gemmbench.spec.expand import check_memory, check_params, configurations, expand
+    from gemmbench.spec.sweep import Choice
+
+    catalog = open_catalog(kernels, [choice.name for choice in sweep.choices] + [sweep.baseline])
+    baseline = _baseline(sweep, machine, catalog, explicit_baseline)
+    everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
+    choices = sweep.choices if everywhere else (*sweep.choices, Choice(baseline, {}))
+    for choice in choices:
+        with at_line(sweep.place, choice.line):
+            catalog.find(choice.name)
+    variants = {variant.name: variant for variant in catalog.ladder(choice.name for choice in choices)}
+    for choice in choices:
+        among = [variants[choice.name]] if choice.own else variants.values()
+        with at_line(sweep.place, choice.line):
+            check_params([(variant, choice.params) for variant in among])
+    check_memory(sweep.problems, machine.targets)
+    expanded: list[Plan | Skip] = []
+    for problem in sweep.problems:
+        mine = [choice for name in variants for choice in choices if choice.name == name and choice.fits(problem)]
+        configs = [(variants[choice.name], configurations(variants[choice.name], choice.params)) for choice in mine]
+        expanded += expand([problem], configs, machine.choice.primary, machine.targets, backends.refusal)
+    distinct = list(dict.fromkeys(expanded))  # two rows of a post may ask for the same
+    return Asked(replace(sweep, baseline=baseline, choices=choices), machine, distinct)
+
+
+def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explicit: bool) -> str:
+    """The sweep's baseline if it can run here, else the machine's own; one that was asked for must."""
+    from gemmbench.spec.expand import place
+
+    name = sweep.baseline or machine.default_baseline
+    with at_line(sweep.place, sweep.baseline_line):
+        variant = catalog.get(name)
+    if place(variant, machine.choice.primary, machine.targets) in machine.targets:
+        return name
+    if explicit:
+        raise UsageError(f"baseline {name} needs a GPU; take --baseline {machine.default_baseline}")
+    return machine.default_baseline
