@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.errors import DeviceError
 
 
 def folder() -> Path:
@@ -36,14 +37,13 @@ def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
     """Return the artifact of `key`; if it is not there, `build(path)` must write it.
 
     The file and its facts appear by rename, so a killed or a parallel run never
-    leaves half of one.
+    leaves half of one. Raises DeviceError where the folder cannot be written.
     """
     home = folder()
     code, facts = home / f"{key}{suffix}", home / f"{key}.json"
     if code.exists() and (known := _facts(facts)):
         return Artifact(key, str(code), replace(known, seconds=0.0, cached=True))
-    home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home) as workshop:
+    with _workshop(home) as workshop:
         draft = Path(workshop) / f"kernel{suffix}"
         started = time.perf_counter()
         made = replace(build(draft), seconds=time.perf_counter() - started)
@@ -52,6 +52,16 @@ def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
         draft.replace(code)
         noted.replace(facts)
     return Artifact(key, str(code), made)
+
+
+def _workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder to build in, inside the cache, so that what is built can be renamed into it. Raises DeviceError."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=home)
+    except OSError as fault:
+        why = f"cannot write compiled code to {home}: {fault.strerror}"
+        raise DeviceError(f"{why}; name another folder in GEMMBENCH_CACHE_DIR") from None
 
 
 def _facts(path: Path) -> Build | None:

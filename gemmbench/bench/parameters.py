@@ -62,13 +62,16 @@ def load(path: Path, network: Network) -> Parameters:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as fault:
-        raise SpecError(shown(path), None, f"not a .npz file of weights: {fault}") from None
+        # What NumPy says of a file that is none at all speaks of pickles, and advises to load them.
+        why = f"{fault}" if zipfile.is_zipfile(path) else "it is no archive"
+        raise SpecError(shown(path), None, f"not a .npz file of weights ({why}); write one with numpy.savez") from None
     weights, biases = [], []
     for number, (inputs, outputs) in enumerate(pairwise(network.sizes), 1):
         weights.append(_array(path, arrays, f"W{number}", (inputs, outputs)))
         biases.append(_array(path, arrays, f"b{number}", (outputs,)))
-    if extra := f"W{network.layers + 1}" in arrays:
-        raise SpecError(shown(path), None, f"more layers than the network's {network.layers}: it has W{extra + 1}")
+    if (extra := f"W{network.layers + 1}") in arrays:
+        message = f"more layers than the network's {network.layers}: it has {extra}; add to `layers`, or take it out"
+        raise SpecError(shown(path), None, message)
     return Parameters(_floats(weights), _floats(biases), _digits(arrays, network))
 
 

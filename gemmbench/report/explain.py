@@ -41,7 +41,8 @@ def find(run: Run, wanted: str) -> Row:
     name, _, size = wanted.partition("@")
     named = [row for row in rows if row.record.variant == name]
     if not named:
-        raise UsageError(f"--explain: no row of '{name}'{nearest(name, {row.record.variant for row in rows})}")
+        known = list(dict.fromkeys(row.record.variant for row in rows))
+        raise UsageError(f"--explain: no row of '{name}'{nearest(name, known)}; {run.path.name} has {', '.join(known)}")
     found = [row for row in named if not size or row.record.size == size]
     if len(found) == 1:
         return found[0]

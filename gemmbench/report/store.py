@@ -102,7 +102,7 @@ def read(path: Path) -> Run:
         raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
     rows, warning = _rows(path, lines)
     if not rows or not isinstance(rows[0], Environment):
-        raise StoreError(f"{path}:1: not a gemmbench results file: its first line must describe the run")
+        raise _no_results(path)
     records = [row for row in rows if isinstance(row, Record)]
     transfers = [row for row in rows if isinstance(row, TransferRecord)]
     return Run(rows[0], _settled(records), path, warning, _settled_transfers(transfers))
@@ -117,11 +117,17 @@ def _rows(path: Path, lines: list[bytes]) -> tuple[list[Line], str]:
             rows.append(_decode(line))
         except msgspec.DecodeError as fault:
             _refuse_newer(path, line)
+            if not rows:
+                raise _no_results(path) from None
             if number == len(lines):  # no newline after it: the writer was cut off
                 return rows, f"{path}: the last line is cut off and was left out; --resume measures it again"
             raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
         _refuse_newer(path, line)
     return rows, ""
+
+
+def _no_results(path: Path) -> StoreError:
+    return StoreError(f"{path}:1: not a gemmbench results file: its first line must describe the run; name a .jsonl")
 
 
 def _refuse_newer(path: Path, line: bytes) -> None:
@@ -170,7 +176,8 @@ def newest(folder: Path, sweep: str, device: str) -> Path:
             continue
         if (environment.sweep, environment.device) == (sweep, device):
             return path
-    raise StoreError(f"nothing to resume: no results of sweep '{sweep}' on {device} in {folder}")
+    found = f"no results of sweep '{sweep}' on {device} in {folder}"
+    raise StoreError(f"nothing to resume: {found}; name a file, or start a new run without --resume")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -181,7 +188,7 @@ def write_text(path: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8")
         draft.replace(path)
     except OSError as fault:
-        raise StoreError(f"cannot write {path}: {fault.strerror}") from None
+        raise StoreError(f"cannot write {path}: {fault.strerror}; choose another place") from None
 
 
 def to_csv(rows: list[dict[str, object]]) -> str:

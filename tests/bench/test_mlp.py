@@ -115,7 +115,7 @@ def test_parameters_lie_where_the_network_says():
         (lambda arrays: arrays.pop("b2"), "no array b2; the network needs one of 7"),
         (lambda arrays: arrays.update(W2=np.zeros((20, 8))), "W2 is 20 x 8, the network needs 20 x 7"),
         (lambda arrays: arrays.update(W1=np.zeros((31, 20), int)), "W1 holds int64; store float32 or float16"),
-        (lambda arrays: arrays.update(W4=np.zeros((5, 5))), "more layers than the network's 3"),
+        (lambda arrays: arrays.update(W4=np.zeros((5, 5))), "more layers than the network's 3: it has W4"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
@@ -130,7 +130,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
 
 def test_a_file_that_is_no_npz_is_told(tmp_path):
     (tmp_path / "w.npz").write_text("no weights")
-    with pytest.raises(SpecError, match=r"w\.npz: not a \.npz file of weights"):
+    with pytest.raises(SpecError, match=r"w\.npz: not a \.npz file of weights \(it is no archive\); write one with"):
         load(tmp_path / "w.npz", SMALL)
 
 

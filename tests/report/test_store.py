@@ -133,11 +133,12 @@ def test_keys_of_a_later_version_of_the_same_schema_are_passed_over(written):
     assert store.read(path).records == records
 
 
-@pytest.mark.parametrize("content", ["", "\n"])
+@pytest.mark.parametrize("content", ["", "\n", "# a heading\n\ntext\n", "text"])
 def test_an_empty_file_is_no_results_file(tmp_path, content):
     path = tmp_path / "x.jsonl"
     path.write_text(content)
-    assert fault_of(path) == f"{path}:1: not a gemmbench results file: its first line must describe the run"
+    message = f"{path}:1: not a gemmbench results file: its first line must describe the run; name a .jsonl"
+    assert fault_of(path) == message
 
 
 def test_a_file_without_a_header_is_no_results_file(written):

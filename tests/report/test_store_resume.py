@@ -58,7 +58,8 @@ def test_where_there_is_nothing_to_resume_the_message_says_of_what(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(StoreError) as fault:
             store.newest(folder, "quick", "Fake GPU")
-        assert str(fault.value) == f"nothing to resume: no results of sweep 'quick' on Fake GPU in {folder}"
+        what = f"nothing to resume: no results of sweep 'quick' on Fake GPU in {folder}"
+        assert str(fault.value) == f"{what}; name a file, or start a new run without --resume"
 
 
 def test_rows_of_other_batches_that_bear_the_same_number_are_kept(tmp_path, environment, make_record):
