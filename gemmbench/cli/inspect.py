@@ -20,9 +20,15 @@ STDOUT = "-"
 
 @click.command()
 @click.argument("variant", type=options.VariantName())
-@options.option("--arch", help="Architecture, such as 90 or 90a.  [default: this GPU's, else 90]")
-@options.option("--sms", type=int, help="Multiprocessors, for the waves.  [default: those of a usual GPU]")
-@options.option("--clock", type=float, help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]")
+@options.option("--arch", help="Architecture, such as 90, 90a or sm_90a.  [default: this GPU's, else 90]")
+@options.option(
+    "--sms", type=click.IntRange(1), help="Multiprocessors, for the waves.  [default: those of a usual GPU]"
+)
+@options.option(
+    "--clock",
+    type=click.FloatRange(0, min_open=True),
+    help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]",
+)
 @options.sizes
 @options.precisions
 @options.layouts
@@ -46,9 +52,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     from gemmbench.report.inspection import USUAL_SMS, Inspection
     from gemmbench.spec.plan import Skip
 
-    arch = settings["arch"] or _this_gpu()
-    if not re.fullmatch(r"\d{2,3}[af]?", arch):
-        raise UsageError(f"--arch '{arch}' is not one; write a compute capability without the dot, such as 90 or 90a")
+    arch = _architecture(settings["arch"]) if settings["arch"] else _this_gpu()
     sm = int(arch.rstrip("af"))
     sms = settings["sms"] or USUAL_SMS.get(sm, 1)
     if mix and STDOUT in (ptx, sass):
@@ -80,6 +84,17 @@ def _peak(sm: int, sms: int, clock: float | None) -> Peak | None:
     return Peak(rate * ghz * 1e9, int(rate / (2 * sms))) if rate and ghz else None
 
 
+def _architecture(written: str) -> str:
+    """`90a` of 90a, sm_90a or compute_90a. Raises UsageError."""
+    from gemmbench.errors import UsageError
+
+    found = re.fullmatch(r"(?:sm_|compute_)?(\d{2,3}[af]?)", written)
+    if found is None:
+        known = "write a compute capability without the dot, such as 90 or 90a"
+        raise UsageError(f"--arch '{written}' is not one; {known}")
+    return found[1]
+
+
 def _this_gpu() -> str:
     from gemmbench.backends.cuda.probe import probe
 
@@ -100,7 +115,7 @@ def _expand(variant: str, settings: dict[str, Any], sm: int, sms: int) -> list[P
 
     found = open_catalog(settings["kernels"]).get(variant)
     if found.kind != "cuda":
-        raise UsageError(f"{variant} is no .cu file, so there is nothing for nvcc to compile")
+        raise UsageError(f"{variant} is no .cu file, so there is nothing for nvcc to compile; take one that is")
     # What an architecture allows a block; the size of a device's memory does not matter here.
     target = Target("cuda", sm, sms, 227 << 10 if sm >= 90 else 96 << 10, 0, 0)
     if found.computes == "mlp":

@@ -111,6 +111,7 @@ def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypat
         (["tield"], "unknown variant 'tield' (did you mean 'tiled'?)"),
         (["openblas"], "openblas is no .cu file, so there is nothing for nvcc to compile"),
         (["naive", "--arch", "hopper"], "--arch 'hopper' is not one; write a compute capability without the dot"),
+        (["naive", "--arch", "sm_9"], "--arch 'sm_9' is not one"),
         (["naive", "--sizes", "x"], "size 'x' is not one"),
         (["tiled", "--param", "TILES=8"], "no variant here has a parameter 'TILES'"),
     ],
@@ -118,6 +119,14 @@ def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypat
 def test_inspect_refuses_what_it_cannot_look_into(refused, monkeypatch, arguments, words):
     monkeypatch.setenv("CUDACXX", sys.executable)
     assert words in refused("inspect", *arguments)
+
+
+def test_a_cache_that_cannot_be_written_ends_with_3_and_the_variable(refused, tmp_path, monkeypatch):
+    (tmp_path / "taken").touch()
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "taken"))
+    message = refused("run", "naive", "--device", "cpu", "--sizes", "8", *FAST, code=3)
+    assert message.startswith(f"cannot write compiled code to {tmp_path}/taken: ")
+    assert message.endswith("; name another folder in GEMMBENCH_CACHE_DIR")
 
 
 def test_a_range_of_very_many_sizes_is_refused_before_it_fills_the_memory():

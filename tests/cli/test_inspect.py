@@ -93,3 +93,17 @@ def test_machine_code_of_old_architectures_is_refused(tools, write_kernel):
     write_kernel()
     said = tools("--sass-mix", "--arch", "61")
     assert said.code == 2 and "--sass-mix reads machine code from sm_70 on; sm_61 is older" in said.err
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "compute_90a", "90a"])
+def test_an_architecture_may_be_written_as_nvcc_does(tools, write_kernel, arch):
+    write_kernel()
+    said = tools("--arch", arch)
+    assert said.code == 0 and "sm_90a, 132 SMs" in said.out
+
+
+@pytest.mark.parametrize(("option", "value"), [("--sms", "0"), ("--clock", "-1"), ("--clock", "0")])
+def test_a_gpu_without_multiprocessors_or_clock_is_refused(tools, write_kernel, option, value):
+    write_kernel()
+    said = tools(option, value)
+    assert said.code == 2 and option in said.err and "is not in the range" in said.err
