@@ -118,13 +118,16 @@ output_options = stacked(
     option("--wide", is_flag=True, help="More columns: registers, occupancy, waves, bound, clock, power, energy."),
     style,
 )
+journal_options = stacked(
+    option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results."),
+    option("--resume", is_flag=False, flag_value="newest", metavar="[FILE]", help="Go on with an interrupted run."),
+)
 run_options = stacked(
     problem_options,
     measure_options,
     limit_options,
     transfer_options,
-    option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results."),
-    option("--resume", is_flag=False, flag_value="newest", metavar="[FILE]", help="Go on with an interrupted run."),
+    journal_options,
     option("--dry-run", is_flag=True, help="Show plans, skips and an estimate of time; run nothing."),
     output_options,
 )

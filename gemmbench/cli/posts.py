@@ -20,7 +20,11 @@ NETWORK = "posts/003-neural-network"
 @click.command()
 @click.argument("names", nargs=-1, metavar="[POST]...")
 @options.option("--results", multiple=True, type=click.Path(), help="Show saved results instead of measuring.")
-@options.run_options
+@options.problem_options
+@options.measure_options
+@options.limit_options
+@options.journal_options
+@options.style
 def posts(names: tuple[str, ...], results: tuple[str, ...], **settings: Any) -> int:
     """Repeat POSTs (default: all) and print each one's table beside this machine's.
 

@@ -108,3 +108,9 @@ def test_the_shell_completes_the_names_of_variants(gemmbench, write_kernel, tmp_
     found = completion.get_completions(["run", "--kernels", str(tmp_path / "kernels")], "ti")
     assert {"tiled", "tiny"} <= {item.value for item in found}
     assert all(item.value.startswith("ti") for item in found)
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--with-transfers", "--wide", "--export-csv=x.csv"])
+def test_posts_refuses_what_it_would_not_do(gemmbench, option):
+    said = gemmbench("posts", "004", option, "--device", "fake")
+    assert said.code == 2 and "No such option" in said.err
