@@ -19,16 +19,16 @@ PLAIN = "simple"
 
 
 def finish(run: Run, interrupted: bool, settings: dict[str, Any]) -> int:
-    """Write the exports, print the tables, return the exit code."""
+    """Print the tables, write the exports, return the exit code. Raises StoreError, after what can be said is said."""
     from gemmbench.cli.transfers import write_transfers
 
+    print_report(run, settings["style"], settings["wide"])
     save_csv(run)
     transfers = write_transfers(run, run.path)
-    export(run, settings)
-    print_report(run, settings["style"], settings["wide"])
     if run.records:
         files = [run.path, run.path.with_suffix(".csv").name, *transfers]
         click.echo(f"results: {' and '.join(map(str, files))}", err=True)
+    export(run, settings)
     return code_of([*run.records, *run.transfers], interrupted)
 
 

@@ -72,7 +72,9 @@ def test_an_output_folder_that_cannot_be_written_is_named(refused, tmp_path):
 def test_an_export_that_cannot_be_written_loses_no_results(gemmbench, tmp_path, saved):
     (tmp_path / "taken").write_text("")
     said = gemmbench("run", "naive", "--export-csv", "taken/x.csv", "--device", "fake", *FAST)
-    assert said.code == 2 and "cannot write taken/x.csv: " in said.err
+    assert said.code == 2 and "% of cublas" in said.out
+    assert said.err.startswith(f"results: results/{saved()[0].name} and ")
+    assert "cannot write taken/x.csv: " in said.err and said.err.endswith("; choose another place\n")
     assert len(saved()[1]) == 2
 
 
