@@ -69,7 +69,7 @@ def measure(
             runner.earlier, runner.rivals = tuple(run.records), asked.sweep.rivals
             runner.run(asked.expanded)
             if transfers is not None and not stop.asked():
-                measure_transfers(asked, run, journal, laboratory, transfers, progress, stop.asked)
+                measure_transfers(asked, run, journal, laboratory, compilers, transfers, progress, stop.asked)
     return run, stop.asked()
 
 

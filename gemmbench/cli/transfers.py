@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from gemmbench import backends
 from gemmbench.errors import UsageError
 
 if TYPE_CHECKING:
+    from gemmbench.backends.base import Compiler
     from gemmbench.bench.record import TransferRecord
     from gemmbench.bench.runner import Laboratory
     from gemmbench.bench.station import Progress
@@ -34,6 +35,7 @@ def measure_transfers(
     run: Run,
     journal: Journal,
     laboratory: Laboratory,
+    compilers: Mapping[str, Compiler],
     cut: Cut,
     progress: Progress,
     interrupted: Callable[[], bool],
@@ -51,7 +53,6 @@ def measure_transfers(
     plans = best([plan for plan in asked.plans if plan.device == primary], run.records)
     if not plans:
         return
-    compilers = backends.compilers(machine, [primary])
     chosen = tasks(plans, cut, machine.targets, backends.refusal, compilers, progress)
     done = complete_transfers(run.transfers)
     TransferRunner(laboratory, primary, asked.sweep.measuring, cut, emit, progress, interrupted, done).run(chosen)
