@@ -24,7 +24,7 @@ _WIDTH = 110
 _INDENT = 10
 _STOPPED = {
     "until": "then its interval was narrow enough (--until)",
-    "rounds": "all that were asked for",
+    "rounds": "as many as --rounds asks for or allows",
     "max-time": "no more in the time allowed (--max-time)",
     "interrupted": "then it was interrupted",
     "failed": "then it failed",
