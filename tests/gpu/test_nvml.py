@@ -41,14 +41,6 @@ def test_a_look_is_plausible(monitor):
     print("look:", reading, "others:", monitor.others())
 
 
-def test_how_long_a_look_takes(monitor):
-    """Shown with -s: looks come every 20 ms, so one should take a few."""
-    started = time.perf_counter()
-    for _ in range(20):
-        monitor.read()
-    print(f"a look takes {(time.perf_counter() - started) / 20 * 1e3:.2f} ms")
-
-
 def test_how_the_gpu_is_set_up_is_in_its_description(monitor, backend):
     conditions = backend.device.conditions
     assert conditions is not None

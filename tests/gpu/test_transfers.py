@@ -140,22 +140,6 @@ def test_columns_arrive_packed(backend, pinned):
     host.free()
 
 
-def test_the_rates_of_plain_copies_are_printed(backend):
-    size = 256 << 20
-    memory = backend.allocate(size)
-    for pinned in (False, True):
-        host = HostBuffer(size, pinned)
-        steps = [Copy(0, host.bytes, 0, True), Copy(0, host.bytes, 0, False)]
-        job = backend.job(steps, memory, pinned, 1.0, 0.0)
-        best = min((job.run() for _ in range(4)), key=lambda parts: parts.seconds)
-        rates = ", ".join(
-            f"{way} {size / seconds / 1e9:.1f} GB/s" for way, seconds in (("in", best.h2d), ("out", best.d2h))
-        )
-        print(f"{'pinned' if pinned else 'pageable'}: {rates}; {backend.copy_engines} copy engines")
-        host.free()
-    memory.free()
-
-
 def test_memory_beyond_reason_cannot_be_pinned(backend):
     with pytest.raises(OutOfMemory, match="bytes of host memory cannot be page-locked: take a smaller size"):
         backend.host(1 << 50, pinned=True)
