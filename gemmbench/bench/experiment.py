@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
@@ -47,7 +47,9 @@ class Bench(ABC, Generic[T]):
     def __init__(
         self, station: Station, device: str, trials: Sequence[T], policy: Measuring, references: Sequence[str] = ()
     ):
-        self.station, self.trials, self.policy, self.references = station, trials, policy, references
+        """Of `trials`, those of the batch, it takes those on `device`."""
+        self.station, self.policy, self.references = station, policy, references
+        self.trials = [trial for trial in trials if trial.plan.device == device]
         self.backend = station.backends[device]
 
     @abstractmethod
@@ -117,6 +119,18 @@ class Bench(ABC, Generic[T]):
         self.verify()
         if self.station.measured and self.alive and not self.station.interrupted():
             self.measure(sets)
+
+    def check_each(self, exact: bool, check: Callable[[T, str], None]) -> None:
+        """Call `check(trial, mode)` for every trial that is alive, until it fails or the run is interrupted."""
+        # A missing barrier shows in one order of the threads and hides in the other.
+        modes = (self.backend.modes[1:] or self.backend.modes) if exact else self.backend.modes[:1]
+        for number, trial in enumerate(self.alive):
+            self.station.progress(f"verify {trial.name}", number, len(self.alive))
+            if self.station.interrupted():
+                return
+            for mode in modes:
+                if trial.alive:
+                    check(trial, mode)
 
     def measure(self, sets: int) -> None:
         """Time every trial that is alive, in the same rounds."""

@@ -84,8 +84,7 @@ class GemmBench(Bench[Trial]):
     arrays: Arena
 
     def __init__(self, station: Station, batch: Batch, device: str, trials: Sequence[Trial]):
-        mine = [trial for trial in trials if trial.plan.device == device]
-        super().__init__(station, device, mine, batch.measuring, batch.references)
+        super().__init__(station, device, trials, batch.measuring, batch.references)
         self.problem = batch.problem
         self._data: Operands | None = None
 
@@ -113,15 +112,7 @@ class GemmBench(Bench[Trial]):
 
     def _check_all(self, reference: Reference, exact: bool) -> None:
         self.arrays.write_inputs(reference.operands, 1)
-        for number, trial in enumerate(self.alive):
-            self.station.progress("verify " + trial.plan.variant.name, number, len(self.alive))
-            if self.station.interrupted():
-                return
-            # A missing barrier shows in one order of the threads and hides in the other.
-            modes = (self.backend.modes[1:] or self.backend.modes) if exact else self.backend.modes[:1]
-            for mode in modes:
-                if trial.alive:
-                    self._check(trial, reference, mode, exact)
+        self.check_each(exact, lambda trial, mode: self._check(trial, reference, mode, exact))
 
     def _check(self, trial: Trial, reference: Reference, mode: str, exact: bool) -> None:
         with trial.blamed():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -140,8 +141,7 @@ class RowBench(Bench[RowTrial]):
     arrays: Layers
 
     def __init__(self, station: Station, batch: RowBatch, device: str, trials: Sequence[RowTrial]):
-        mine = [trial for trial in trials if trial.row.device == device]
-        super().__init__(station, device, mine, batch.measuring, batch.references)
+        super().__init__(station, device, trials, batch.measuring, batch.references)
         self.network, self.given = batch.network, batch.given
 
     def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:
@@ -162,17 +162,9 @@ class RowBench(Bench[RowTrial]):
         chosen = cases.verification(self.network, self.given, self.policy.seed)
         for case in chosen:
             self.arrays.write(case, 1)
-            for number, trial in enumerate(self.alive):
-                self.station.progress(f"verify {trial.row.name}", number, len(self.alive))
-                if self.station.interrupted():
-                    return
-                # A missing barrier shows in one order of the threads and hides in the other.
-                modes = (self.backend.modes[1:] or self.backend.modes) if case.exact else self.backend.modes[:1]
-                for mode in modes:
-                    if trial.alive:
-                        self._check(trial, case, mode)
+            self.check_each(case.exact, partial(self._check, case))
 
-    def _check(self, trial: RowTrial, case: Case, mode: str) -> None:
+    def _check(self, case: Case, trial: RowTrial, mode: str) -> None:
         with trial.blamed():
             executable = self.station.watched(self._bind(trial, 1, mode), trial.number)
             self.arrays.poison(1)  # after binding: recording a graph runs its launches once
