@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import TypeVar
 
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.blame import Blamable
@@ -17,6 +19,7 @@ LARGEST = 16
 METHOD = 2  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
 
 Built = Artifact | PlanError
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,23 @@ def split(plans: Iterable[Plan], baseline: str) -> list[tuple[Plan, ...]]:
     problems: dict[Problem, list[Plan]] = {}
     for plan in plans:
         problems.setdefault(plan.problem, []).append(plan)
-    return [batch for group in problems.values() for batch in _split_problem(group, baseline)]
+    named = [[(plan.variant.name, plan) for plan in group] for group in problems.values()]
+    return [batch for group in named for batch in batches(group, baseline)]
 
 
-def _split_problem(plans: Sequence[Plan], baseline: str) -> list[tuple[Plan, ...]]:
-    anchor = [plan for plan in plans if plan.variant.name == baseline][:1]
-    others = [plan for plan in plans if plan not in anchor]
+def batches(named: Sequence[tuple[str, T]], baseline: str) -> list[tuple[T, ...]]:
+    """Pairs (name, what it names) in batches of at most 16, the first that is called as the baseline in all."""
+    anchor = [item for name, item in named if name == baseline][:1]
+    others = [item for _, item in named if item not in anchor]
     room = LARGEST - len(anchor)
     groups = [others[start : start + room] for start in range(0, len(others), room)] or [[]]
-    return [(*group, *anchor) for group in groups]
+    return [(*group, *anchor) for group in groups if group or anchor]
+
+
+def winners(named: Sequence[tuple[Hashable, T]], seconds: Callable[[T], float | None]) -> list[T]:
+    """Of each name that several with a time share, the fastest; None is no time."""
+    swept: dict[Hashable, list[tuple[float, T]]] = {}
+    for name, item in named:
+        if (time := seconds(item)) is not None:
+            swept.setdefault(name, []).append((time, item))
+    return [min(group, key=itemgetter(0))[1] for group in swept.values() if len(group) > 1]

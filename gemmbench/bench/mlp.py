@@ -8,7 +8,7 @@ from typing import Any
 
 from gemmbench.backends.base import Compiler
 from gemmbench.bench import stats
-from gemmbench.bench.batch import LARGEST, Built
+from gemmbench.bench.batch import Built, batches, winners
 from gemmbench.bench.parameters import Parameters
 from gemmbench.bench.record import Record
 from gemmbench.bench.rows import RowBatch, asked
@@ -48,14 +48,14 @@ class MlpRunner:
 
     def _measure(self, rows: Sequence[Forward], built: Mapping[Any, Built], phase: str) -> list[Record]:
         found: list[Record] = []
-        for group in _batches(rows, self.baseline):
+        for group in batches([(row.name, row) for row in rows], self.baseline):
             if self.interrupted():
                 break
             self._batches += 1
             self.progress(f"{SWEEP}{self.network}", len(found), len(rows))
             code = tuple(tuple(built[step] for step in row.steps) for row in group)
             policy = self.measuring, phase, (self.baseline,)
-            batch = RowBatch(self._batches, self.network, self.given, tuple(group), code, *policy)
+            batch = RowBatch(self._batches, self.network, self.given, group, code, *policy)
             found += [self._emitted(record) for record in self.laboratory.experiment(batch)]
         return found
 
@@ -65,20 +65,7 @@ class MlpRunner:
             for record in found
             if record.status == "ok" and record.samples
         }
-        swept: dict[str, list[Forward]] = {}
-        for row in rows:
-            if (row.name, str(row.config)) in medians:
-                swept.setdefault(row.name, []).append(row)
-        groups = [group for group in swept.values() if len(group) > 1]
-        best = [min(group, key=lambda row: medians[row.name, str(row.config)]) for group in groups]
+        named = [(row.name, row) for row in rows]
+        best = winners(named, lambda row: medians.get((row.name, str(row.config))))
         anchors = [row for row in rows if row.name == self.baseline and row not in best]
         return [*best, *anchors[:1]] if best else []
-
-
-def _batches(rows: Sequence[Forward], baseline: str) -> list[list[Forward]]:
-    """At most 16 rows each, the baseline in all."""
-    anchor = [row for row in rows if row.name == baseline][:1]
-    others = [row for row in rows if row not in anchor]
-    room = LARGEST - len(anchor)
-    groups = [others[start : start + room] for start in range(0, len(others), room)] or [[]]
-    return [[*group, *anchor] for group in groups if group or anchor]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from gemmbench.backends.base import Artifact, Compiler
 from gemmbench.bench import stats
-from gemmbench.bench.batch import Batch, Built, split
+from gemmbench.bench.batch import Batch, Built, split, winners
 from gemmbench.bench.gemms import skip_record
 from gemmbench.bench.record import Record
 from gemmbench.bench.station import SWEEP, Progress, silent
@@ -93,11 +93,8 @@ class Runner:
         The fastest of many is partly the luckiest, so it is measured again on fresh rounds.
         """
         medians = {record_key(record): stats.summarize(record.by_round).value for record in records if _ranked(record)}
-        swept: dict[tuple[object, ...], list[Plan]] = {}
-        for plan in plans:
-            if plan_key(plan) in medians:
-                swept.setdefault((plan.problem, plan.variant.name), []).append(plan)
-        best = [min(group, key=lambda plan: medians[plan_key(plan)]) for group in swept.values() if len(group) > 1]
+        named = [((plan.problem, plan.variant.name), plan) for plan in plans]
+        best = winners(named, lambda plan: medians.get(plan_key(plan)))
         problems = {plan.problem for plan in best}
         anchors = [plan for plan in plans if plan.variant.name == self.baseline and plan.problem in problems]
         return list(dict.fromkeys([*best, *(plan for plan in anchors if not _same_variant(plan, best))]))
