@@ -79,18 +79,16 @@ class Vitals(msgspec.Struct, frozen=True, kw_only=True):
     energy_seconds: float = 0.0
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
-    """One plan or skip.
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What every row says: what was asked for, whether it is right, and its samples by round.
 
-    status: ok, wrong, skipped, failed, timeout, out of memory. phase: "sweep", or
-    "final" for the best configuration of a sweep, measured again on fresh rounds.
-    Of a wrong row, `diagnosis` is the key of the likely cause (`reason` has it in words),
-    `wrong_map` a map of C by tiles.
+    status: ok, wrong, skipped, failed, timeout, out of memory; `reason` says why it is not ok.
     """
 
     variant: str
     order: float
     config: dict[str, int]
+    picked: str = ""
     device: str
     M: int
     N: int
@@ -101,6 +99,41 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     beta: float
     status: str
     reason: str = ""
+    checked: bool = False
+    check_rule: str = ""
+    error: float | None = None
+    samples: list[float] = []
+    rounds: list[int] = []
+    launches: int = 0
+    stopped: str = ""
+    data: str = ""
+    seed: int = 0
+    gated: bool = True
+
+    @property
+    def by_round(self) -> dict[int, float]:
+        """Samples by round."""
+        return dict(zip(self.rounds, self.samples, strict=True))
+
+    @property
+    def configuration(self) -> str:
+        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant that dispatches picked one."""
+        return configuration(self.config, self.picked)
+
+    @property
+    def problem_key(self) -> tuple[int, int, int, str, str, float, float]:
+        """What makes two rows answers to the same problem."""
+        return self.M, self.N, self.K, self.layout, self.precision, self.alpha, self.beta
+
+
+class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
+    """One plan or skip.
+
+    phase: "sweep", or "final" for the best configuration of a sweep, measured again on fresh rounds.
+    Of a wrong row, `diagnosis` is the key of the likely cause (`reason` has it in words),
+    `wrong_map` a map of C by tiles.
+    """
+
     phase: str = "sweep"
     batch: int = 0
     batch_key: str = ""
@@ -113,20 +146,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
     registers: int = -1
     spills: int = -1
     compile_seconds: float = 0.0
-    checked: bool = False
-    check_rule: str = ""
-    error: float | None = None
-    samples: list[float] = []
-    rounds: list[int] = []
-    launches: int = 0
-    stopped: str = ""
     clocks_hz: list[float] = []
     cache: str = ""
     sets: int = 0
-    data: str = ""
-    seed: int = 0
-    gated: bool = True
-    picked: str = ""
     network: NetworkFacts | None = None
     diagnosis: str = ""
     wrong_map: str = ""
@@ -139,25 +161,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
         return self.network.flops if self.network else 2 * self.M * self.N * self.K
 
     @property
-    def by_round(self) -> dict[int, float]:
-        """Samples by round."""
-        return dict(zip(self.rounds, self.samples, strict=True))
-
-    @property
     def size(self) -> str:
         """`4096` or `1024x768x1024`."""
         cube = self.M == self.N == self.K
         return str(self.M) if cube else f"{self.M}x{self.N}x{self.K}"
-
-    @property
-    def configuration(self) -> str:
-        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant that dispatches picked one."""
-        return configuration(self.config, self.picked)
-
-    @property
-    def problem_key(self) -> tuple[int, int, int, str, str, float, float]:
-        """What makes two rows answers to the same problem."""
-        return self.M, self.N, self.K, self.layout, self.precision, self.alpha, self.beta
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -165,7 +172,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field=
         return (*self.problem_key, self.variant, *sorted(self.config.items()), self.phase)
 
 
-class TransferRecord(msgspec.Struct, frozen=True, kw_only=True, tag="transfer", tag_field="row"):
+class TransferRecord(Result, msgspec.Struct, frozen=True, kw_only=True, tag="transfer", tag_field="row"):
     """One kernel's whole job in one mode: operands in, kernel, C out. Times are seconds a job.
 
     mode: "pageable" or "pinned" host memory, one step after the other; "panels", the same in
@@ -174,20 +181,7 @@ class TransferRecord(msgspec.Struct, frozen=True, kw_only=True, tag="transfer", 
     turn. `key` hashes what the numbers depend on but the machine.
     """
 
-    variant: str
-    order: float
-    config: dict[str, int]
-    device: str
-    M: int
-    N: int
-    K: int
-    layout: str
-    precision: str
-    alpha: float
-    beta: float
     mode: str
-    status: str
-    reason: str = ""
     key: str = ""
     panels: int = 1
     panel_rows: int = 0
@@ -196,35 +190,9 @@ class TransferRecord(msgspec.Struct, frozen=True, kw_only=True, tag="transfer", 
     h2d_bytes: int = 0
     b_bytes: int = 0
     d2h_bytes: int = 0
-    checked: bool = False
-    check_rule: str = ""
-    error: float | None = None
-    samples: list[float] = []
-    rounds: list[int] = []
     h2d: list[float] = []
     kernel: list[float] = []
     d2h: list[float] = []
-    launches: int = 0
-    stopped: str = ""
-    data: str = ""
-    seed: int = 0
-    gated: bool = True
-    picked: str = ""
-
-    @property
-    def by_round(self) -> dict[int, float]:
-        """Seconds of the whole job by round."""
-        return dict(zip(self.rounds, self.samples, strict=True))
-
-    @property
-    def configuration(self) -> str:
-        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant that dispatches picked one."""
-        return configuration(self.config, self.picked)
-
-    @property
-    def problem_key(self) -> tuple[int, int, int, str, str, float, float]:
-        """What makes two rows answers to the same problem, as of a Record."""
-        return self.M, self.N, self.K, self.layout, self.precision, self.alpha, self.beta
 
     @property
     def kernel_key(self) -> tuple[object, ...]:
