@@ -17,7 +17,7 @@ from gemmbench.bench.operands import Arena, Operands
 from gemmbench.bench.record import Record
 from gemmbench.bench.relaunch import Launcher, explained
 from gemmbench.bench.station import Station
-from gemmbench.bench.trial import Trial, outcome
+from gemmbench.bench.trial import Trial, outcome, problem_fields
 from gemmbench.bench.verify import Check, Reference
 from gemmbench.spec.plan import Plan, Skip
 
@@ -55,15 +55,13 @@ def skip_record(skip: Skip) -> Record:
 
 def identity(plan: Plan | Skip) -> dict[str, Any]:
     """The fields of a Record that say what was asked."""
-    problem = plan.problem
     return {
         "variant": plan.variant.name,
         "order": plan.variant.order,
         "config": dict(plan.config.values),
         "picked": plan.config.picked,
         "device": plan.device,
-        **{name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")},
-        "precision": problem.precision_name,
+        **problem_fields(plan.problem),
     }
 
 

@@ -24,7 +24,7 @@ from gemmbench.bench.parameters import Digits, Parameters
 from gemmbench.bench.record import NetworkFacts, Record
 from gemmbench.bench.reference import Case
 from gemmbench.bench.station import Station
-from gemmbench.bench.trial import Trial, outcome
+from gemmbench.bench.trial import Trial, outcome, problem_fields
 from gemmbench.bench.verify import Check
 from gemmbench.spec.forward import Forward
 from gemmbench.spec.measuring import Measuring
@@ -95,14 +95,12 @@ def _outcome(trial: RowTrial, batch: RowBatch, found: dict[str, Any]) -> dict[st
 
 def asked(row: Forward) -> Record:
     """The record of a row that has not run: skipped, for its reason."""
-    problem = row.network.problem
     return Record(
         variant=row.name,
         order=row.order,
         config=dict(row.config.values),
         device=row.device,
-        **{name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")},
-        precision=problem.precision_name,
+        **problem_fields(row.network.problem),
         status="skipped",
         reason=row.reason,
         network=_facts(row, None),

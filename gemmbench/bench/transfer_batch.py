@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from gemmbench.bench.record import MODES, TransferRecord
 from gemmbench.bench.station import Station
 from gemmbench.bench.transfer_tasks import Task
 from gemmbench.bench.transfers import ModeTrial, TransferBench
+from gemmbench.bench.trial import result
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.panels import Cut
@@ -96,15 +96,13 @@ def _trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
 
 
 def _record(batch: TransferBatch, device: TransferBackend, task: Task, trial: ModeTrial) -> TransferRecord:
-    problem, measurement, policy = trial.plan.problem, trial.measurement, batch.measuring
+    problem, policy = trial.plan.problem, batch.measuring
     inputs = sum(problem.operand_bytes(name) for name in ("ABC" if problem.beta else "AB"))
     alone = trial.streams == 1
-    error = trial.check.error if trial.check else math.inf
     return TransferRecord(
         **identity(trial.plan),
+        **result(trial, policy) | {"gated": policy.gate and trial.pinned},
         mode=trial.mode,
-        status=trial.status,
-        reason=trial.reason,
         key=batch.key(task),
         panels=len(trial.pieces),
         panel_rows=trial.pieces[0].panel.rows if trial.pieces else 0,
@@ -113,17 +111,7 @@ def _record(batch: TransferBatch, device: TransferBackend, task: Task, trial: Mo
         h2d_bytes=inputs,
         b_bytes=problem.operand_bytes("B"),
         d2h_bytes=problem.operand_bytes("C"),
-        checked=trial.check is not None,
-        check_rule=trial.check.rule if trial.check else "",
-        error=error if error < math.inf else None,
-        samples=list(measurement.samples.values()),
-        rounds=list(measurement.samples),
         h2d=[parts.h2d for parts in trial.measured] if alone else [],
         kernel=[parts.kernel for parts in trial.measured] if alone else [],
         d2h=[parts.d2h for parts in trial.measured] if alone else [],
-        launches=measurement.launches if measurement.samples else 0,
-        stopped=measurement.stopped if measurement.samples else "",
-        data=policy.data,
-        seed=policy.seed,
-        gated=policy.gate and trial.pinned,
     )

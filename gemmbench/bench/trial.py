@@ -15,6 +15,7 @@ from gemmbench.bench.verify import Check
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.plan import Plan
+from gemmbench.spec.problem import Problem
 
 
 @dataclass
@@ -73,9 +74,33 @@ class Placed:
 
 def outcome(trial: Trial, artifacts: Sequence[Artifact], policy: Measuring, placed: Placed) -> dict[str, Any]:
     """The fields of a Record that say what was built, checked and measured."""
-    return (
-        {"status": trial.status, "reason": trial.reason} | _built(trial.plan, artifacts) | _seen(trial, policy, placed)
-    )
+    return result(trial, policy) | _built(trial.plan, artifacts) | _seen(trial, policy, placed)
+
+
+def problem_fields(problem: Problem) -> dict[str, Any]:
+    """The fields of a Result that say which problem it answers."""
+    named = {name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")}
+    return {**named, "precision": problem.precision_name}
+
+
+def result(trial: Trial, policy: Measuring) -> dict[str, Any]:
+    """The fields of a Result that say what came of it."""
+    check, measurement = trial.check, trial.measurement
+    timed = bool(measurement.samples)
+    return {
+        "status": trial.status,
+        "reason": trial.reason,
+        "checked": check is not None,
+        "check_rule": check.rule if check else "",
+        "error": check.error if check and math.isfinite(check.error) else None,
+        "samples": list(measurement.samples.values()),
+        "rounds": list(measurement.samples),
+        "launches": measurement.launches if timed else 0,
+        "stopped": measurement.stopped if timed else "",
+        "data": policy.data,
+        "seed": policy.seed,
+        "gated": policy.gate,
+    }
 
 
 def _built(plan: Plan, artifacts: Sequence[Artifact]) -> dict[str, Any]:
@@ -95,25 +120,14 @@ def _built(plan: Plan, artifacts: Sequence[Artifact]) -> dict[str, Any]:
 
 
 def _seen(trial: Trial, policy: Measuring, placed: Placed) -> dict[str, Any]:
-    check, measurement = trial.check, trial.measurement
-    diagnosis = check.diagnosis if check else None
-    timed = bool(measurement.samples)
+    diagnosis = trial.check.diagnosis if trial.check else None
+    timed = bool(trial.measurement.samples)
     cache = "hot" if policy.cache == "hot" else "cold" if placed.cold else "partly cold"
     return {
-        "checked": check is not None,
-        "check_rule": check.rule if check else "",
-        "error": check.error if check and math.isfinite(check.error) else None,
         "diagnosis": diagnosis.cause if diagnosis else "",
         "wrong_map": diagnosis.map if diagnosis else "",
-        "samples": list(measurement.samples.values()),
-        "rounds": list(measurement.samples),
-        "launches": measurement.launches if timed else 0,
-        "stopped": measurement.stopped if timed else "",
-        "clocks_hz": measurement.clocks,
+        "clocks_hz": trial.measurement.clocks,
         "cache": cache if timed else "",
         "sets": placed.sets if timed else 0,
-        "data": policy.data,
-        "seed": policy.seed,
-        "gated": policy.gate,
         "vitals": trial.vitals,
     }
