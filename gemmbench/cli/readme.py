@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -50,11 +51,15 @@ def generated(text: str) -> str:
 
 
 def _run(pattern: str) -> store.Run:
-    """The newest results file, by name, that fits the pattern. Raises StoreError."""
+    return store.read(_newest(pattern))
+
+
+def _newest(pattern: str) -> Path:
+    """The newest file, by name, that fits the pattern. Raises StoreError."""
     found = sorted(README.parent.glob(pattern))
     if not found:
         raise StoreError(f"no file fits {pattern}")
-    return store.read(found[-1])
+    return found[-1]
 
 
 def _table(file: str, *wanted: str) -> str:
@@ -121,11 +126,8 @@ def _post(file: str) -> str:
 
 
 def _claims(pattern: str) -> str:
-    """What is claimed and what was found, from the newest file that fits the pattern. Raises StoreError."""
-    found = sorted(README.parent.glob(pattern))
-    if not found:
-        raise StoreError(f"no file fits {pattern}")
-    said = found[-1].read_text(encoding="utf-8")
+    """What is claimed and what was found. Raises StoreError."""
+    said = _newest(pattern).read_text(encoding="utf-8")
     stated = dict(re.findall(r"^== (\w+): (.*)$", said, re.MULTILINE))
     ended = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", said, re.MULTILINE)
     lines = [f"| {stated[name]} | {result} | {'yes' if holds == 'holds' else 'no'} |" for name, result, holds in ended]
