@@ -66,3 +66,9 @@ def test_a_wide_table_can_be_exported(gemmbench, results, tmp_path):
 def test_energy_takes_a_sensible_number_of_seconds(refused, seconds):
     said = refused("run", "naive", "--device", "fake", "--energy", seconds)
     assert said.startswith("energy: ") and "give seconds of load for each kernel, such as 2" in said
+
+
+def test_energy_that_no_row_has_is_told(gemmbench):
+    said = gemmbench("run", "tiled", "--device", "fake", "--energy", "1", *ASKED)
+    assert said.code == 0
+    assert said.err.endswith("--energy: no row has one; it takes a GPU with an energy counter, kept busy\n")
