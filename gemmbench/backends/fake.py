@@ -14,26 +14,20 @@ A script is a mapping, in a test or a YAML file (`--device fake:script.yaml`):
 from __future__ import annotations
 
 import itertools
-import os
-import signal
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gemmbench.backends import cache
-from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step, Window, packed
+from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step
 from gemmbench.backends.fake_jobs import RATES, FakeHost, FakeJob
+from gemmbench.backends.fake_kernels import FakeChain, FakeExecutable, FakeMemory
 from gemmbench.backends.fake_monitor import KEYS, FakeMonitor
 from gemmbench.backends.finding import Peaks
 from gemmbench.backends.jobs import JobStep
-from gemmbench.errors import BuildError, DeviceLost, LaunchError, UsageError, nearest
-from gemmbench.spec.network import Network
+from gemmbench.errors import BuildError, UsageError, nearest
 from gemmbench.spec.plan import Plan, Target
-from gemmbench.spec.problem import Problem
 
 _DEFAULT_SECONDS = 1e-3
 FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build", "die", "hang", "lose")
@@ -142,12 +136,9 @@ class FakeBackend:
         mode: str = "",
     ) -> FakeExecutable:
         """Bind to host memory."""
-        name = plan.variant.name
-        seconds = self.script.times.get(name, _DEFAULT_SECONDS)
-        listed = [seconds] if isinstance(seconds, (int, float)) else seconds
-        times = self._clocks.setdefault(name, itertools.cycle(listed))
-        fault = self.script.faults.get(name, "")
-        return FakeExecutable(plan.problem, memory, sets, alpha, beta, times, fault, self.script.clock)
+        name, script = plan.variant.name, self.script
+        fault = script.faults.get(name, "")
+        return FakeExecutable(plan.problem, memory, sets, alpha, beta, self._times(name), fault, script.clock)
 
     def host(self, nbytes: int, pinned: bool) -> FakeHost:
         """Host memory."""
@@ -165,163 +156,13 @@ class FakeBackend:
 
     def chain(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> FakeChain:
         """All steps, with the time and the fault of the row's name."""
-        whole = self.bind("", steps[0].plan, memory, steps[0].sets, 1.0, 0.0)
+        return FakeChain(steps, memory, self._times(name), self.script.faults.get(name, ""), self.script.clock)
+
+    def _times(self, name: str) -> Iterator[float]:
+        """The scripted times of what has that name; it goes on where it was when it is bound again."""
         seconds = self.script.times.get(name, _DEFAULT_SECONDS)
         listed = [seconds] if isinstance(seconds, (int, float)) else seconds
-        times = self._clocks.setdefault(name, itertools.cycle(listed))
-        return FakeChain(steps, memory, times, self.script.faults.get(name, ""), whole.clock)
+        return self._clocks.setdefault(name, itertools.cycle(listed))
 
     def close(self) -> None:
         """Nothing to close."""
-
-
-class FakeMemory:
-    """Host bytes."""
-
-    def __init__(self, *nbytes: int):
-        self.starts, end = packed(nbytes)
-        self.nbytes = nbytes[0] if len(nbytes) == 1 else end
-        self.bytes = np.zeros(self.nbytes, np.uint8)
-
-    def write(self, offset: int, array: np.ndarray) -> None:
-        """Copy in."""
-        self.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
-
-    def read(self, offset: int, out: np.ndarray) -> None:
-        """Copy out."""
-        out.reshape(-1).view(np.uint8)[:] = self.bytes[offset : offset + out.nbytes]
-
-    def copy(self, source: int, target: int, nbytes: int) -> None:
-        """Copy inside."""
-        self.bytes[target : target + nbytes] = self.bytes[source : source + nbytes]
-
-    def fill(self, offset: int, nbytes: int, byte: int) -> None:
-        """Set bytes."""
-        self.bytes[offset : offset + nbytes] = byte
-
-    def free(self) -> None:
-        """Drop the bytes."""
-        self.bytes = np.zeros(0, np.uint8)
-
-
-@dataclass
-class FakeExecutable:
-    """Computes with NumPy, with the scripted fault; takes the scripted time."""
-
-    problem: Problem
-    memory: FakeMemory
-    sets: Sequence[OperandSet]
-    alpha: float
-    beta: float
-    times: Iterator[float]
-    fault: str
-    clock: float
-    launched: int = 0
-
-    def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
-        _crash(self.fault)
-        for _ in range(min(launches, len(self.sets))):
-            self._launch(self.sets[self.launched % len(self.sets)])
-            self.launched += 1
-        return Window(next(self.times) * launches, launches, self.clock)
-
-    def _view(self, offset: int, operand: str) -> np.ndarray:
-        shape = self.problem.shape(operand)
-        kind = self.problem.precision.numpy_type()
-        nbytes = self.problem.operand_bytes(operand)
-        return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
-
-    def _launch(self, at: OperandSet) -> None:
-        a, b, c = self._view(at.A, "A"), self._view(at.B, "B"), self._view(at.C, "C")
-        kind = np.float64 if self.problem.precision.scalar == "double" else np.float32
-        a, b = (a.T if self.problem.trans_a else a), (b.T if self.problem.trans_b else b)
-        result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
-        if self.beta:
-            result += kind(self.beta) * c.astype(kind)
-        self._store(at, c, result)
-
-    def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:
-        if self.fault == "unwritten":
-            return
-        if self.fault == "last_column":
-            c[:, :-1] = result[:, :-1]
-            return
-        c[:] = 0 if self.fault == "zero" else result
-        if self.fault == "overrun":
-            self.memory.fill(at.C + self.problem.operand_bytes("C"), 4, 0)
-        if self.fault == "race" and self.launched % 7 == 6:
-            c[0, 0] += 1
-
-
-@dataclass
-class FakeChain:
-    """Computes a chain of steps with NumPy in float32."""
-
-    steps: Sequence[Step]
-    memory: FakeMemory
-    times: Iterator[float]
-    fault: str
-    clock: float
-    launched: int = 0
-
-    def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
-        _crash(self.fault)
-        count = len(self.steps[0].sets)
-        for _ in range(min(launches, count)):
-            for step in self.steps:
-                self._run(step, step.sets[self.launched % count])
-            self.launched += 1
-        return Window(next(self.times) * launches, launches, self.clock)
-
-    def _run(self, step: Step, at: OperandSet) -> None:
-        plan, problem = step.plan, step.plan.problem
-        if self.fault == "unwritten" and step is self.steps[-1]:
-            return
-        c = self._floats(at.C, problem.shape("C"))
-        if plan.network:
-            c[:] = self._network(plan.network, at)
-        else:
-            a, b = self._floats(at.A, problem.shape("A")), self._floats(at.B, problem.shape("B"))
-            result = c if problem.beta else a @ b
-            bias = self._floats(at.bias, (1, problem.N)) if "bias" in plan.epilogue else 0
-            c[:] = _activated(result + bias, plan.epilogue)
-        if self.fault == "zero":
-            c[:] = 0
-        if self.fault == "race" and self.launched % 7 == 6:
-            c[0, 0] += 1
-
-    def _network(self, network: Network, at: OperandSet) -> np.ndarray:
-        parameters = self._floats(at.B, (network.parameters,))
-        h = self._floats(at.A, (network.batch, network.sizes[0]))
-        for index, activation in enumerate(network.activations):
-            inputs, outputs = network.sizes[index : index + 2]
-            w, b = network.weights_at[index], network.biases_at[index]
-            h = h @ parameters[w : w + inputs * outputs].reshape(inputs, outputs) + parameters[b : b + outputs]
-            h = _activated(h, (activation,))
-        return h
-
-    def _floats(self, offset: int, shape: tuple[int, ...]) -> np.ndarray:
-        count = int(np.prod(shape))
-        return self.memory.bytes[offset : offset + 4 * count].view(np.float32).reshape(shape)
-
-
-def _crash(fault: str) -> None:
-    if fault == "crash":
-        raise LaunchError("crashed, as scripted")
-    if fault == "lose":
-        raise DeviceLost("the device is lost, as scripted")
-    if fault == "die":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if fault == "hang":
-        time.sleep(3600)
-
-
-def _activated(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    if "relu" in names:
-        return np.where(z < 0, np.float32(0), z)
-    if "softmax" in names:
-        powers = np.exp(z - z.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
-    return z

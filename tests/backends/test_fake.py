@@ -5,7 +5,8 @@ import pytest
 
 from gemmbench.backends import choose, compilers, describe, open_backends
 from gemmbench.backends.base import OperandSet
-from gemmbench.backends.fake import FAULTS, FakeBackend, FakeCompiler, FakeMemory, Script
+from gemmbench.backends.fake import FAULTS, FakeBackend, FakeCompiler, Script
+from gemmbench.backends.fake_kernels import FakeMemory
 from gemmbench.errors import BuildError, LaunchError, UsageError
 from gemmbench.spec.problem import LAYOUTS, Problem
 

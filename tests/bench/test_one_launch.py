@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake import FakeBackend, FakeExecutable
+from gemmbench.backends.fake import FakeBackend
+from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.bench import operands
 from gemmbench.bench.one_launch import launch_once
 from gemmbench.errors import LaunchError

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.fake import FakeBackend, FakeExecutable
+from gemmbench.backends.fake import FakeBackend
+from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 from gemmbench.spec.problem import Problem
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.fake import FakeExecutable
+from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.spec import awkward
 
 
