@@ -87,6 +87,8 @@ def _array(path: Path, arrays: dict[str, np.ndarray], name: str, shape: tuple[in
         )
     if found.dtype.kind != "f":
         raise SpecError(shown(path), None, f"{name} holds {found.dtype}; store float32 or float16")
+    if not np.isfinite(found).all():
+        raise SpecError(shown(path), None, f"{name} holds values that are not finite; train or store it again")
     return found
 
 

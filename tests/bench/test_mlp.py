@@ -115,6 +115,7 @@ def test_parameters_lie_where_the_network_says():
         (lambda arrays: arrays.pop("b2"), "no array b2; the network needs one of 7"),
         (lambda arrays: arrays.update(W2=np.zeros((20, 8))), "W2 is 20 x 8, the network needs 20 x 7"),
         (lambda arrays: arrays.update(W1=np.zeros((31, 20), int)), "W1 holds int64; store float32 or float16"),
+        (lambda arrays: arrays.update(b2=np.full(7, np.nan)), "b2 holds values that are not finite"),
         (lambda arrays: arrays.update(W4=np.zeros((5, 5))), "more layers than the network's 3: it has W4"),
     ],
 )
