@@ -19,11 +19,11 @@ def batch_of(digits: Digits, start: int, batch: int) -> np.ndarray:
 
 
 def verification(network: Network, given: Parameters, seed: int) -> list[Case]:
-    """Exact cases on integers, then real ones: random parameters, and those of the run if they are not."""
+    """Exact cases on integers, then real ones: random parameters, and those of the run."""
     rng = np.random.default_rng(seed + 2)
     inputs = rng.uniform(-1, 1, (network.batch, network.sizes[0])).astype(np.float32)
     cases = [*reference.integers(network, seed + 1), Case(network, parameters.random(network, seed + 2), inputs)]
-    return [*cases, timed(network, given, "uniform", seed)] if given.digits else cases
+    return [*cases, timed(network, given, "uniform", seed)]
 
 
 def timed(network: Network, given: Parameters, fill: Fill, seed: int) -> Case:

@@ -315,3 +315,9 @@ def test_the_network_reads_a_digit_through_the_kernel(post):
     expected = reference.forward(network, given, given.digits.inputs[3:4]).outputs[0]
     np.testing.assert_allclose(outputs, expected, atol=1e-5)
     assert parameters.SIDE == 28
+
+
+def test_a_row_is_verified_with_the_parameters_of_the_run():
+    given = random(SMALL, 5)
+    assert given.digits is None
+    assert any(case.parameters is given for case in cases.verification(SMALL, given, 0))
