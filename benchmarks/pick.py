@@ -45,11 +45,13 @@ def kind_of(record: Record, sms: int) -> str:
 
 
 def winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]:
-    """(condition, variant, parameters) for every kind of problem that was measured; of a problem the last run counts."""
+    """(condition, variant, parameters) for every kind of problem that was measured; its last run counts."""
     seconds: dict[str, dict[tuple[int, int, int], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     candidates: dict[str, Record] = {}
-    for run, record in ((run, record) for run in runs for record in run.records):
-        if record.status == "ok" and record.samples and record.phase == "sweep" and record.variant.startswith("sgemm"):
+    for run in runs:
+        for record in run.records:
+            if record.status != "ok" or record.phase != "sweep" or not record.variant.startswith("sgemm"):
+                continue
             name = f"{record.variant} {record.configuration}"
             candidates[name] = record
             problem = record.M, record.N, record.K
