@@ -1,39 +1,45 @@
 /*---
-summary: warp tiles fed by cp.async through STAGES shared buffers, 16 x 8 results a thread
+summary: warp tiles fed by cp.async through STAGES shared buffers, 8 x 16 results a thread in an order that ptxas keeps
 order: 44
 symbol: gemm
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 min_sm: 80
+arch: [90a, 80, 86, 87, 88, 89, 100, 103, 110, 120, 121]  # 90a has setmaxnreg: see keep_order
 params:
   BM: [128, 64, 256]
-  BN: [256, 128, 64]
-  BK: [8, 16]
+  BN: [256, 128, 64]            # BM * BN of 32768: one block on a multiprocessor; of 16384: two
+  BK: [16, 32]                  # from barrier to barrier
   WM: [64, 32]                  # a warp's part of the block tile
-  WN: [64, 32, 128]
-  TM: [16, 8]
-  TN: [8, 16]
-  STAGES: [4, 3, 5]
+  WN: [64, 128]
+  TM: [8, 16]
+  TN: [16, 8]
+  STAGES: [3, 4, 5]
 require:
   - BM % WM == 0
   - BN % WN == 0
-  - (WM // TM) * (WN // TN) == 32                 # the lanes of a warp
-  - TM * TN <= 128                                # and its registers: 255 a thread, 65536 a block
-  - BM // TM * (BN // TN) * TM * TN <= 32768
-  - BM * BK % (BM // TM * (BN // TN) * 4) == 0    # each thread copies the same number of units of 4
-  - BN * BK % (BM // TM * (BN // TN) * 4) == 0
+  - TM * TN == 128
+  - (WM // TM) * (WN // TN) == 32       # the lanes of a warp
+  - BM * BN <= 32768                    # registers: 255 a thread, 65536 a multiprocessor
+  - BM * 8 % (BM * BN // 128 * 4) == 0  # each thread copies the same number of units of 4
+  - BN * 8 % (BM * BN // 128 * 4) == 0
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
 block:
-  - BM / WM * (BN / WN) * 32
+  - BM * BN / 128
 shared: STAGES * BK * (BM + 4 + BN + 4) * BYTES
+sass:                           # of the main loop; other architectures: see keep_order
+  - 100 * ffma >= 87 * instructions
+  - sm != 90 or BM * BN % 16384 != 0 or 20 * conflicts <= ffma
+  - sm != 90 or BM * BN % 16384 != 0 or load_distance >= 100
+  - spills == 0
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
 // Against sgemm_pipelined: cp.async copies from global to shared memory past the registers, so that several
-// tiles can be under way and the registers of the fetch go to a larger thread tile, 16 x 8: 6 shared loads
-// for 128 FFMA instead of 4 for 64. One such block fills an SM, 8 warps hide what is left of the latency.
+// tiles can be under way and no registers hold them; 8 x 16 results a thread want 6 shared loads for 128 FFMA.
+// What 8 warps on a multiprocessor do not hide of the latency, the order of the instructions has to.
 //
 //      tile t             0           1           2           3        STAGES = 4
 //      copies of t + 3    |->......   |->......   |->......   |->...   into buffer (t + 3) % 4, which held t - 1
@@ -44,49 +50,95 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // An operand whose rows run along K is transposed on its way, by copies of one element: 8 lanes take 8
 // neighbours of a row, a sector, and 32 lanes store to 32 banks, for the pitch is 4 more than a multiple of 32.
 // The others are copied 4 elements at a time where rows are multiples of 16 bytes, else one by one too.
+// A tile is copied and read in slices of 8 k, so that the body of the loop is the same for every BK.
 //
-// No copy in the main loop has a guard. Past the edge of M or N the last row or column is copied again:
-// what it yields is never stored. The remainder of K, filled up with zeros, comes in the first tile.
+// No copy in the main loop has a guard against the edges. Past that of M or N the last row or column is copied
+// again: what it yields is never stored. The remainder of K, filled up with zeros, comes in the first tile.
 //
-// The order of the multiply-adds decides how many registers each must read: down a column of the thread tile
-// b stays, at its end the next column is climbed up, so a stays. An operand that stays comes from the
-// reuse cache, the other two from the two banks of the register file. nvcc 13 moves many of them all the same.
+// An FFMA needs three registers, and there are two banks: two must come from different ones, or from the cache
+// for reuse. Along a row of the thread tile a stays, at its end the next row is walked back, so b stays. What
+// keeps ptxas from another order is said where it is done (fence, opaque, scaled, keep_order).
 //
-// Bound by the issue of instructions: for sm_90 nvcc 13 makes a main loop of 1122, 1024 of them FFMA, of which
-// one in seven reads the same bank twice.
+// Bound by the issue of instructions: for sm_90a nvcc 13 makes a main loop of 1119 for 8 k, 1024 of them FFMA (1127 where
+// all is copied one by one), of which one in sixty reads the same bank twice; 119 instructions or more lie between a load
+// and its use. A group of copies costs three empty loads, which ptxas puts before it, so they are not spread further.
 
-#define WARPS_N (BN / WN)
-#define THREADS (BM / WM * WARPS_N * 32)
-#define LANES_M (WM / TM)
-#define LANES_N (WN / TN)
+constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code, with more the warps wait for instructions
+constexpr int kSlices = BK / kDepth;
+constexpr int kWarpsN = BN / WN, kThreads = BM / WM * kWarpsN * 32, kBlocks = 256 / kThreads;  // on a multiprocessor
+constexpr int kLanesM = WM / TM, kLanesN = WN / TN;
+constexpr int kPitchA = BM + 4, kPitchB = BN + 4;
+constexpr int kToB = 4 * kDepth * kPitchA, kSlice = kToB + 4 * kDepth * kPitchB;  // bytes: a slice of A, then one of B
+constexpr int kTile = kSlices * kSlice;
 
-// Start a copy of BYTES, or of zeros. It is there after wait_for_copies and a barrier.
-template <int BYTES> __device__ void copy_async(float* to, const float* from, bool inside) {
-    const unsigned place = unsigned(__cvta_generic_to_shared(to));
+__device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+
+// Start a copy of BYTES if `wanted`, of zeros if not `inside`. It is there after wait_for_copies and a barrier.
+template <int BYTES> __device__ void copy_async(unsigned to, const float* from, bool wanted, bool inside) {
     const int bytes = inside ? BYTES : 0;
-    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes));
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place), "l"(from), "r"(bytes));
+    if (BYTES == 16)
+        asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.cg.shared.global [%1], [%2], 16, %3; }" ::"r"(
+                         int(wanted)),
+                     "r"(to), "l"(from), "r"(bytes));
+    else
+        asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], 4, %3; }" ::"r"(
+                         int(wanted)),
+                     "r"(to), "l"(from), "r"(bytes));
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LATER> __device__ void wait_for_copies() {  // for all groups but the last LATER
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 
-// A thread's share of the copies of one operand, tile after tile along K. A tile is kept K-major, BK x TILE.
+__device__ void load4(float* to, unsigned from) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(from));
+}
+
+// Volatile, so that multiply-adds stay in the order of the text.
+__device__ void multiply_add(float& sum, float a, float b) {
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
+}
+
+// In a kernel with a setmaxnreg, ptxas goes by another method, which respects the fences: for that alone, and not for the
+// registers, 8 of 256 are given up. It is for whole groups of 128 threads. Without it ptxas drops the fences before it
+// orders; then one for each k is best. (sm_100a and sm_120a have it too, but there it costs spills in some layouts.)
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool kKeepsOrder = kThreads % 128 == 0;
+__device__ void keep_order() {
+    if (kKeepsOrder) asm volatile("setmaxnreg.dec.sync.aligned.u32 248;");
+}
+#else
+constexpr bool kKeepsOrder = false;
+__device__ void keep_order() {}
+#endif
+
+// Leaves the kernel if M < 0, which never happens, but ptxas moves nothing across it. When all is in place it finds that
+// one of them in a block is enough, and drops the others.
+__device__ void fence(int M) {
+    asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
+}
+
+// A value whose origin ptxas does not see, so that it is kept, not computed anew in every round.
+__device__ unsigned opaque(unsigned value) { return __shfl_sync(0xffffffffu, value, threadIdx.x % 32); }
+
+// A thread's share of the copies of one operand, slice after slice along K. A slice is kept K-major, 8 x TILE.
 // `extent` is the operand's other size, M or N; ALONG_K: its rows in memory run along K.
 template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
-    static constexpr int PITCH = TILE + 4, SIZE = BK * PITCH, WIDTH = WIDE && !ALONG_K ? 4 : 1;
-    static constexpr int STEP_K = ALONG_K ? 8 : THREADS * WIDTH > TILE ? THREADS * WIDTH / TILE : 1;
-    static constexpr int STEP_X = THREADS / STEP_K * WIDTH, PASSES = TILE / STEP_X, COUNT = PASSES * BK / STEP_K;
+    static constexpr int PITCH = TILE + 4, WIDTH = WIDE && !ALONG_K ? 4 : 1;
+    static constexpr int STEP_K = ALONG_K ? 8 : kThreads * WIDTH > TILE ? kThreads * WIDTH / TILE : 1;
+    static constexpr int STEP_X = kThreads / STEP_K * WIDTH, PASSES = TILE / STEP_X, COUNT = PASSES * kDepth / STEP_K;
 
-    const float* from;  // where the next tile begins
+    const float* from;  // where the next slice begins
     int offset[COUNT];  // from there, in elements
-    int k0, place;
+    int k0;
+    unsigned place;  // in the first slice in shared memory
 
-    __device__ Copier(const float* matrix, int extent, int K, int start) {
+    __device__ Copier(const float* matrix, int extent, int K, int start, unsigned slice) {
         k0 = ALONG_K ? threadIdx.x % STEP_K : threadIdx.x * WIDTH / STEP_X;
         const int x0 = ALONG_K ? threadIdx.x / STEP_K : threadIdx.x * WIDTH % STEP_X;
-        place = k0 * PITCH + x0;
+        place = opaque(slice + 4 * (k0 * PITCH + x0));
         from = matrix + size_t(start) * (ALONG_K ? K : 1);
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
@@ -97,116 +149,162 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
     static constexpr __device__ int k_of(int i) { return i / PASSES * STEP_K; }
     static constexpr __device__ int x_of(int i) { return i % PASSES * STEP_X; }
 
-    __device__ void first(float* tile, int depth, int extent) {  // depth: how many k the tile has
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) {
-            const bool inside = k0 + k_of(i) < depth;
-            copy_async<4 * WIDTH>(tile + place + k_of(i) * PITCH + x_of(i), inside ? from + offset[i] : from, inside);
-        }
-        from += depth * size_t(ALONG_K ? 1 : extent);
+    // The i-th copy of a slice of which `depth` k come from the matrix.
+    __device__ void copy(int i, unsigned slice, bool wanted, int depth = kDepth) {
+        const bool inside = depth == kDepth || k0 + k_of(i) < depth;
+        copy_async<4 * WIDTH>(place + slice + 4 * (k_of(i) * PITCH + x_of(i)), inside ? from + offset[i] : from, wanted,
+                              inside);
     }
-    __device__ void next(float* tile, int extent) {
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i)
-            copy_async<4 * WIDTH>(tile + place + k_of(i) * PITCH + x_of(i), from + offset[i], true);
-        from += BK * size_t(ALONG_K ? 1 : extent);
-    }
+    __device__ void advance(int extent, int depth = kDepth) { from += depth * size_t(ALONG_K ? 1 : extent); }
 };
 
 template <bool WIDE>
-__device__ void multiply(int M, int N, int K, const float* A, const float* B, float* shared, float (&sum)[TM][TN]) {
+__device__ void multiply(int M, int N, int K, const float* A, const float* B, unsigned shared, int lane_m, int lane_n,
+                         float (&sum)[TM][TN]) {
     using CopyA = Copier<BM, !TRANS_A, WIDE>;
     using CopyB = Copier<BN, TRANS_B, WIDE>;
-    constexpr int STAGE = CopyA::SIZE + CopyB::SIZE, LAST = (STAGES - 1) * STAGE;
-    float* const As = shared;
-    float* const Bs = shared + CopyA::SIZE;
-    CopyA copy_a(A, M, K, blockIdx.y * BM);
-    CopyB copy_b(B, N, K, blockIdx.x * BN);
+    CopyA copy_a(A, M, K, blockIdx.y * BM, shared);
+    CopyB copy_b(B, N, K, blockIdx.x * BN, shared + kToB);
 
     // Begin the first STAGES - 1 tiles. Past the last one a group is empty, so that groups count tiles.
     const int tiles = (K + BK - 1) / BK, remainder = K - (tiles - 1) * BK;
-    copy_a.first(As, remainder, M);
-    copy_b.first(Bs, remainder, N);
-    commit_copies();
+#pragma unroll 1
+    for (int slice = 0; slice < (STAGES - 1) * kSlices; ++slice) {
+        if (slice < tiles * kSlices) {
+            const int depth = slice < kSlices ? max(0, min(remainder - slice * kDepth, kDepth)) : kDepth;
 #pragma unroll
-    for (int tile = 1; tile < STAGES - 1; ++tile) {
-        if (tile < tiles) copy_a.next(As + tile * STAGE, M), copy_b.next(Bs + tile * STAGE, N);
-        commit_copies();
+            for (int i = 0; i < CopyA::COUNT; ++i) copy_a.copy(i, slice * kSlice, true, depth);
+#pragma unroll
+            for (int i = 0; i < CopyB::COUNT; ++i) copy_b.copy(i, slice * kSlice, true, depth);
+            copy_a.advance(M, depth);
+            copy_b.advance(N, depth);
+        }
+        if (slice % kSlices == kSlices - 1) commit_copies();
     }
 
-    // A lane's rows and columns come in fours, those of its neighbours between them.
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const float* const a_from = As + warp / WARPS_N * WM + lane / LANES_N * 4;
-    const float* const b_from = Bs + warp % WARPS_N * WN + lane % LANES_N * 4;
+    const int warp = threadIdx.x / 32;
+    const unsigned a_from = opaque(shared + 4 * (warp / kWarpsN * WM + lane_m * 4));
+    const unsigned b_from = opaque(shared + kToB + 4 * (warp % kWarpsN * WN + lane_n * 4));
+    unsigned a_at = a_from, b_at = b_from;
     float a[2][TM], b[2][TN];  // for this k and the next
-    auto load = [&](int to, int k, int buffer) {
+    const auto load = [&](int k) {
 #pragma unroll
-        for (int m = 0; m < TM; m += 4)
-            reinterpret_cast<float4&>(a[to][m]) =
-                reinterpret_cast<const float4&>(a_from[buffer + k * CopyA::PITCH + m * LANES_M]);
+        for (int n = 0; n < TN; n += 4) load4(b[k % 2] + n, b_at + 4 * (k * kPitchB + n * kLanesN));
 #pragma unroll
-        for (int n = 0; n < TN; n += 4)
-            reinterpret_cast<float4&>(b[to][n]) =
-                reinterpret_cast<const float4&>(b_from[buffer + k * CopyB::PITCH + n * LANES_N]);
+        for (int m = 0; m < TM; m += 4) load4(a[k % 2] + m, a_at + 4 * (k * kPitchA + m * kLanesM));
     };
 
     wait_for_copies<STAGES - 2>();
     __syncthreads();
-    load(0, 0, 0);
-    for (int tile = 0, read = 0, write = LAST; tile < tiles; ++tile) {
+    load(0);
+    int left = kSlices, read = 0, write = (STAGES - 1) * kTile;  // slices of this tile; bytes
+#pragma unroll 1
+    for (int slice = tiles * kSlices; slice > 0; --slice) {
+        const bool wanted = slice > (STAGES - 1) * kSlices;
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 1) {
-                wait_for_copies<STAGES - 2>();
-                __syncthreads();  // the next tile is there, and nobody reads this one any more
-                read = read == LAST ? 0 : read + STAGE;
-            }
-            load((k + 1) % 2, (k + 1) % BK, read);
-            if (k == 0) {
-                if (tile + STAGES - 1 < tiles) copy_a.next(As + write, M), copy_b.next(Bs + write, N);
-                commit_copies();
-                write = write == LAST ? 0 : write + STAGE;
-            }
-#pragma unroll
-            for (int n = 0; n < TN; ++n)
-#pragma unroll
-                for (int i = 0; i < TM; ++i) {
-                    const int m = n % 2 ? TM - 1 - i : i;
-                    sum[m][n] += a[k % 2][m] * b[k % 2][n];
+        for (int k = 0; k < kDepth; ++k) {
+            const int ahead = (k + 1) % kDepth;
+            if (ahead == 0) {  // the next k is the first of another slice
+                copy_a.advance(M);
+                copy_b.advance(N);
+                read += kSlice, write += kSlice;
+                if (--left == 0) {
+                    left = kSlices;
+                    commit_copies();
+                    wait_for_copies<STAGES - 2>();
+                    __syncthreads();  // the next tile is there, and nobody reads this one any more
+                    if (read == STAGES * kTile) read = 0;
+                    if (write == STAGES * kTile) write = 0;
                 }
+                a_at = a_from + read;
+                b_at = b_from + read;
+            }
+            load(ahead);
+#pragma unroll
+            for (int m = 0; m < TM; ++m) {
+                // Half a k after the loads, and few at a time: ptxas keeps the addresses of all that stand together.
+                if (m == TM / 2) {
+#pragma unroll
+                    for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
+                        if (k != i / 12) continue;
+                        if (i < CopyA::COUNT) copy_a.copy(i, write, wanted);
+                        else copy_b.copy(i - CopyA::COUNT, write, wanted);
+                    }
+                }
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int n = m % 2 ? TN - 1 - step : step;
+                    multiply_add(sum[m][n], a[k % 2][m], b[k % 2][n]);
+                }
+                if (kKeepsOrder || m == TM - 1) fence(M);
+            }
         }
     }
     wait_for_copies<0>();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+// Volatile, so that it has registers of its own: otherwise ptxas has the sums themselves by fours, as a store wants them.
+__device__ float4 scaled(float alpha, const float* sum) {
+    float v[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(alpha), "f"(sum[j]));
+    return make_float4(v[0], v[1], v[2], v[3]);
+}
+
+__device__ void add(float4& to, float factor, float4 v) {
+    to.x += factor * v.x, to.y += factor * v.y, to.z += factor * v.z, to.w += factor * v.w;
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     extern __shared__ __align__(16) float shared[];  // dynamic: it may be more than 48 KB
+    keep_order();
+
+    // A lane's rows and columns come in fours, those of its neighbours between them. Neighbouring lanes differ in both,
+    // so no load is served to two lanes at once: those return two registers a cycle and take ports of the register
+    // file from the multiply-adds.
+    constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int few = lane % kFew, many = lane / kFew ^ few * (8 / kFew);
+    const int lane_m = kLanesM == kFew ? few : many, lane_n = kLanesM == kFew ? many : few;
+
     float sum[TM][TN] = {};
     const bool a_wide = !TRANS_A || (size_t(A) | M * sizeof(float)) % 16 == 0;
     const bool b_wide = TRANS_B || (size_t(B) | N * sizeof(float)) % 16 == 0;
-    if (a_wide && b_wide) multiply<true>(M, N, K, A, B, shared, sum);
-    else multiply<false>(M, N, K, A, B, shared, sum);
+    if (a_wide && b_wide) multiply<true>(M, N, K, A, B, address(shared), lane_m, lane_n, sum);
+    else multiply<false>(M, N, K, A, B, address(shared), lane_m, lane_n, sum);
     __syncthreads();  // the buffers are free
 
     // Through shared memory, one row of each lane at a time, so that a warp stores whole rows of its tile.
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row0 = blockIdx.y * BM + warp / WARPS_N * WM, column0 = blockIdx.x * BN + warp % WARPS_N * WN;
+    const int row0 = blockIdx.y * BM + warp / kWarpsN * WM, column0 = blockIdx.x * BN + warp % kWarpsN * WN;
     constexpr int PITCH = WN + 4;
-    float* const Cs = shared + warp * LANES_M * PITCH;
+    float* const Cs = shared + warp * kLanesM * PITCH;
+    const bool c_wide = (size_t(C) | N * sizeof(float)) % 16 == 0;
 #pragma unroll
     for (int m = 0; m < TM; ++m) {
 #pragma unroll
-        for (int n = 0; n < TN; ++n)
-            Cs[lane / LANES_N * PITCH + (n / 4 * LANES_N + lane % LANES_N) * 4 + n % 4] = alpha * sum[m][n];
+        for (int n = 0; n < TN; n += 4)
+            reinterpret_cast<float4&>(Cs[lane_m * PITCH + n * kLanesN + lane_n * 4]) = scaled(alpha, sum[m] + n);
         __syncwarp();
+        if (c_wide) {
 #pragma unroll
-        for (int e = lane; e < LANES_M * WN; e += 32) {
-            const int row = row0 + (m / 4 * LANES_M + e / WN) * 4 + m % 4, column = column0 + e % WN;
-            if (row >= M || column >= N) continue;
-            TC* c = C + size_t(row) * N + column;
-            const float value = Cs[e / WN * PITCH + e % WN];
-            *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
+            for (int e = lane * 4; e < kLanesM * WN; e += 128) {
+                const int row = row0 + (m / 4 * kLanesM + e / WN) * 4 + m % 4, column = column0 + e % WN;
+                if (row >= M || column >= N) continue;
+                float4& c = reinterpret_cast<float4&>(C[size_t(row) * N + column]);
+                float4 value = reinterpret_cast<const float4&>(Cs[e / WN * PITCH + e % WN]);
+                if (beta != 0) add(value, beta, c);  // else C is not read
+                c = value;
+            }
+        } else {
+#pragma unroll
+            for (int e = lane; e < kLanesM * WN; e += 32) {
+                const int row = row0 + (m / 4 * kLanesM + e / WN) * 4 + m % 4, column = column0 + e % WN;
+                if (row >= M || column >= N) continue;
+                TC* c = C + size_t(row) * N + column;
+                const float value = Cs[e / WN * PITCH + e % WN];
+                *c = beta == 0 ? value : value + beta * *c;
+            }
         }
         __syncwarp();
     }

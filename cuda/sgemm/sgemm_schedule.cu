@@ -5,38 +5,44 @@ symbol: gemm
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 min_sm: 80
+arch: [90a, 80, 86, 87, 88, 89, 100, 103, 110, 120, 121]  # 90a has setmaxnreg: see keep_order
 params:
   BM: [128, 64]
   BN: [256, 128, 64]
-  BK: [8, 16, 32]
-  TM: [16, 8]
-  TN: [8, 16]
+  BK: [16, 32, 64]
+  TM: [8, 16]
+  TN: [16, 8]
   SPLIT: [1, 2, 4]              # the k of a tile are divided among SPLIT sets of warps
   GROUP: [8, 1, 16]             # tile rows in a group of blocks; 1: along N, row by row
-  STAGES: [4, 3]
+  STAGES: [3, 4]
   BLOCKS: [1, 2]                # blocks an SM for which the compiler has to leave registers
 require:
-  - BK // SPLIT % 2 == 0
+  - BK % (16 * SPLIT) == 0
   - TM * TN == 128                                # 32 lanes in a warp, which has 64 x 64
-  - BM // TM * (BN // TN) * SPLIT * 128 * BLOCKS <= 32768    # registers: 255 a thread, 65536 an SM
-  - BM * BK % (BM // TM * (BN // TN) * SPLIT * 4) == 0    # each thread copies the same number of units of 4
-  - BN * BK % (BM // TM * (BN // TN) * SPLIT * 4) == 0
+  - BM * BN * SPLIT * BLOCKS <= 32768            # registers: 255 a thread, 65536 an SM
+  - BM * 8 % (BM * BN // 128 * 4) == 0           # each thread copies the same number of units of 4
+  - BN * 8 % (BM * BN // 128 * 4) == 0
 grid:
   - cdiv(M, BM) * cdiv(N, BN)
 block:
   - BM / 64 * (BN / 64) * SPLIT * 32
 shared: max(STAGES * BK * (BM + BN + 8), BM / 64 * (BN / 64) * SPLIT * 2 * (64 / TM) * 68) * BYTES
+sass:                           # of the main loop; other architectures: see keep_order
+  - 100 * ffma >= 87 * instructions
+  - sm != 90 or SPLIT > 1 or BM * BN % 16384 != 0 or 20 * conflicts <= ffma
+  - sm != 90 or BM * BN * SPLIT % 16384 != 0 or load_distance >= 100
+  - spills == 0
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
 // Against sgemm_cp_async: the same main loop; what changes is which block computes what, and when.
 //
-//      C in tiles, GROUP = 2          a wave of 12 blocks reads           one tile, SPLIT = 2, BK = 8
+//      C in tiles, GROUP = 2          a wave of 12 blocks reads           one tile, SPLIT = 2, BK = 32
 //      +--+--+--+--+--+--+            2 tile rows of A, 6 columns           BK
-//      | 0| 2| 4| 6| 8|10|            of B: 8 panels; row by row,         +-------+   k = 0 to 3: warps 0 to 3
-//      +--+--+--+--+--+--+            with 12 tiles in a row of C,        |0000111|1  k = 4 to 7: warps 4 to 7
-//      | 1| 3| 5| 7| 9|11|            1 and 12                            +-------+
-//      +--+--+--+--+--+--+                                                C = (sum of slice 0) + (sum of slice 1)
+//      | 0| 2| 4| 6| 8|10|            of B: 8 panels; row by row,         +--------+--------+   set 0: k of 0 to 7, 16 to 23
+//      +--+--+--+--+--+--+            with 12 tiles in a row of C,        |00000000|11111111|   set 1: k of 8 to 15, 24 to 31
+//      | 1| 3| 5| 7| 9|11|            1 and 12                            +--------+--------+
+//      +--+--+--+--+--+--+                                                C = (sum of set 0) + (sum of set 1)
 //      |12|14| ...
 //
 // 1. Order. Blocks that run together should share panels of A and B while they are in L2. So blocks go down
@@ -47,45 +53,89 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // 3. Split. Such a tile is two warps' work, and an SM wants eight or more. Here SPLIT sets of warps share it:
 //    each multiplies its own k of every tile, with the whole thread tile, so the ratio of FFMA to loads
 //    stays. Their sums meet in shared memory at the end and are added in the order of k: the same bits each time.
-//    Try BM=64 BN=128 BK=32 SPLIT=4, or BN=64 with BLOCKS=2.
+//    Try BM=64 BN=128 BK=64 SPLIT=4, or BN=64 with BLOCKS=2.
 //
-// Bound by the issue of instructions, as the rung below, and for few tiles by what the sums' meeting costs.
+// Bound by the issue of instructions, as the rung below, and for few tiles by what the sums' meeting costs. Smaller tiles
+// have more copies for the same sums: with SPLIT up to 24 of one element for 8 k, and ptxas does not keep every order.
 
-#define WM 64  // a warp's part of the block tile
-#define WN 64
-#define WARPS_N (BN / WN)
-#define WARPS (BM / WM * WARPS_N)  // of one slice of k
-#define THREADS (WARPS * SPLIT * 32)
-#define LANES_M (WM / TM)
-#define LANES_N (WN / TN)
+constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code, with more the warps wait for instructions
+constexpr int kSlices = BK / (kDepth * SPLIT);  // one after the other in a tile, each with 8 k for every set of warps
+constexpr int WM = 64, WN = 64;  // a warp's part of the block tile
+constexpr int kWarpsN = BN / WN, kWarps = BM / WM * kWarpsN, kThreads = kWarps * SPLIT * 32;  // kWarps: of a set
+constexpr int kLanesM = WM / TM, kLanesN = WN / TN;
+constexpr int kPitchA = BM + 4, kPitchB = BN + 4;
+constexpr int kDepths = kDepth * SPLIT;  // k of a slice
+constexpr int kToB = 4 * kDepths * kPitchA, kSlice = kToB + 4 * kDepths * kPitchB;  // bytes: a slice of A, then one of B
+constexpr int kTile = kSlices * kSlice;
 
-// Start a copy of BYTES, or of zeros. It is there after wait_for_copies and a barrier.
-template <int BYTES> __device__ void copy_async(float* to, const float* from, bool inside) {
-    const unsigned place = unsigned(__cvta_generic_to_shared(to));
+__device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+
+// Start a copy of BYTES if `wanted`, of zeros if not `inside`. It is there after wait_for_copies and a barrier.
+template <int BYTES> __device__ void copy_async(unsigned to, const float* from, bool wanted, bool inside) {
     const int bytes = inside ? BYTES : 0;
-    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes));
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place), "l"(from), "r"(bytes));
+    if (BYTES == 16)
+        asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.cg.shared.global [%1], [%2], 16, %3; }" ::"r"(
+                         int(wanted)),
+                     "r"(to), "l"(from), "r"(bytes));
+    else
+        asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], 4, %3; }" ::"r"(
+                         int(wanted)),
+                     "r"(to), "l"(from), "r"(bytes));
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LATER> __device__ void wait_for_copies() {  // for all groups but the last LATER
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 
-// A thread's share of the copies of one operand, tile after tile along K. A tile is kept K-major, BK x TILE.
+__device__ void load4(float* to, unsigned from) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(from));
+}
+
+// Volatile, so that multiply-adds stay in the order of the text.
+__device__ void multiply_add(float& sum, float a, float b) {
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
+}
+
+// In a kernel with a setmaxnreg, ptxas goes by another method, which respects the fences: for that alone, and not for the
+// registers, 8 of 256 are given up. It is for whole groups of 128 threads. Without it ptxas drops the fences before it
+// orders; then one for each k is best. (sm_100a and sm_120a have it too, but there it costs spills in some layouts.)
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool kKeepsOrder = kThreads % 128 == 0;
+__device__ void keep_order() {
+    if (kKeepsOrder) asm volatile("setmaxnreg.dec.sync.aligned.u32 248;");
+}
+#else
+constexpr bool kKeepsOrder = false;
+__device__ void keep_order() {}
+#endif
+
+// Leaves the kernel if M < 0, which never happens, but ptxas moves nothing across it. When all is in place it finds that
+// one of them in a block is enough, and drops the others.
+__device__ void fence(int M) {
+    asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
+}
+
+// A value whose origin ptxas does not see, so that it is kept, not computed anew in every round.
+__device__ unsigned opaque(unsigned value) { return __shfl_sync(0xffffffffu, value, threadIdx.x % 32); }
+
+// A thread's share of the copies of one operand, slice after slice along K. A slice is kept K-major, 8 * SPLIT x TILE.
 // `extent` is the operand's other size, M or N; ALONG_K: its rows in memory run along K.
 template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
-    static constexpr int PITCH = TILE + 4, SIZE = BK * PITCH, WIDTH = WIDE && !ALONG_K ? 4 : 1;
-    static constexpr int STEP_K = ALONG_K ? 8 : THREADS * WIDTH > TILE ? THREADS * WIDTH / TILE : 1;
-    static constexpr int STEP_X = THREADS / STEP_K * WIDTH, PASSES = TILE / STEP_X, COUNT = PASSES * BK / STEP_K;
+    static constexpr int PITCH = TILE + 4, WIDTH = WIDE && !ALONG_K ? 4 : 1;
+    static constexpr int STEP_K = ALONG_K ? 8 : kThreads * WIDTH > TILE ? kThreads * WIDTH / TILE : 1;
+    static constexpr int STEP_X = kThreads / STEP_K * WIDTH, PASSES = TILE / STEP_X, COUNT = PASSES * kDepths / STEP_K;
 
-    const float* from;  // where the next tile begins
+    const float* from;  // where the next slice begins
     int offset[COUNT];  // from there, in elements
-    int k0, place;
+    int k0;
+    unsigned place;  // in the first slice in shared memory
 
-    __device__ Copier(const float* matrix, int extent, int K, int start) {
+    __device__ Copier(const float* matrix, int extent, int K, int start, unsigned slice) {
         k0 = ALONG_K ? threadIdx.x % STEP_K : threadIdx.x * WIDTH / STEP_X;
         const int x0 = ALONG_K ? threadIdx.x / STEP_K : threadIdx.x * WIDTH % STEP_X;
-        place = k0 * PITCH + x0;
+        place = opaque(slice + 4 * (k0 * PITCH + x0));
         from = matrix + size_t(start) * (ALONG_K ? K : 1);
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
@@ -96,131 +146,176 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
     static constexpr __device__ int k_of(int i) { return i / PASSES * STEP_K; }
     static constexpr __device__ int x_of(int i) { return i % PASSES * STEP_X; }
 
-    __device__ void first(float* tile, int depth, int extent) {  // depth: how many k the tile has
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) {
-            const bool inside = k0 + k_of(i) < depth;
-            copy_async<4 * WIDTH>(tile + place + k_of(i) * PITCH + x_of(i), inside ? from + offset[i] : from, inside);
-        }
-        from += depth * size_t(ALONG_K ? 1 : extent);
+    // The i-th copy of a slice of which `depth` k come from the matrix.
+    __device__ void copy(int i, unsigned slice, bool wanted, int depth = kDepths) {
+        const bool inside = depth == kDepths || k0 + k_of(i) < depth;
+        copy_async<4 * WIDTH>(place + slice + 4 * (k_of(i) * PITCH + x_of(i)), inside ? from + offset[i] : from, wanted,
+                              inside);
     }
-    __device__ void next(float* tile, int extent) {
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i)
-            copy_async<4 * WIDTH>(tile + place + k_of(i) * PITCH + x_of(i), from + offset[i], true);
-        from += BK * size_t(ALONG_K ? 1 : extent);
-    }
+    __device__ void advance(int extent, int depth = kDepths) { from += depth * size_t(ALONG_K ? 1 : extent); }
 };
 
 template <bool WIDE>
-__device__ void multiply(int M, int N, int K, const float* A, const float* B, int row0, int column0, float* shared,
-                         float (&sum)[TM][TN]) {
+__device__ void multiply(int M, int N, int K, const float* A, const float* B, int row0, int column0, unsigned shared,
+                         int lane_m, int lane_n, float (&sum)[TM][TN]) {
     using CopyA = Copier<BM, !TRANS_A, WIDE>;
     using CopyB = Copier<BN, TRANS_B, WIDE>;
-    constexpr int STAGE = CopyA::SIZE + CopyB::SIZE, LAST = (STAGES - 1) * STAGE;
-    float* const As = shared;
-    float* const Bs = shared + CopyA::SIZE;
-    CopyA copy_a(A, M, K, row0);
-    CopyB copy_b(B, N, K, column0);
+    CopyA copy_a(A, M, K, row0, shared);
+    CopyB copy_b(B, N, K, column0, shared + kToB);
 
     // Begin the first STAGES - 1 tiles. Past the last one a group is empty, so that groups count tiles.
     const int tiles = (K + BK - 1) / BK, remainder = K - (tiles - 1) * BK;
-    copy_a.first(As, remainder, M);
-    copy_b.first(Bs, remainder, N);
-    commit_copies();
+#pragma unroll 1
+    for (int slice = 0; slice < (STAGES - 1) * kSlices; ++slice) {
+        if (slice < tiles * kSlices) {
+            const int depth = slice < kSlices ? max(0, min(remainder - slice * kDepths, kDepths)) : kDepths;
 #pragma unroll
-    for (int tile = 1; tile < STAGES - 1; ++tile) {
-        if (tile < tiles) copy_a.next(As + tile * STAGE, M), copy_b.next(Bs + tile * STAGE, N);
-        commit_copies();
+            for (int i = 0; i < CopyA::COUNT; ++i) copy_a.copy(i, slice * kSlice, true, depth);
+#pragma unroll
+            for (int i = 0; i < CopyB::COUNT; ++i) copy_b.copy(i, slice * kSlice, true, depth);
+            copy_a.advance(M, depth);
+            copy_b.advance(N, depth);
+        }
+        if (slice % kSlices == kSlices - 1) commit_copies();
     }
 
-    // A lane's rows and columns come in fours, those of its neighbours between them.
-    constexpr int DEPTH = BK / SPLIT;  // how many k of each tile are this warp's
-    const int warp = threadIdx.x / 32 % WARPS, slice = threadIdx.x / 32 / WARPS, lane = threadIdx.x % 32;
-    const float* const a_from = As + slice * DEPTH * CopyA::PITCH + warp / WARPS_N * WM + lane / LANES_N * 4;
-    const float* const b_from = Bs + slice * DEPTH * CopyB::PITCH + warp % WARPS_N * WN + lane % LANES_N * 4;
+    const int warp = threadIdx.x / 32 % kWarps, k0 = threadIdx.x / 32 / kWarps * kDepth;
+    const unsigned a_from = opaque(shared + 4 * (k0 * kPitchA + warp / kWarpsN * WM + lane_m * 4));
+    const unsigned b_from = opaque(shared + kToB + 4 * (k0 * kPitchB + warp % kWarpsN * WN + lane_n * 4));
+    unsigned a_at = a_from, b_at = b_from;
     float a[2][TM], b[2][TN];  // for this k and the next
-    auto load = [&](int to, int k, int buffer) {
+    const auto load = [&](int k) {
 #pragma unroll
-        for (int m = 0; m < TM; m += 4)
-            reinterpret_cast<float4&>(a[to][m]) =
-                reinterpret_cast<const float4&>(a_from[buffer + k * CopyA::PITCH + m * LANES_M]);
+        for (int n = 0; n < TN; n += 4) load4(b[k % 2] + n, b_at + 4 * (k * kPitchB + n * kLanesN));
 #pragma unroll
-        for (int n = 0; n < TN; n += 4)
-            reinterpret_cast<float4&>(b[to][n]) =
-                reinterpret_cast<const float4&>(b_from[buffer + k * CopyB::PITCH + n * LANES_N]);
+        for (int m = 0; m < TM; m += 4) load4(a[k % 2] + m, a_at + 4 * (k * kPitchA + m * kLanesM));
     };
 
     wait_for_copies<STAGES - 2>();
     __syncthreads();
-    load(0, 0, 0);
-    for (int tile = 0, read = 0, write = LAST; tile < tiles; ++tile) {
+    load(0);
+    int left = kSlices, read = 0, write = (STAGES - 1) * kTile;  // slices of this tile; bytes
+#pragma unroll 1
+    for (int slice = tiles * kSlices; slice > 0; --slice) {
+        const bool wanted = slice > (STAGES - 1) * kSlices;
 #pragma unroll
-        for (int k = 0; k < DEPTH; ++k) {
-            if (k == DEPTH - 1) {
-                wait_for_copies<STAGES - 2>();
-                __syncthreads();  // the next tile is there, and nobody reads this one any more
-                read = read == LAST ? 0 : read + STAGE;
-            }
-            load((k + 1) % 2, (k + 1) % DEPTH, read);
-            if (k == 0) {
-                if (tile + STAGES - 1 < tiles) copy_a.next(As + write, M), copy_b.next(Bs + write, N);
-                commit_copies();
-                write = write == LAST ? 0 : write + STAGE;
-            }
-#pragma unroll
-            for (int n = 0; n < TN; ++n)
-#pragma unroll
-                for (int i = 0; i < TM; ++i) {
-                    const int m = n % 2 ? TM - 1 - i : i;
-                    sum[m][n] += a[k % 2][m] * b[k % 2][n];
+        for (int k = 0; k < kDepth; ++k) {
+            const int ahead = (k + 1) % kDepth;
+            if (ahead == 0) {  // the next k is the first of another slice
+                copy_a.advance(M);
+                copy_b.advance(N);
+                read += kSlice, write += kSlice;
+                if (--left == 0) {
+                    left = kSlices;
+                    commit_copies();
+                    wait_for_copies<STAGES - 2>();
+                    __syncthreads();  // the next tile is there, and nobody reads this one any more
+                    if (read == STAGES * kTile) read = 0;
+                    if (write == STAGES * kTile) write = 0;
                 }
+                a_at = a_from + read;
+                b_at = b_from + read;
+            }
+            load(ahead);
+#pragma unroll
+            for (int m = 0; m < TM; ++m) {
+                // Half a k after the loads, and few at a time: ptxas keeps the addresses of all that stand together.
+                if (m == TM / 2) {
+#pragma unroll
+                    for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
+                        if (k != i / 12) continue;
+                        if (i < CopyA::COUNT) copy_a.copy(i, write, wanted);
+                        else copy_b.copy(i - CopyA::COUNT, write, wanted);
+                    }
+                }
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int n = m % 2 ? TN - 1 - step : step;
+                    multiply_add(sum[m][n], a[k % 2][m], b[k % 2][n]);
+                }
+                if (kKeepsOrder || m == TM - 1) fence(M);
+            }
         }
     }
     wait_for_copies<0>();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+// Volatile, so that it has registers of its own: otherwise ptxas has the sums themselves by fours, as a store wants them.
+__device__ float4 scaled(float alpha, const float* sum) {
+    float v[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(alpha), "f"(sum[j]));
+    return make_float4(v[0], v[1], v[2], v[3]);
+}
+
+__device__ void add(float4& to, float factor, float4 v) {
+    to.x += factor * v.x, to.y += factor * v.y, to.z += factor * v.z, to.w += factor * v.w;
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     extern __shared__ __align__(16) float shared[];  // dynamic: it may be more than 48 KB
+    keep_order();
 
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN;
     const int group = blockIdx.x / (GROUP * tile_columns) * GROUP, height = min(GROUP, tile_rows - group);
     const int place = blockIdx.x - group * tile_columns;
     const int row0 = (group + place % height) * BM, column0 = place / height * BN;
 
+    // A lane's rows and columns come in fours, those of its neighbours between them. Neighbouring lanes differ in both,
+    // so no load is served to two lanes at once: those return two registers a cycle and take ports of the register
+    // file from the multiply-adds.
+    constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
+    const int warp = threadIdx.x / 32 % kWarps, set = threadIdx.x / 32 / kWarps, lane = threadIdx.x % 32;
+    const int few = lane % kFew, many = lane / kFew ^ few * (8 / kFew);
+    const int lane_m = kLanesM == kFew ? few : many, lane_n = kLanesM == kFew ? many : few;
+
     float sum[TM][TN] = {};
     const bool a_wide = !TRANS_A || (size_t(A) | M * sizeof(float)) % 16 == 0;
     const bool b_wide = TRANS_B || (size_t(B) | N * sizeof(float)) % 16 == 0;
-    if (a_wide && b_wide) multiply<true>(M, N, K, A, B, row0, column0, shared, sum);
-    else multiply<false>(M, N, K, A, B, row0, column0, shared, sum);
+    if (a_wide && b_wide) multiply<true>(M, N, K, A, B, row0, column0, address(shared), lane_m, lane_n, sum);
+    else multiply<false>(M, N, K, A, B, row0, column0, address(shared), lane_m, lane_n, sum);
     __syncthreads();  // the buffers are free
 
-    // Through shared memory, one row of each lane at a time: the slices' sums meet, each set of warps adds up
+    // Through shared memory, one row of each lane at a time: the sets' sums meet, each set of warps adds up
     // and stores a part, and a warp stores whole rows. Two areas by turns, so one barrier a row is enough.
-    constexpr int PITCH = WN + 4, AREA = LANES_M * PITCH;
-    const int warp = threadIdx.x / 32 % WARPS, slice = threadIdx.x / 32 / WARPS, lane = threadIdx.x % 32;
-    const int row1 = row0 + warp / WARPS_N * WM, column1 = column0 + warp % WARPS_N * WN;
-    float* const mine = shared + (slice * WARPS + warp) * AREA;
+    constexpr int PITCH = WN + 4, AREA = kLanesM * PITCH;
+    const int row1 = row0 + warp / kWarpsN * WM, column1 = column0 + warp % kWarpsN * WN;
+    float* const mine = shared + (set * kWarps + warp) * AREA;
     const float* const first = shared + warp * AREA;
+    const bool c_wide = (size_t(C) | N * sizeof(float)) % 16 == 0;
 #pragma unroll
     for (int m = 0; m < TM; ++m) {
-        const int area = m % 2 * SPLIT * WARPS * AREA;
+        const int area = m % 2 * SPLIT * kWarps * AREA;
 #pragma unroll
-        for (int n = 0; n < TN; ++n)
-            mine[area + lane / LANES_N * PITCH + (n / 4 * LANES_N + lane % LANES_N) * 4 + n % 4] = alpha * sum[m][n];
+        for (int n = 0; n < TN; n += 4)
+            reinterpret_cast<float4&>(mine[area + lane_m * PITCH + n * kLanesN + lane_n * 4]) = scaled(alpha, sum[m] + n);
         if (SPLIT > 1) __syncthreads();
         else __syncwarp();
+        if (c_wide) {
 #pragma unroll
-        for (int e0 = 0; e0 < LANES_M * WN; e0 += 32 * SPLIT) {
-            const int e = e0 + slice * 32 + lane;
-            const int row = row1 + (m / 4 * LANES_M + e / WN) * 4 + m % 4, column = column1 + e % WN;
-            if (row >= M || column >= N) continue;
-            TC* c = C + size_t(row) * N + column;
-            float value = 0;
+            for (int e = (set * 32 + lane) * 4; e < kLanesM * WN; e += 128 * SPLIT) {
+                const int row = row1 + (m / 4 * kLanesM + e / WN) * 4 + m % 4, column = column1 + e % WN;
+                if (row >= M || column >= N) continue;
+                float4& c = reinterpret_cast<float4&>(C[size_t(row) * N + column]);
+                float4 value = make_float4(0, 0, 0, 0);
 #pragma unroll
-            for (int s = 0; s < SPLIT; ++s) value += first[area + s * WARPS * AREA + e / WN * PITCH + e % WN];
-            *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
+                for (int s = 0; s < SPLIT; ++s)
+                    add(value, 1, reinterpret_cast<const float4&>(first[area + s * kWarps * AREA + e / WN * PITCH + e % WN]));
+                if (beta != 0) add(value, beta, c);  // else C is not read
+                c = value;
+            }
+        } else {
+#pragma unroll
+            for (int e = set * 32 + lane; e < kLanesM * WN; e += 32 * SPLIT) {
+                const int row = row1 + (m / 4 * kLanesM + e / WN) * 4 + m % 4, column = column1 + e % WN;
+                if (row >= M || column >= N) continue;
+                TC* c = C + size_t(row) * N + column;
+                float value = 0;
+#pragma unroll
+                for (int s = 0; s < SPLIT; ++s) value += first[area + s * kWarps * AREA + e / WN * PITCH + e % WN];
+                *c = beta == 0 ? value : value + beta * *c;
+            }
         }
     }
 }
