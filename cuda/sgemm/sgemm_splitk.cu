@@ -35,7 +35,7 @@ launches:
     grid:
       - max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER * SPLIT  # see tiles() below
     block: [SLICES * BN // 2 + 128]
-    shared: max(STAGES * (32 * SLICES * (BM + BN) + 16), 4 * SLICES * BM * (BN + 4))
+    shared: max(STAGES * 32 * SLICES * (BM + BN), 4 * SLICES * BM * (BN + 4)) + 16 * STAGES
 sass:                           # of the main loop: what ptxas must leave as it is written
   - 100 * ffma >= 92 * instructions
   - 20 * conflicts <= ffma
@@ -75,6 +75,9 @@ constexpr int kSwizzled = 32;                                     // k of a row 
 constexpr int kBytesA = 4 * BM * BK, kBytesB = 4 * BK * BN;       // of a stage
 constexpr int kRowA = TRANS_A ? 4 * BM : 4 * kSwizzled, kRowB = 4 * BN;  // bytes of a row of a tile in shared memory
 constexpr int kPitch = BN + 4;                                    // of a tile of sums: 16-byte stores without conflicts
+constexpr int kRing = STAGES * (kBytesA + kBytesB);               // bytes, and of the sums that lie there afterwards
+constexpr int kSums = 4 * SLICES * BM * kPitch;
+constexpr int kBarriers = kRing > kSums ? kRing : kSums;          // behind both: arrivals nobody waits for may come late
 constexpr int kFlags = 8192;                                      // ints, the beginning of the workspace: SPLIT counts arrivals
 
 constexpr int kThin = 4;                                          // rows or columns that are an edge, not a tile
@@ -451,7 +454,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
          const CUtensorMap* maps) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    const unsigned base = address(shared), barriers = base + STAGES * (kBytesA + kBytesB);
+    const unsigned base = address(shared), barriers = base + kBarriers;
     const Ring ring = {base, base + STAGES * kBytesA, barriers, barriers + 8 * STAGES};
     const Share share(N);
     const Stages stages = share.stages(K);
