@@ -14,7 +14,7 @@ def cells(said, name):
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench):
     said = gemmbench("verify", "tiled", "--device", "fake", "--format", "tsv")
     assert said.code == 0 and said.err == ""
-    checks = (len(awkward.SHAPES) * 4 * 3 + 1) * 4  # layouts, values of TILE, the large problem once; precisions
+    checks = (len(awkward.SHAPES) * 4 + 1) * 3 * 4  # layouts, the large problem once; values of TILE, precisions
     _name, configurations, passed, failed, skipped, error, device = cells(said, "tiled")
     assert (configurations, passed, failed, skipped, device) == ("3", str(checks), "0", "0", "fake")
     assert 0 < float(error) < 16
