@@ -17,6 +17,7 @@ from gemmbench.backends.base import Executable
 from gemmbench.bench import energy
 from gemmbench.bench.diagnosis import OUTSIDE, RACE, Diagnosis
 from gemmbench.bench.measure import Rounds
+from gemmbench.bench.operands import same_bits
 from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Placed, Trial
 from gemmbench.bench.verify import Check
@@ -175,7 +176,7 @@ class Bench(ABC, Generic[T]):
         """
         samples = trial.measurement.samples
         affordable = int(self.policy.max_time / max(samples.values(), default=math.inf))
-        count, first = min(sets, max(affordable, 2)), b""
+        count, first = min(sets, max(affordable, 2)), None
         with trial.blamed():
             executable = self.station.watched(self.bind(trial, count), trial.number)
             for _ in range(1 if count > 1 else 2):
@@ -183,9 +184,9 @@ class Bench(ABC, Generic[T]):
                 for start in range(0, count, self.backend.max_launches):
                     executable.time(min(count - start, self.backend.max_launches))
                 for index in range(count):
-                    result = self.read(index).tobytes()
-                    first = first or result
-                    if result != first:
+                    result = self.read(index)
+                    first = result if first is None else first
+                    if not same_bits(result, first):
                         differs = f"copy {index + 1} of {count} differs: a race"
                         trial.judge(Check(False, "repeat", message=differs, diagnosis=Diagnosis(RACE)))
                         return
