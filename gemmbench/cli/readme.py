@@ -5,6 +5,8 @@ A part stands between two comments and is made from results/ or from the code, n
     <!-- begin table results/nvidia-h200/*-quick.jsonl M=1024 -->   one problem of a results file; with
                                                              the word finals, of a sweep only its winners
     <!-- begin best results/nvidia-h200/*-tiles.jsonl 5 -->         the fastest configurations
+    <!-- begin fastest results/nvidia-h200/*-sgemm_h200.jsonl sgemm -->   of every problem, the fastest row of a
+                                                             kernel whose name begins so
     <!-- begin transfers results/nvidia-h200/*-transfers.jsonl -->    its tables of transfers
     <!-- begin post results/nvidia-h200/*-004-gemm.jsonl -->     a post's table, published and measured
     <!-- begin claims results/nvidia-h200/*-trust.txt -->    what benchmarks/trust.py found
@@ -22,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
+from tabulate import tabulate
 
 from gemmbench.errors import GemmbenchError, StoreError
 from gemmbench.report import store, tables, transfer_columns, transfer_tables, transfers
@@ -71,7 +74,7 @@ def _table(file: str, *wanted: str) -> str:
     titles = [f"{group.title}:" for group in chosen]
     body = "\n\n".join(f"{title}\n\n{part}" for title, part in zip(titles, parts, strict=True))
     flags = legend(row for each in rows for row in each)
-    return "\n".join([body, "", *(f"- {line}" for line in [*flags, *tables.footer(run)])])
+    return "\n".join([body, "", *_dashes([*flags, *tables.footer(run)])])
 
 
 def _winners(group: Group) -> list[Row]:
@@ -90,6 +93,19 @@ def _best(file: str, count: str) -> str:
         table = tables.table_of(run.environment, best, _STYLE)
         parts.append("\n".join([table, *tables.listed(legend(best), _STYLE)]))
     return "\n\n".join(parts)
+
+
+def _fastest(file: str, prefix: str) -> str:
+    run, rows = _run(file), []
+    for group in groups(run):
+        ranked = [row for row in group.rows if row.ranked and row.record.variant.startswith(prefix)]
+        if ranked:
+            rows.append((group, min(ranked, key=lambda row: row.time.value)))
+    rows.sort(key=lambda pair: pair[1].record.batch)  # as they were asked for; groups begin with skips
+    head = [name for name, _ in tables.columns(run.environment)]
+    cells = [[group.title, *(cell(row) for _, cell in tables.columns(run.environment))] for group, row in rows]
+    table = tabulate(cells, ["problem", *head], tablefmt=_STYLE, disable_numparse=True)
+    return "\n".join([table, "", *_dashes(tables.footer(run))])
 
 
 def _matches(group: Group, word: str) -> bool:
@@ -149,6 +165,7 @@ def _help(command: str) -> str:
 _MAKERS: dict[str, Callable[..., str]] = {
     "table": _table,
     "best": _best,
+    "fastest": _fastest,
     "post": _post,
     "transfers": _transfers,
     "claims": _claims,
