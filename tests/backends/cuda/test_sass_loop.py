@@ -49,14 +49,27 @@ def test_a_loop_around_loops_without_math_is_the_hottest():
 /*0010*/ FFMA R1, R2, R3, R1 ;
 /*0020*/ LDG.E R2, desc[UR8][R2.64] ;
 /*0030*/ @P0 BRA 0x20 ;
-/*0040*/ @P1 BRA 0x10 ;
-/*0050*/ FADD R1, R2, R3 ;
-/*0060*/ @P1 BRA 0x50 ;
-/*0070*/ EXIT ;
+/*0040*/ FADD R1, R1, R3 ;
+/*0050*/ @P1 BRA 0x10 ;
+/*0060*/ FADD R1, R2, R3 ;
+/*0070*/ @P1 BRA 0x60 ;
+/*0080*/ EXIT ;
 """
     code = kernels(text)["k"]
-    assert [(start(loop), loop.inside) for loop in loops(code)] == [(0x10, 2), (0x20, 0), (0x50, 0)]
+    assert [(start(loop), loop.inside) for loop in loops(code)] == [(0x10, 2), (0x20, 0), (0x60, 0)]
     assert start(hottest(code)) == 0x10
+
+
+def test_of_two_loops_with_as_much_math_the_shorter_is_the_hottest():
+    text = """Function : k
+/*0000*/ LDS R2, [R4] ;
+/*0010*/ FFMA R1, R2, R3, R1 ;
+/*0020*/ @P1 BRA 0x0 ;
+/*0030*/ FFMA R1, R2, R3, R1 ;
+/*0040*/ @P1 BRA 0x30 ;
+/*0050*/ EXIT ;
+"""
+    assert start(hottest(kernels(text)["k"])) == 0x30
 
 
 def test_one_loop_with_two_branches_back_is_one():
