@@ -24,12 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from tabulate import tabulate
 
 from gemmbench.errors import GemmbenchError, StoreError
 from gemmbench.report import store, tables, transfer_columns, transfer_tables, transfers
 from gemmbench.report.comparison import COLUMNS, Group, Row, groups
 from gemmbench.report.flags import legend
+from gemmbench.report.footer import footer
 from gemmbench.report.posts import story
 from gemmbench.spec.configs import read_post
 from gemmbench.spec.paths import data_folder
@@ -74,7 +74,7 @@ def _table(file: str, *wanted: str) -> str:
     titles = [f"{group.title}:" for group in chosen]
     body = "\n\n".join(f"{title}\n\n{part}" for title, part in zip(titles, parts, strict=True))
     flags = legend(row for each in rows for row in each)
-    return "\n".join([body, "", *_dashes([*flags, *tables.footer(run)])])
+    return "\n".join([body, "", *_dashes([*flags, *footer(run)])])
 
 
 def _winners(group: Group) -> list[Row]:
@@ -104,8 +104,8 @@ def _fastest(file: str, prefix: str) -> str:
     rows.sort(key=lambda pair: pair[1].record.batch)  # as they were asked for; groups begin with skips
     head = [name for name, _ in tables.columns(run.environment)]
     cells = [[group.title, *(cell(row) for _, cell in tables.columns(run.environment))] for group, row in rows]
-    table = tabulate(cells, ["problem", *head], tablefmt=_STYLE, disable_numparse=True)
-    return "\n".join([table, "", *_dashes(tables.footer(run))])
+    table = tables.tabulated(cells, ["problem", *head], _STYLE)
+    return "\n".join([table, "", *_dashes(footer(run))])
 
 
 def _matches(group: Group, word: str) -> bool:

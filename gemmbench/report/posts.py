@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.report import tables
 from gemmbench.report.comparison import Row, groups
+from gemmbench.report.footer import footer
 from gemmbench.report.store import Run
 from gemmbench.report.tables import number, with_interval
 from gemmbench.spec.post import ColumnKind, Post, PostRow
@@ -88,7 +89,7 @@ def own_tables(post: Post, run: Run, style: str) -> str:
         f"{tables.heading(f'{post.title}, {size}', style)}\n\n{_table(columns, lines, style)}"
         for size, lines in lines_by_size(post, run).items()
     ]
-    return "\n\n".join([*parts, "\n".join(tables.listed(tables.footer(run), style)).lstrip("\n")]) + "\n"
+    return "\n\n".join([*parts, "\n".join(tables.listed(footer(run), style)).lstrip("\n")]) + "\n"
 
 
 def story(post: Post, run: Run, style: str) -> str:

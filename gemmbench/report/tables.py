@@ -11,6 +11,7 @@ from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.stats import Interval
 from gemmbench.report.comparison import Group, Row, groups
 from gemmbench.report.flags import legend, letters
+from gemmbench.report.footer import footer
 from gemmbench.report.store import Run
 
 if TYPE_CHECKING:
@@ -128,72 +129,6 @@ def notes(group: Group) -> list[str]:
 def _reasons(skipped: Sequence[Record]) -> list[tuple[str, str, str]]:
     counted = Counter((record.variant, record.reason) for record in skipped)
     return [(*key, f" ({count} configurations)" if count > 1 else "") for key, count in counted.items()]
-
-
-def footer(run: Run) -> list[str]:
-    """How the numbers were made, and on what."""
-    environment = run.environment
-    timed = [record for record in run.records if record.samples]
-    lines = ["GFLOPS = 2 M N K / time. Time: median over interleaved rounds, one launch."]
-    if run.records and run.records[0].network:
-        from gemmbench.report import network
-
-        lines = network.footer(environment, run.records)
-    if timed:
-        lines.append(_method(timed) + _ended(environment, timed))
-    clocks = sorted(clock for record in timed for clock in record.clocks_hz)
-    seen = f", clock seen {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
-    what = "SMs" if environment.kind == "cuda" else "cores"
-    lines.append(
-        f"Device: {environment.device} ({environment.kind}), {environment.sms} {what}{seen}{_set_up(environment)}."
-    )
-    if environment.host and environment.kind != "cpu" and any(record.device == "cpu" for record in timed):
-        lines.append(f"Rows marked cpu: {environment.host}, {environment.cores} cores.")
-    if environment.software:
-        lines.append(
-            "Software: " + ", ".join(f"{name} {version}" for name, version in environment.software.items()) + "."
-        )
-    if not (run.records and run.records[0].network):
-        lines.append("Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.")
-    return lines
-
-
-def _set_up(environment: Environment) -> str:
-    """`, power limit 700 W, ECC on, MIG off, persistence mode on`, as far as known."""
-    known = environment.conditions
-    if known is None:
-        return ""
-    limit = f", power limit {known.power_limit:.0f} W" if known.power_limit is not None else ""
-    modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence}
-    return limit + "".join(f", {name} {'on' if on else 'off'}" for name, on in modes.items() if on is not None)
-
-
-def _method(timed: Sequence[Record]) -> str:
-    def span(values: Sequence[int]) -> str:
-        return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
-
-    caches = Counter(record.cache for record in timed).most_common()
-    cache = ", ".join(name for name, _ in caches)
-    sets = span([record.sets for record in timed])
-    data = timed[0]
-    rounds = span([len(record.samples) for record in timed])
-    one = "set" if sets == "1" else "sets in turn"
-    return f"Cache: {cache} ({sets} operand {one}). Data: {data.data}, seed {data.seed}. Rounds: {rounds}."
-
-
-def _ended(environment: Environment, timed: Sequence[Record]) -> str:
-    """Why the rounds ended, where they could end early."""
-    until = environment.measuring.get("until", 0)
-    if not isinstance(until, float) or not until:
-        return ""
-    words = {
-        "until": f"within +- {100 * until:g} %",
-        "rounds": "at the last round",
-        "max-time": f"out of time ({environment.measuring['max_time']:g} s)",
-    }
-    counted = Counter(record.stopped for record in timed)
-    ended = [f"{counted[reason]} {said}" for reason, said in words.items() if counted[reason]]
-    return f" Intervals: {', '.join(ended)}." if ended else ""
 
 
 def table_of(environment: Environment, rows: Sequence[Row], style: str, wide: bool = False) -> str:

@@ -151,11 +151,3 @@ def test_a_wide_table_has_the_columns_that_say_something(make_run, paired):
 def test_rows_are_numbered_through_all_problems(make_run, paired):
     run = make_run(paired("naive", MS), paired("tiled", MS, order=2.0), paired("naive", MS, size=128))
     assert [row.number for group in groups(run) for row in group.rows] == [1, 2, 3]
-
-
-def test_the_footer_says_how_the_gpu_is_set_up(make_run, paired):
-    from gemmbench.backends.monitor import Conditions
-
-    conditions = Conditions(mig=False, ecc=True, power_limit=700.0)
-    lines = tables.footer(make_run(paired("naive", MS), kind="cuda", conditions=conditions))
-    assert "Device: Fake GPU (cuda), 10 SMs, clock seen 1.000 GHz, power limit 700 W, ECC on, MIG off." in lines

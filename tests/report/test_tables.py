@@ -179,38 +179,3 @@ def test_a_variant_that_is_skipped_whole_keeps_its_row(make_run, make_record):
 def test_skips_of_one_reason_are_counted(make_run, make_record):
     records = [make_record("tiled", status="skipped", reason="no", config={"T": number}) for number in (1, 2, 3)]
     assert tables.notes(groups(make_run(*records))[0]) == ["tiled: skipped: no (3 configurations)"]
-
-
-def test_the_footer_says_how_and_on_what(make_run, paired):
-    run = make_run(
-        paired("naive", *[MS] * 5, clocks_hz=[1.98e9] * 3, sets=86),
-        paired("tiled", MS, cache="partly cold", sets=2, clocks_hz=[]),
-        paired("host", MS, device="cpu", clocks_hz=[], sets=2),
-        kind="cuda",
-        software={"driver": "580.1", "CUDA": "13.0", "cuBLAS": "13.1"},
-        host="Some CPU",
-        cores=2,
-    )
-    assert tables.footer(run) == [
-        "GFLOPS = 2 M N K / time. Time: median over interleaved rounds, one launch.",
-        "Cache: cold, partly cold (2 to 86 operand sets in turn). Data: uniform, seed 0. Rounds: 2 to 10.",
-        "Device: Fake GPU (cuda), 10 SMs, clock seen 1.980 GHz.",
-        "Rows marked cpu: Some CPU, 2 cores.",
-        "Software: driver 580.1, CUDA 13.0, cuBLAS 13.1.",
-        "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.",
-    ]
-
-
-def test_the_footer_says_why_rounds_ended_where_they_could_end_early(make_run, paired):
-    rows = [paired("a", *[MS] * 5, stopped="until"), paired("b", *[MS] * 5, stopped="until")]
-    rows += [paired("c", *[MS] * 32), paired("d", *[MS] * 3, stopped="max-time")]
-    run = make_run(*rows, measuring={"until": 0.005, "max_time": 1.0})
-    ending = " Rounds: 6 to 64. Intervals: 2 within +- 0.5 %, 1 at the last round, 1 out of time (1 s)."
-    assert tables.footer(run)[1].endswith(ending)
-    fixed = make_run(*rows, measuring={"until": 0.0, "max_time": 1.0})
-    assert tables.footer(fixed)[1].endswith(" Rounds: 6 to 64.")
-
-
-def test_the_footer_of_a_run_where_nothing_was_timed_claims_nothing(make_run, make_record):
-    lines = "\n".join(tables.footer(make_run(make_record("tiled", status="skipped", reason="no"))))
-    assert "Cache" not in lines and "clock seen" not in lines
