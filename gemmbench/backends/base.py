@@ -129,6 +129,9 @@ class Memory(Protocol):
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
         """Set every byte of a range to `byte`."""
 
+    def equal(self, one: int, other: int, nbytes: int) -> bool:
+        """Two ranges, which begin at multiples of 16, hold the same bytes."""
+
     def free(self) -> None:
         """Give the memory back."""
 

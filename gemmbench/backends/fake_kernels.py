@@ -40,6 +40,10 @@ class FakeMemory:
         """Set bytes."""
         self.bytes[offset : offset + nbytes] = byte
 
+    def equal(self, one: int, other: int, nbytes: int) -> bool:
+        """Compare bytes."""
+        return np.array_equal(self.bytes[one : one + nbytes], self.bytes[other : other + nbytes])
+
     def free(self) -> None:
         """Drop the bytes."""
         self.bytes = np.zeros(0, np.uint8)

@@ -156,11 +156,11 @@ class Arena:
                 self.memory.fill(base + offset, size, byte)
 
     def write_inputs(self, operands: Operands, sets: int) -> None:
-        """Write A and B into the first `sets` sets."""
+        """Write A and B into the first `sets` sets; where that is one of several, into the last too, for `spoilt`."""
         first = self.sets[0]
         self.memory.write(first.A, operands.A)
         self.memory.write(first.B, operands.B)
-        for other in self.sets[1:sets]:
+        for other in self.sets[1:sets] or self.sets[1:][-1:]:
             self.memory.copy(first.A, other.A, operands.A.nbytes)
             self.memory.copy(first.B, other.B, operands.B.nbytes)
 
@@ -194,13 +194,20 @@ class Arena:
         return message
 
     def spoilt(self, operands: Operands) -> str:
-        """Say which input of the first set is no longer what was written, or ""."""
-        for name, offset, written in (("A", self.sets[0].A, operands.A), ("B", self.sets[0].B, operands.B)):
-            found = np.empty_like(written)
-            self.memory.read(offset, found)
-            if not same_bits(found, written):
+        """Say which input of the first set is no longer what was written, or ""; only that set may have been used."""
+        first, last = self.sets[0], self.sets[-1]
+        inputs = ("A", first.A, last.A, operands.A), ("B", first.B, last.B, operands.B)
+        for name, offset, copy, written in inputs:
+            if not (
+                self.memory.equal(offset, copy, written.nbytes) if copy != offset else self._holds(offset, written)
+            ):
                 return f"changed its input {name}"
         return ""
+
+    def _holds(self, offset: int, written: np.ndarray) -> bool:
+        found = np.empty_like(written)
+        self.memory.read(offset, found)
+        return same_bits(found, written)
 
     def _where(self, offset: int, first: int, count: int) -> str:
         name = min(self._layout.offsets, key=lambda name: self._distance(name, offset))

@@ -106,6 +106,18 @@ def test_a_wide_breach_is_restored_whole_so_that_nobody_else_is_blamed(arena):
     assert built.breach() == ""
 
 
+@pytest.mark.parametrize("sets", [1, 3])
+@pytest.mark.parametrize("name", ["A", "B"])
+def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
+    built, data = Arena(FakeBackend(), ODD, sets), make(ODD, "ints", 1)
+    built.write_inputs(data, 1)
+    assert built.spoilt(data) == ""
+    built.memory.fill(getattr(built.sets[0], name) + ODD.operand_bytes(name) - 1, 1, 0x7F)
+    assert built.spoilt(data) == f"changed its input {name}"
+    built.write_inputs(data, 1)
+    assert built.spoilt(data) == ""
+
+
 @pytest.mark.parametrize("fill", ["uniform", "normal", "ints"])
 def test_a_seed_gives_the_same_data_again_and_another_seed_other_data(fill):
     one, same, other = (make(ODD, fill, seed) for seed in (1, 1, 2))

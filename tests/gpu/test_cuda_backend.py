@@ -140,6 +140,21 @@ def test_memory_round_trip_copy_and_fill(backend):
     memory.free()
 
 
+@pytest.mark.parametrize("nbytes", [1, 15, 16, 17, 4095, 1 << 23])
+def test_two_ranges_are_compared_to_the_last_byte(backend, nbytes):
+    memory, other = backend.allocate(1 << 25), 1 << 24
+    memory.fill(0, 1 << 25, 0xA5)
+    memory.fill(nbytes, 1, 0)
+    memory.fill(other + nbytes, 1, 1)
+    assert memory.equal(0, other, nbytes)
+    for place in {0, nbytes // 2, nbytes - 1}:
+        memory.fill(other + place, 1, 0xA4)
+        assert not memory.equal(0, other, nbytes)
+        memory.fill(other + place, 1, 0xA5)
+    assert memory.equal(0, other, nbytes)
+    memory.free()
+
+
 @pytest.mark.parametrize("beta", [0.0, 3.0])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_naive_kernel_is_exact_on_integers(backend, layout, beta):

@@ -45,6 +45,10 @@ class CpuMemory:
         """Set every byte of a range."""
         self._bytes[offset : offset + nbytes] = byte
 
+    def equal(self, one: int, other: int, nbytes: int) -> bool:
+        """Two ranges hold the same bytes."""
+        return np.array_equal(self._bytes[one : one + nbytes], self._bytes[other : other + nbytes])
+
     def array(self, offset: int, shape: tuple[int, ...], kind: str) -> np.ndarray:
         """The bytes at `offset` as an array, in place."""
         return np.ndarray(shape, kind, self._bytes, offset)

@@ -17,6 +17,7 @@ from gemmbench.backends.cuda.chain import joined, recorded
 from gemmbench.backends.cuda.clock import Clock
 from gemmbench.backends.cuda.cublas import Cublas
 from gemmbench.backends.cuda.cublaslt import CublasLt
+from gemmbench.backends.cuda.equality import Equality
 from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.gate import QUEUE, Gate, off_reason
 from gemmbench.backends.cuda.kernel import Addresses, Kernel
@@ -81,13 +82,15 @@ class CudaBackend:
         self._streams = [self._stream]
         module = self._cuda.module_from_file(helpers)
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
+        self._same = Equality(module.get_function("differ"), self._stream)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
         # Without a gate host time is in the times, and looking takes host time.
         self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""
-        return DeviceMemory(*nbytes) if len(nbytes) == 1 else SeparateMemory(nbytes)
+        same = self._same
+        return DeviceMemory(*nbytes, same=same) if len(nbytes) == 1 else SeparateMemory(nbytes, same)
 
     @property
     def stream(self) -> Any:
@@ -170,7 +173,7 @@ class CudaBackend:
         if self.monitor is not None:
             self.monitor.close()
             self.monitor = None
-        del self._stream, self._streams, self._clock, self._gate
+        del self._stream, self._streams, self._clock, self._gate, self._same
         with suppress(self._cuda.Error):
             # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.
             self._context.detach()

@@ -1,4 +1,4 @@
-/* Kernels that time other kernels; never variants.
+/* Kernels that time other kernels, and one that compares what they wrote; never variants.
 
    What a stream holds while one window is measured:
 
@@ -43,4 +43,20 @@ extern "C" __global__ void stamp(Stamp* slots)
     unsigned sm;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     slots[blockIdx.x] = {sm, static_cast<unsigned long long>(clock64()), nanoseconds()};
+}
+
+/* Set *found where `bytes` at two addresses, both multiples of 16, are not the same. */
+extern "C" __global__ void differ(const unsigned char* one, const unsigned char* other, unsigned long long bytes,
+                                  unsigned* found)
+{
+    const uint4* const wide = reinterpret_cast<const uint4*>(one);
+    const uint4* const wide_other = reinterpret_cast<const uint4*>(other);
+    const unsigned long long first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    bool same = true;
+    for (unsigned long long i = first; i < bytes / 16; i += step) {
+        const uint4 a = wide[i], b = wide_other[i];
+        same &= a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+    }
+    for (unsigned long long i = bytes / 16 * 16 + first; i < bytes; i += step) same &= one[i] == other[i];
+    if (!same) *found = 1;
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gemmbench.backends.cuda.failure import translated
 from gemmbench.errors import OutOfMemory
+
+Same = Callable[[int, int, int], bool] | None
+"""(address, other address, bytes): whether they hold the same."""
 
 
 class DeviceMemory:
@@ -19,10 +22,11 @@ class DeviceMemory:
     before, ValueError for a range outside the allocation.
     """
 
-    def __init__(self, nbytes: int):
+    def __init__(self, nbytes: int, same: Same = None):
         """Allocate `nbytes`. Raises OutOfMemory."""
         import pycuda.driver as cuda
 
+        self._same = same
         self.nbytes, self.starts = nbytes, tuple[int, ...]((0,))
         self._cuda: Any = cuda
         self._allocation = _allocated(cuda, nbytes)
@@ -48,6 +52,12 @@ class DeviceMemory:
         with translated((self._cuda.Error,)):
             self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
 
+    def equal(self, one: int, other: int, nbytes: int) -> bool:
+        """Two ranges hold the same bytes; asked of a memory that was given what compares them."""
+        assert self._same is not None
+        with translated((self._cuda.Error,)):
+            return self._same(self._at(one, nbytes), self._at(other, nbytes), nbytes)
+
     def free(self) -> None:
         """Give the memory back."""
         with translated((self._cuda.Error,)):
@@ -62,10 +72,11 @@ class DeviceMemory:
 class SeparateMemory(DeviceMemory):
     """An allocation for each of `sizes`; offsets are addresses."""
 
-    def __init__(self, sizes: Sequence[int]):
+    def __init__(self, sizes: Sequence[int], same: Same = None):
         """Allocate. Raises OutOfMemory."""
         import pycuda.driver as cuda
 
+        self._same = same
         self._cuda, self.address, self.nbytes, self._sizes = cuda, 0, sum(sizes), tuple(sizes)
         self._allocations = [_allocated(cuda, size) for size in sizes]
         self.starts = tuple(map(int, self._allocations))
