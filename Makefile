@@ -12,7 +12,10 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 GPU    := $(wildcard /proc/driver/nvidia/version)
 export PATH := $(PATH):/usr/local/cuda/bin
 
-.PHONY: bench test docs check verify clean
+# The variants in some folders.
+names = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.cu,$(1)) $(addsuffix /*.cpp,$(1))))))
+
+.PHONY: bench test docs check verify verify-ladder verify-posts verify-narrow clean
 
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
@@ -29,9 +32,17 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/python -m gemmbench.cli.readme --check
 
-# In f32 every shape and layout; the other precisions, which are the same text, at one odd shape.
-verify: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --precision f32
+# In f32 every shape and layout; the other precisions, which are the same text, at one odd shape. In three
+# parts, which `make -j` runs at once.
+verify: verify-ladder verify-posts verify-narrow
+
+verify-ladder: $(VENV)/.bench
+	$(BIN)/gemmbench verify --device cpu --precision f32 openblas $(call names,cuda cuda/sgemm)
+
+verify-posts: $(VENV)/.bench
+	$(BIN)/gemmbench verify --device cpu --precision f32 $(call names,cuda/posts)
+
+verify-narrow: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --precision f64,f16,bf16 --sizes 33x65x17 --layout nn
 
 clean:
