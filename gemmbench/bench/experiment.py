@@ -36,6 +36,9 @@ class Arrays(Protocol):
     def breach(self, index: int = 0) -> str:
         """Say what was written outside the outputs of a set, or ""."""
 
+    def same(self, index: int) -> bool:
+        """The outputs of a set are those of the first, bit by bit."""
+
     def free(self) -> None:
         """Give the memory back."""
 
@@ -176,22 +179,30 @@ class Bench(ABC, Generic[T]):
         """
         samples = trial.measurement.samples
         affordable = int(self.policy.max_time / max(samples.values(), default=math.inf))
-        count, first = min(sets, max(affordable, 2)), None
+        count = min(sets, max(affordable, 2))
         with trial.blamed():
             executable = self.station.watched(self.bind(trial, count), trial.number)
-            for _ in range(1 if count > 1 else 2):
-                self.reset(count)
-                for start in range(0, count, self.backend.max_launches):
-                    executable.time(min(count - start, self.backend.max_launches))
-                for index in range(count):
-                    result = self.read(index)
-                    first = result if first is None else first
-                    if not same_bits(result, first):
-                        differs = f"copy {index + 1} of {count} differs: a race"
-                        trial.judge(Check(False, "repeat", message=differs, diagnosis=Diagnosis(RACE)))
-                        return
+            if differing := self._differing(executable, count):
+                differs = f"copy {differing} of {max(count, 2)} differs: a race"
+                trial.judge(Check(False, "repeat", message=differs, diagnosis=Diagnosis(RACE)))
+                return
             if breach := self.arrays.breach(0) or self.arrays.breach(count - 1):
                 trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
+
+    def _differing(self, executable: Executable, count: int) -> int:
+        """The number of the copy that is not like the first, or 0; of one set, the second is that of another launch."""
+        self._write_all(executable, count)
+        if count > 1:
+            return next((index + 1 for index in range(1, count) if not self.arrays.same(index)), 0)
+        first = self.read(0)
+        self._write_all(executable, count)
+        return 0 if same_bits(self.read(0), first) else 2
+
+    def _write_all(self, executable: Executable, count: int) -> None:
+        """Launch once on each of the first `count` sets, their outputs made ready."""
+        self.reset(count)
+        for start in range(0, count, self.backend.max_launches):
+            executable.time(min(count - start, self.backend.max_launches))
 
 
 def finished(station: Station, trial: Trial) -> bool:

@@ -103,6 +103,10 @@ class Layers:
         self.memory.read(self._starts[index][-1], out)
         return out
 
+    def same(self, index: int) -> bool:
+        """The network's outputs of a set are those of the first, bit by bit."""
+        return self.memory.equal(self._starts[0][-1], self._starts[index][-1], self._regions[-1].nbytes)
+
     def breach(self, index: int = 0) -> str:
         """Say what was written outside the outputs of a set, or ""; it is restored."""
         for offset, size, byte in self._guards:

@@ -181,6 +181,10 @@ class Arena:
         self.memory.read(self.sets[index].C, out)
         return out
 
+    def same(self, index: int) -> bool:
+        """C of a set is that of the first, bit by bit."""
+        return self.memory.equal(self.sets[0].C, self.sets[index].C, self.problem.operand_bytes("C"))
+
     def breach(self, index: int = 0) -> str:
         """Say which guard zone of a set was written to first, or ""; all that was overwritten is restored."""
         message = ""

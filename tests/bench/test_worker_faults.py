@@ -1,11 +1,14 @@
 """Faults: each ends in the right status, is blamed on its row, and the rows beside it are kept."""
 
+import re
+
 import numpy as np
 import pytest
 
 from gemmbench.backends.fake import FakeBackend
 from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
+from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.problem import Problem
 
 
@@ -26,6 +29,20 @@ def test_a_fault_is_blamed_on_its_row_and_the_others_are_kept(experiment, fault,
     assert bad.reason.startswith(words)
     for good in (before, after):
         assert (good.status, good.reason, len(good.samples)) == ("ok", "", 2)
+
+
+@pytest.mark.parametrize("cache", ["cold", "hot"])
+def test_a_kernel_whose_last_launches_differ_races(experiment, launch, cache):
+    launched = []
+
+    def drifting(self, at):
+        FakeExecutable._launch(self, at)
+        launched.append(at)
+        self._view(at.C, "C")[0, 0] += max(0, len(launched) - 30)
+
+    launch(drifting)
+    (bad,) = experiment("bad", measuring=Measuring(cache=cache, rounds=32, until=0.0))
+    assert bad.status == "wrong" and re.fullmatch(r"repeat check: copy 2 of \d+ differs: a race", bad.reason)
 
 
 def test_a_wrong_kernel_is_not_timed(experiment):
