@@ -9,7 +9,7 @@ import numpy as np
 
 from claims import Claim, table
 from claims.planned import batch, open_worker, planned
-from gemmbench.bench import operands
+from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena
 from gemmbench.bench.worker import Worker
 from gemmbench.spec.measuring import Measuring
@@ -81,7 +81,7 @@ def _theirs(worker: Worker, built: dict[Plan, Any]) -> dict[Plan, dict[str, floa
     arenas = []
     for number, plan in enumerate(built):
         arena = Arena(backend, plan.problem, 1)
-        data = operands.make(plan.problem, "uniform", 0)
+        data = filled(plan.problem, "uniform", 0)
         arena.write_inputs(data, 1)
         arena.reset_c(data, plan.problem.beta, 1)
         bound = backend.bind(backend.load(built[plan], plan), plan, arena.memory, arena.sets, 1.0, 0.0)

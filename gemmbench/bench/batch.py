@@ -16,7 +16,7 @@ from gemmbench.spec.plan import Plan
 from gemmbench.spec.problem import Problem
 
 LARGEST = 16
-METHOD = 2  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
+METHOD = 3  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
 
 Built = Artifact | PlanError
 T = TypeVar("T")

@@ -13,7 +13,8 @@ from gemmbench.bench import operands
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.experiment import Bench, devices_of, finished
-from gemmbench.bench.operands import Arena, Operands
+from gemmbench.bench.fill import Operands, filled
+from gemmbench.bench.operands import Arena
 from gemmbench.bench.record import Record
 from gemmbench.bench.relaunch import Launcher, explained
 from gemmbench.bench.station import Station
@@ -101,11 +102,11 @@ class GemmBench(Bench[Trial]):
 
     def verify(self) -> None:
         """Check on integers with scalars of their own, then on real data with those asked for."""
-        exact = operands.make(self.problem, "ints", self.policy.seed + 1)
+        exact = filled(self.problem, "ints", self.policy.seed + 1)
         scalars = EXACT_SCALARS if self.problem.beta else EXACT_SCALARS[:1]
         for alpha, beta in scalars:
             self._check_all(Reference(self.problem, exact, alpha, beta), exact=True)
-        real = operands.make(self.problem, "uniform", self.policy.seed + 2)
+        real = filled(self.problem, "uniform", self.policy.seed + 2)
         self._check_all(Reference(self.problem, real, self.problem.alpha, self.problem.beta), exact=False)
 
     def _check_all(self, reference: Reference, exact: bool) -> None:
@@ -139,7 +140,7 @@ class GemmBench(Bench[Trial]):
 
     def write(self, sets: int) -> None:
         """Write A and B."""
-        self._data = operands.make(self.problem, self.policy.data, self.policy.seed)
+        self._data = filled(self.problem, self.policy.data, self.policy.seed)
         self.arrays.write_inputs(self._data, sets)
 
     def reset(self, sets: int) -> None:

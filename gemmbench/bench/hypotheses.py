@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.bench.operands import round_factor
+from gemmbench.bench.fill import round_factor
 from gemmbench.bench.wrong import Sample, Wrong
 from gemmbench.spec.precision import PRECISIONS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gemmbench.backends.jobs import HostMemory, Transfers
-from gemmbench.bench.operands import Operands
+from gemmbench.bench.fill import Operands
 from gemmbench.errors import OutOfMemory
 from gemmbench.spec.panels import Panel
 from gemmbench.spec.problem import Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from gemmbench.backends.base import Artifact, Backend, Profiled
-from gemmbench.bench import operands
+from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena
 from gemmbench.spec.plan import Plan
 
@@ -16,7 +16,7 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
     Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """
     problem = plan.problem
-    data, arena = operands.make(problem, "uniform", seed), Arena(backend, problem, 1)
+    data, arena = filled(problem, "uniform", seed), Arena(backend, problem, 1)
     try:
         arena.write_inputs(data, 1)
         arena.reset_c(data, problem.beta, 1)

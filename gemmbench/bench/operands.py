@@ -1,4 +1,4 @@
-"""Operands: the numbers in A, B and C, and where they lie on the device.
+"""Where A, B and C lie on the device, and what surrounds them.
 
 One arena holds every operand set of a problem. Each matrix lies between guard zones:
 NaN around the inputs, so that a read beyond them spoils the result, and a pattern
@@ -12,69 +12,15 @@ compute-sanitizer watches, and guard zones would hide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gemmbench.backends.base import ALIGN, Backend, OperandSet
-from gemmbench.spec.options import Fill
-from gemmbench.spec.precision import Precision
+from gemmbench.bench.fill import Operands
 from gemmbench.spec.problem import Problem
 
 _NAN = 0xFF  # every byte 0xFF is a NaN in every floating-point format
 _PATTERN = 0xA5
 _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
-
-
-@dataclass(frozen=True)
-class Operands:
-    """Host arrays as they are stored."""
-
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-
-
-def make(problem: Problem, fill: Fill, seed: int) -> Operands:
-    """Fill A, B and the C that beta multiplies. `ints` are small integers, see _integers."""
-    rng = np.random.default_rng(seed)
-    kind = problem.precision.numpy_type()
-    a, b, c = (_values(rng, problem, operand, fill) for operand in "ABC")
-    a, b = (round_factor(values, problem.precision) for values in (a, b))
-    return Operands(a.astype(kind), b.astype(kind), c.astype(kind))
-
-
-def _values(rng: np.random.Generator, problem: Problem, operand: str, fill: Fill) -> np.ndarray:
-    shape = problem.shape(operand)
-    kind = np.float64 if problem.precision.storage == "float64" else np.float32
-    if fill == "uniform":
-        return rng.random(shape, dtype=kind) * kind(2) - kind(1)
-    if fill == "normal":
-        return rng.standard_normal(shape, dtype=kind)
-    if fill == "ints":
-        return _integers(rng, shape, problem).astype(kind)
-    return np.full(shape, 0.0 if fill == "zeros" else 1.0, kind)
-
-
-def _integers(rng: np.random.Generator, shape: tuple[int, int], problem: Problem) -> np.ndarray:
-    """Integers whose sums, doubled, stay exact in C: -2, -1, 1, 2, or for 16 bits -1, 1 and as few zeros as will do."""
-    if problem.precision.bytes > 2:
-        return np.array([-2, -1, 1, 2], np.float32)[rng.integers(0, 4, shape, dtype=np.uint8)]
-    # A sum of K products of density d**2 stays within 6 d sqrt(K), but for one case in 10**9.
-    limit = 2.0 ** (problem.precision.result_bits - 1)
-    density = min(1.0, limit / (8 * problem.K**0.5))
-    signs = rng.integers(0, 2, shape, dtype=np.int8) * 2 - 1
-    return signs * (rng.random(shape, dtype=np.float32) < density)
-
-
-def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
-    """Round float32 to the significand bits a factor keeps (to nearest), so that products are exact."""
-    dropped = 24 - precision.factor_bits
-    if values.dtype != np.float32 or precision.storage != "float32" or dropped <= 0:
-        return values  # the storage type rounds by itself
-    half = np.uint32(1 << (dropped - 1))
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    return ((bits + half) & ~np.uint32((1 << dropped) - 1)).view(np.float32)
 
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 
 from gemmbench.backends.base import Executable
 from gemmbench.bench.diagnosis import NEVER_WRITTEN, RACE, UNKNOWN
-from gemmbench.bench.operands import Arena, Operands, same_bits
+from gemmbench.bench.fill import Operands
+from gemmbench.bench.operands import Arena, same_bits
 from gemmbench.bench.verify import Check, Reference
 
 

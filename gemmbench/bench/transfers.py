@@ -22,7 +22,7 @@ import numpy as np
 
 from gemmbench.backends.base import Window
 from gemmbench.backends.jobs import Job, Parts, TransferBackend
-from gemmbench.bench import operands
+from gemmbench.bench.fill import filled
 from gemmbench.bench.gemms import EXACT_SCALARS
 from gemmbench.bench.matrices import Matrices
 from gemmbench.bench.measure import Rounds
@@ -33,6 +33,7 @@ from gemmbench.bench.station import WARM_SECONDS, Announce, Station
 from gemmbench.bench.trial import Trial
 from gemmbench.bench.verify import Check, Reference
 from gemmbench.spec.measuring import Measuring
+from gemmbench.spec.options import Fill
 from gemmbench.spec.problem import Problem
 
 MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
@@ -136,8 +137,8 @@ class TransferBench:
     def _round(self, done: int, of: int) -> None:
         self.station.progress("transfers, round", done, of)
 
-    def _reference(self, fill: operands.Fill, seed: int, alpha: float, beta: float) -> Reference:
-        data = operands.make(self.problem, fill, seed)
+    def _reference(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
+        data = filled(self.problem, fill, seed)
         for matrices in self.matrices.values():
             matrices.write(data)
         return Reference(self.problem, data, alpha, beta)

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.bench.diagnosis import Diagnosis, diagnose, sentence
-from gemmbench.bench.operands import Operands
+from gemmbench.bench.fill import Operands
 from gemmbench.bench.wrong import ROUNDING_FACTOR, Wrong
 from gemmbench.spec.problem import Problem
 

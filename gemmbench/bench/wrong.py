@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gemmbench.bench.operands import Operands
+from gemmbench.bench.fill import Operands
 from gemmbench.spec.problem import Problem
 
 ROUNDING_FACTOR = 16

@@ -5,7 +5,7 @@ import pytest
 
 from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.bench import verify
-from gemmbench.bench.operands import make, round_factor
+from gemmbench.bench.fill import filled, round_factor
 from gemmbench.bench.verify import Reference
 from gemmbench.spec.precision import PRECISIONS
 from gemmbench.spec.problem import LAYOUTS, Problem
@@ -25,7 +25,7 @@ class Case:
 
     def __init__(self, shape=SHAPE, layout="nn", precision="f32", alpha=2.0, beta=0.0):
         self.problem = Problem(*shape, layout=layout, precision_name=precision)
-        self.data, self.alpha, self.beta = make(self.problem, "ints", 1), alpha, beta
+        self.data, self.alpha, self.beta = filled(self.problem, "ints", 1), alpha, beta
         self.a, self.b = self.factors(self.data.A, self.data.B)
         self.c = self.data.C.astype(float)
         self.right = self.of(self.a, self.b)
@@ -200,7 +200,7 @@ class TestMap:
 class TestPrecision:
     def check(self, change, alpha=1.0, beta=0.0, after=lambda values: values):
         problem = Problem(40, 30, 200, alpha=alpha, beta=beta)
-        data = make(problem, "uniform", 2)
+        data = filled(problem, "uniform", 2)
         product = after(change(data.A) @ change(data.B))
         return Reference(problem, data, alpha, beta).check_rounding(
             np.float32(alpha) * product + np.float32(beta) * data.C

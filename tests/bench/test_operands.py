@@ -5,8 +5,8 @@ import pytest
 
 from gemmbench.backends.fake import FakeBackend
 from gemmbench.bench import operands
-from gemmbench.bench.operands import Arena, cold_sets, make, round_factor, set_bytes
-from gemmbench.spec.precision import PRECISIONS
+from gemmbench.bench.fill import filled
+from gemmbench.bench.operands import Arena, cold_sets, set_bytes
 from gemmbench.spec.problem import Problem
 
 ODD = Problem(5, 7, 3)
@@ -19,7 +19,7 @@ def arena():
 
     def build(problem=ODD, beta=0.0):
         built = Arena(FakeBackend(), problem, 3)
-        data = make(problem, "ints", 1)
+        data = filled(problem, "ints", 1)
         built.write_inputs(data, 3)
         built.reset_c(data, beta, 3)
         return built, data
@@ -109,73 +109,13 @@ def test_a_wide_breach_is_restored_whole_so_that_nobody_else_is_blamed(arena):
 @pytest.mark.parametrize("sets", [1, 3])
 @pytest.mark.parametrize("name", ["A", "B"])
 def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
-    built, data = Arena(FakeBackend(), ODD, sets), make(ODD, "ints", 1)
+    built, data = Arena(FakeBackend(), ODD, sets), filled(ODD, "ints", 1)
     built.write_inputs(data, 1)
     assert built.spoilt(data) == ""
     built.memory.fill(getattr(built.sets[0], name) + ODD.operand_bytes(name) - 1, 1, 0x7F)
     assert built.spoilt(data) == f"changed its input {name}"
     built.write_inputs(data, 1)
     assert built.spoilt(data) == ""
-
-
-@pytest.mark.parametrize("fill", ["uniform", "normal", "ints"])
-def test_a_seed_gives_the_same_data_again_and_another_seed_other_data(fill):
-    one, same, other = (make(ODD, fill, seed) for seed in (1, 1, 2))
-    assert (one.A == same.A).all() and (one.B == same.B).all() and (one.C == same.C).all()
-    assert (one.A != other.A).any()
-
-
-def test_integers_are_small_and_never_0():
-    data = make(Problem(200, 200, 200), "ints", 0)
-    for values in (data.A, data.B, data.C):
-        assert set(np.unique(values)) == {-2.0, -1.0, 1.0, 2.0}
-
-
-@pytest.mark.parametrize("name", PRECISIONS)
-def test_integer_products_doubled_stay_exact_in_c_at_the_largest_size_of_the_posts(name):
-    problem = Problem(48, 48, 16384, precision_name=name)
-    ints = make(problem, "ints", 3)
-    product = ints.A.astype(np.float64) @ ints.B.astype(np.float64)
-    assert np.abs(2 * product).max() <= 2**problem.precision.result_bits
-    assert product.any(axis=1).all() and set(np.unique(np.abs(ints.A.astype(float)))) <= {0, 1, 2}
-
-
-def test_integers_of_32_bits_are_never_0_so_that_no_product_can_hide():
-    for name in ("f32", "tf32", "f64"):
-        assert (make(Problem(64, 64, 64, precision_name=name), "ints", 0).A != 0).all()
-
-
-def test_the_fills_are_what_they_are_called():
-    cube = Problem(200, 200, 200)
-    uniform, normal = make(cube, "uniform", 0).A, make(cube, "normal", 0).A
-    assert uniform.min() >= -1 and uniform.max() <= 1
-    assert abs(uniform.mean()) < 0.02 and abs(uniform.var() - 1 / 3) < 0.02
-    assert abs(normal.mean()) < 0.03 and abs(normal.var() - 1) < 0.05
-    assert (make(cube, "zeros", 0).A == 0).all() and (make(cube, "ones", 0).B == 1).all()
-
-
-@pytest.mark.parametrize("fill", ["uniform", "normal", "zeros", "ones", "ints"])
-def test_arrays_have_the_stored_shape_and_type(fill):
-    problem = Problem(5, 7, 3, "tn", "tf32")
-    data = make(problem, fill, 0)
-    assert (data.A.shape, data.B.shape, data.C.shape) == ((3, 5), (3, 7), (5, 7))
-    assert {values.dtype.name for values in (data.A, data.B, data.C)} == {"float32"}
-
-
-def test_rounding_to_tf32_keeps_eleven_bits_to_nearest():
-    ulp = 2.0**-10
-    given = np.array([1, 1 + ulp, 1 + 0.4 * ulp, 1 + 0.6 * ulp, -1 - 0.6 * ulp, 2 - 0.2 * ulp, 3e-20], np.float32)
-    found = round_factor(given, PRECISIONS["tf32"])
-    assert found[:6].tolist() == [1, 1 + ulp, 1, 1 + ulp, -1 - ulp, 2]
-    assert abs(found[6] / 3e-20 - 1) <= 2.0**-11
-    assert (round_factor(given, PRECISIONS["f32"]) == given).all()
-
-
-def test_factors_of_tf32_problems_are_tf32_numbers():
-    data = make(Problem(50, 50, 50, precision_name="tf32"), "uniform", 0)
-    for values in (data.A, data.B):
-        assert not (values.view(np.uint32) & 0x1FFF).any()
-    assert (data.C.view(np.uint32) & 0x1FFF).any()
 
 
 @pytest.mark.parametrize(
@@ -208,7 +148,7 @@ def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(problem)
     backend = FakeBackend()
     backend.guards, asked, allocate = False, [], backend.allocate
     backend.allocate = lambda *sizes: asked.extend(sizes) or allocate(*sizes)
-    built, data = Arena(backend, problem, 2), make(problem, "ints", 1)
+    built, data = Arena(backend, problem, 2), filled(problem, "ints", 1)
     assert asked == [problem.operand_bytes(name) for name in "ABC"] * 2
     assert tuple(at for each in built.sets for at in (each.A, each.B, each.C)) == built.memory.starts
     built.write_inputs(data, 2)

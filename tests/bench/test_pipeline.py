@@ -6,7 +6,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake import FakeBackend
 from gemmbench.backends.jobs import Copy
-from gemmbench.bench import operands
+from gemmbench.bench.fill import filled
 from gemmbench.bench.matrices import Matrices
 from gemmbench.bench.pipeline import Piece, steps
 from gemmbench.errors import OutOfMemory
@@ -80,7 +80,7 @@ def test_the_c_that_beta_multiplies_goes_in_before_the_launch_and_is_not_what_co
 def test_a_panel_holds_its_rows_of_op_a(layout):
     problem = Problem(160, 3, 5, layout)
     matrices = Matrices(FakeBackend(), problem, pinned=True)
-    data = operands.make(problem, "uniform", 0)
+    data = filled(problem, "uniform", 0)
     matrices.write(data)
     panel = matrices.panel("A", Panel(64, 32))
     used = data.A.T if problem.trans_a else data.A

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from gemmbench.bench import verify
-from gemmbench.bench.operands import make, round_factor
+from gemmbench.bench.fill import filled, round_factor
 from gemmbench.bench.verify import Reference
 from gemmbench.spec.precision import PRECISIONS
 from gemmbench.spec.problem import Problem
 
 
 def real(problem, alpha=1.0, beta=0.0):
-    return Reference(problem, make(problem, "uniform", 2), alpha, beta)
+    return Reference(problem, filled(problem, "uniform", 2), alpha, beta)
 
 
 def summed(data, order, width=1):
@@ -101,7 +101,7 @@ def test_a_value_that_is_not_finite_has_no_finite_error(value):
 
 def test_zeros_must_come_out_as_zeros():
     problem = Problem(3, 3, 3)
-    reference = Reference(problem, make(problem, "zeros", 0), 1.0, 0.0)
+    reference = Reference(problem, filled(problem, "zeros", 0), 1.0, 0.0)
     assert reference.check_rounding(np.zeros((3, 3), np.float32)).ok
     assert not reference.check_rounding(np.full((3, 3), 1e-30, np.float32)).ok
 

@@ -12,8 +12,8 @@ from gemmbench import backends
 from gemmbench.backends.base import OperandSet, Step
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.jobs import Launch
-from gemmbench.bench import operands
 from gemmbench.bench.batch import Batch
+from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena
 from gemmbench.bench.worker import Worker
 from gemmbench.spec.catalog import Catalog
@@ -43,7 +43,7 @@ class Bench:
     """A plan bound to operand sets of small integers, on which every result is exact."""
 
     def __init__(self, backend: Any, plan: Plan, sets: int = 1):
-        self.data = operands.make(plan.problem, "ints", 3)
+        self.data = filled(plan.problem, "ints", 3)
         self.arena = Arena(backend, plan.problem, sets)
         self.arena.write_inputs(self.data, sets)
         self.arena.reset_c(self.data, BETA, sets)
