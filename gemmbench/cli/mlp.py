@@ -56,7 +56,7 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
     if settings["dry_run"]:
         return _show_plans(asked, settings["style"])
     if digit is not None:
-        return _show_digit(asked, digit)
+        return _show_digit(asked, digit, options.limits(settings))
     run, interrupted = _measure(asked, Path(settings["out"]), options.limits(settings))
     return output.finish(run, interrupted, settings)
 
@@ -166,7 +166,7 @@ def _show_plans(asked: Asked, style: str | None) -> int:
     return OK
 
 
-def _show_digit(asked: Asked, number: int) -> int:
+def _show_digit(asked: Asked, number: int, limits: Limits) -> int:
     from gemmbench import backends
     from gemmbench.bench.rows import answer
     from gemmbench.errors import NO_DEVICE, OK, UsageError
@@ -183,7 +183,7 @@ def _show_digit(asked: Asked, number: int) -> int:
         return NO_DEVICE
     (device,) = backends.open_backends(asked.machine, [row.device], gate=False).values()
     with closing(device):
-        compiler = backends.compilers(asked.machine, [row.device])[row.device]
+        compiler = backends.compilers(asked.machine, [row.device], limits.compile)[row.device]
         outputs = answer(row, device, compiler, asked.given, digits.inputs[number])
     for line in [*picture(digits.images[number]), "", *says(outputs, int(digits.labels[number]), row.name)]:
         click.echo(line)
