@@ -138,7 +138,7 @@ class FakeBackend:
         """Bind to host memory."""
         name, script = plan.variant.name, self.script
         fault = script.faults.get(name, "")
-        return FakeExecutable(plan.problem, memory, sets, alpha, beta, self._times(name), fault, script.clock)
+        return FakeExecutable(memory, self._times(name), fault, script.clock, plan.problem, sets, alpha, beta)
 
     def host(self, nbytes: int, pinned: bool) -> FakeHost:
         """Host memory."""
@@ -156,7 +156,7 @@ class FakeBackend:
 
     def chain(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> FakeChain:
         """All steps, with the time and the fault of the row's name."""
-        return FakeChain(steps, memory, self._times(name), self.script.faults.get(name, ""), self.script.clock)
+        return FakeChain(memory, self._times(name), self.script.faults.get(name, ""), self.script.clock, steps)
 
     def _times(self, name: str) -> Iterator[float]:
         """The scripted times of what has that name; it goes on where it was when it is bound again."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,26 +51,46 @@ class FakeMemory:
 
 
 @dataclass
-class FakeExecutable:
+class _Scripted(ABC):
     """Computes with NumPy, with the scripted fault; takes the scripted time."""
 
-    problem: Problem
     memory: FakeMemory
-    sets: Sequence[OperandSet]
-    alpha: float
-    beta: float
     times: Iterator[float]
     fault: str
     clock: float
-    launched: int = 0
+    launched: int = field(default=0, init=False)
+
+    @abstractmethod
+    def _compute(self, index: int) -> None:
+        """Do the work of one launch, on one operand set."""
+
+    @abstractmethod
+    def _sets(self) -> int:
+        """How many operand sets there are."""
 
     def time(self, launches: int) -> Window:
         """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
         _crash(self.fault)
-        for _ in range(min(launches, len(self.sets))):
-            self._launch(self.sets[self.launched % len(self.sets)])
+        for _ in range(min(launches, self._sets())):
+            self._compute(self.launched % self._sets())
             self.launched += 1
         return Window(next(self.times) * launches, launches, self.clock)
+
+
+@dataclass
+class FakeExecutable(_Scripted):
+    """Computes a GEMM."""
+
+    problem: Problem
+    sets: Sequence[OperandSet]
+    alpha: float
+    beta: float
+
+    def _sets(self) -> int:
+        return len(self.sets)
+
+    def _compute(self, index: int) -> None:
+        self._launch(self.sets[index])
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
         shape = self.problem.shape(operand)
@@ -100,25 +121,17 @@ class FakeExecutable:
 
 
 @dataclass
-class FakeChain:
-    """Computes a chain of steps with NumPy in float32."""
+class FakeChain(_Scripted):
+    """Computes a chain of steps in float32."""
 
     steps: Sequence[Step]
-    memory: FakeMemory
-    times: Iterator[float]
-    fault: str
-    clock: float
-    launched: int = 0
 
-    def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
-        _crash(self.fault)
-        count = len(self.steps[0].sets)
-        for _ in range(min(launches, count)):
-            for step in self.steps:
-                self._run(step, step.sets[self.launched % count])
-            self.launched += 1
-        return Window(next(self.times) * launches, launches, self.clock)
+    def _sets(self) -> int:
+        return len(self.steps[0].sets)
+
+    def _compute(self, index: int) -> None:
+        for step in self.steps:
+            self._run(step, step.sets[index])
 
     def _run(self, step: Step, at: OperandSet) -> None:
         plan, problem = step.plan, step.plan.problem
