@@ -100,10 +100,11 @@ def _fastest(file: str, prefix: str) -> str:
     for group in groups(run):
         ranked = [row for row in group.rows if row.ranked and row.record.variant.startswith(prefix)]
         if ranked:
-            rows.append((group, min(ranked, key=lambda row: row.time.value)))
-    rows.sort(key=lambda pair: pair[1].record.batch)  # as they were asked for; groups begin with skips
+            first = min(row.record.batch for row in ranked)
+            rows.append((first, group, min(ranked, key=lambda row: row.time.value)))
+    rows.sort(key=lambda found: found[0])  # as they were asked for; groups begin with skips
     head = [name for name, _ in tables.columns(run.environment)]
-    cells = [[group.title, *(cell(row) for _, cell in tables.columns(run.environment))] for group, row in rows]
+    cells = [[group.title, *(cell(row) for _, cell in tables.columns(run.environment))] for _, group, row in rows]
     table = tables.tabulated(cells, ["problem", *head], _STYLE)
     return "\n".join([table, "", *_dashes(footer(run))])
 
