@@ -30,10 +30,14 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-m
 // Chooses by the number of 64 x 64 tiles of C, for the multiprocessors that there are (up to four rows or columns beyond whole
 // tiles do not count, for sgemm_splitk gives them none):
 //
-//      tiles of 64 x 64       |  8 times too few, K long  |  few, or a flat C  |  one wave of two an SM  |  more
-//      --------------------------------------------------------------------------------------------------------------
-//      the kernel             |  sgemm_splitk, K split    |  sgemm_splitk,     |  sgemm_splitk           |  sgemm_tma,
-//                             |  over the grid            |  clusters          |                         |  stream-K
+//      the first that holds                         the kernel
+//      ---------------------------------------------------------------------------------
+//      an eighth of the SMs at most, and a long K   sgemm_splitk, K split over the grid
+//      half of the SMs at most                      sgemm_splitk in clusters
+//      C has 64 rows or columns at most             sgemm_splitk, K split over the grid
+//      C has 128 rows or columns at most            sgemm_tma, stream-K
+//      two an SM at most                            sgemm_splitk
+//      more                                         sgemm_tma, stream-K
 //
 // Where the tiles of sgemm_tma just fill the machine once, stream-K has nothing to even out and is left off. Bound as the
 // kernel that is chosen.

@@ -49,8 +49,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-m
 //           a2 [  >   >   >   >   >   >   > ]   a multiply-add reads one new register of each bank at most
 //
 // An FFMA needs three registers, and there are two banks: two must come from different ones, or from the cache for reuse.
-// In the order above they do, and 48 loads, a barrier and a branch are all that 1024 multiply-adds have beside them: 92.8 %
-// of the instructions. ptxas reorders whatever it may, and then a third of the rate is lost; what keeps it from that is said
+// In the order above they do, and 1024 multiply-adds have 48 loads and little else beside them: they are 93 % of the
+// instructions. ptxas reorders whatever it may, and then a third of the rate is lost; what keeps it from that is said
 // where it is done (fence, opaque, arrive_once, scaled). `gemmbench inspect --sass` shows the loop: look at it after every
 // change, of the epilogue too.
 //
@@ -243,7 +243,7 @@ __device__ void fetch(unsigned tile, const CUtensorMap* map, int row, int column
         : "memory");
 }
 
-// Fetches a tensor map, which comes from memory and before the first tile.
+// Has the tensor map, which lies in memory too, fetched while the block still prepares itself.
 __device__ void prefetch(const CUtensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 struct Ring {
@@ -398,7 +398,7 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
 
 #pragma unroll 1
         for (int rounds = (w.end - w.begin) * kRounds; rounds > 0;) {
-            // Of its stage. Which of the two places is the better one is as measured: up to 1 %.
+            // The round ends its stage. It is found out here or where it is needed, whichever was measured to be faster.
             bool last = kKnownEarly && --rounds % kRounds == 0;
             unsigned chunk = 0;
 #pragma unroll
