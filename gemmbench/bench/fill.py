@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from gemmbench.spec.precision import Precision
 from gemmbench.spec.problem import Problem
 
 _PIECE = 1 << 22  # elements
+_KEPT = 1 << 28  # bytes of A, B and C that are kept for the batches to come
 _SMALL = np.array([-2, -1, 1, 2], np.float32)
 
 
@@ -31,7 +32,12 @@ class Operands:
 
 
 def filled(problem: Problem, fill: Fill, seed: int) -> Operands:
-    """A, B and the C that beta multiplies. `ints` are small integers, see _integers."""
+    """A, B and the C that beta multiplies, not to be written to. `ints` are small integers, see _integers."""
+    small = sum(problem.operand_bytes(name) for name in "ABC") <= _KEPT
+    return _kept(problem, fill, seed) if small else _made(problem, fill, seed)
+
+
+def _made(problem: Problem, fill: Fill, seed: int) -> Operands:
     kind = problem.precision.numpy_type()
     found = [np.empty(problem.shape(name), kind) for name in "ABC"]
     pieces: list[Callable[[], None]] = []
@@ -47,7 +53,12 @@ def filled(problem: Problem, fill: Fill, seed: int) -> Operands:
         with ThreadPoolExecutor() as pool:
             for done in [pool.submit(piece) for piece in pieces]:
                 done.result()
+    for matrix in found:
+        matrix.flags.writeable = False
     return Operands(*found)
+
+
+_kept = lru_cache(maxsize=3)(_made)  # the fills of one problem: two to verify with, one to time
 
 
 def _write(piece: np.ndarray, problem: Problem, fill: Fill, factor: bool, stream: list[int]) -> None:

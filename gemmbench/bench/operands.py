@@ -121,9 +121,9 @@ class Arena:
             elif other is not first:
                 self.memory.copy(first.C, other.C, operands.C.nbytes)
 
-    def read_c(self, index: int = 0) -> np.ndarray:
-        """C of one set, as a host array."""
-        out = np.empty(self.problem.shape("C"), self.problem.precision.numpy_type())
+    def read_c(self, index: int = 0, into: np.ndarray | None = None) -> np.ndarray:
+        """C of one set, as a host array: a new one, or `into`, which saves the pages of a new one."""
+        out = np.empty(self.problem.shape("C"), self.problem.precision.numpy_type()) if into is None else into
         self.memory.read(self.sets[index].C, out)
         return out
 

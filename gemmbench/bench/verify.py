@@ -10,6 +10,7 @@ wrong row slips through with probability 2**-32.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +24,7 @@ from gemmbench.spec.problem import Problem
 _WHOLE = 1024**3
 _VECTORS = 32
 _ROWS = 128
-_CHUNK = 1 << 24
+_CHUNK = 1 << 20  # elements that are converted to float64 at a time: they stay in a core's cache, and in one allocation
 _MAP_ROWS = 16
 
 
@@ -83,17 +84,13 @@ class Reference:
         return self._of_rows(self.rows)
 
     def _of_rows(self, rows: np.ndarray) -> np.ndarray:
-        product = self.alpha * (self._a[rows].astype(np.float64) @ self._b64)
+        product = self.alpha * _product(self._a[rows].astype(np.float64), self._b)
         return product + self.beta * self.operands.C[rows].astype(np.float64) if self.beta else product
-
-    @cached_property
-    def _b64(self) -> np.ndarray:
-        return self._b.astype(np.float64)
 
     @cached_property
     def scale(self) -> np.ndarray:
         """|alpha| |A| |B| + |beta| |C0| on the compared rows."""
-        product = abs(self.alpha) * (np.abs(self._a[self.rows].astype(np.float64)) @ np.abs(self._b64))
+        product = abs(self.alpha) * _product(np.abs(self._a[self.rows].astype(np.float64)), self._b, absolute=True)
         return product + abs(self.beta) * np.abs(self.operands.C[self.rows].astype(np.float64))
 
     @cached_property
@@ -168,7 +165,20 @@ class Reference:
 
 
 def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """matrix @ vectors in float64, converting a slab of rows at a time to bound the memory."""
+    """matrix @ vectors in float64."""
+    return np.concatenate([matrix[slab].astype(np.float64) @ vectors for slab in _slabs(matrix)])
+
+
+def _product(rows: np.ndarray, matrix: np.ndarray, absolute: bool = False) -> np.ndarray:
+    """rows @ matrix in float64, or rows @ |matrix|."""
+    total = np.zeros((rows.shape[0], matrix.shape[1]))
+    for slab in _slabs(matrix):
+        part = matrix[slab].astype(np.float64)
+        total += rows[:, slab] @ (np.abs(part, out=part) if absolute else part)
+    return total
+
+
+def _slabs(matrix: np.ndarray) -> Iterator[slice]:
+    """Some rows at a time."""
     step = max(1, _CHUNK // matrix.shape[1])
-    slabs = [matrix[row : row + step].astype(np.float64) @ vectors for row in range(0, matrix.shape[0], step)]
-    return np.concatenate(slabs)
+    return (slice(row, row + step) for row in range(0, matrix.shape[0], step))
