@@ -23,14 +23,16 @@ def frequency(before: np.ndarray, after: np.ndarray) -> float:
     The median over the multiprocessors that both stamps met and at least 50 us lie between.
     """
     first, last = _by_sm(before), _by_sm(after)
-    spans = [last[sm] - first[sm] for sm in first.keys() & last.keys()]
-    rates = [float(cycles) / float(ns) for _, cycles, ns in spans if ns >= _SHORTEST]
-    return 1e9 * float(np.median(rates)) if rates else 0.0
+    _, here, there = np.intersect1d(first[:, 0], last[:, 0], assume_unique=True, return_indices=True)
+    cycles, ns = (last[there] - first[here])[:, 1:].T
+    known = ns >= _SHORTEST
+    return 1e9 * float(np.median(cycles[known] / ns[known])) if known.any() else 0.0
 
 
-def _by_sm(stamp: np.ndarray) -> dict[int, np.ndarray]:
-    signed = stamp.astype(np.int64)
-    return {int(row[0]): row for row in signed}
+def _by_sm(stamp: np.ndarray) -> np.ndarray:
+    """The last row of each multiprocessor."""
+    latest = stamp[::-1].astype(np.int64)
+    return latest[np.unique(latest[:, 0], return_index=True)[1]]
 
 
 class Clock:
