@@ -43,9 +43,18 @@ class Batch(Blamable):
         """A hash of all that the numbers depend on but the machine: code, problem, method."""
         parts: list[object] = [METHOD, self.problem, self.measuring, self.phase, self.references]
         for plan, built in zip(self.plans, self.built, strict=True):
-            made = built.key if isinstance(built, Artifact) else str(built)
-            parts += [plan.variant.name, plan.config, plan.device, plan.geometry, made]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+            parts += [plan.variant.name, plan.config, plan.device, plan.geometry, named(built)]
+        return hashed(parts)
+
+
+def named(built: Built) -> str:
+    """What tells this code from other code; or why there is none."""
+    return built.key if isinstance(built, Artifact) else str(built)
+
+
+def hashed(parts: Sequence[object]) -> str:
+    """A short hash of what is equal exactly where its text is."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def split(plans: Iterable[Plan], baseline: str) -> list[tuple[Plan, ...]]:

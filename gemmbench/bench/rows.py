@@ -6,6 +6,7 @@ rounds, all copies of the outputs equal after it; then the digits that a row rea
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 
 from gemmbench.backends.base import Artifact, Backend, Compiler, Executable
 from gemmbench.bench import cases, layers
-from gemmbench.bench.batch import Built
+from gemmbench.bench.batch import METHOD, Built, hashed, named
 from gemmbench.bench.blame import Blamable
 from gemmbench.bench.experiment import Bench, devices_of, finished
 from gemmbench.bench.layers import Layers
@@ -43,6 +44,16 @@ class RowBatch(Blamable):
     measuring: Measuring
     phase: str = "sweep"
     references: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """A hash of all that the numbers depend on but the machine: code, network and its parameters, method."""
+        given = hashlib.sha256(self.given.packed(self.network).tobytes()).hexdigest()
+        digits = self.given.digits is not None
+        parts: list[object] = [METHOD, self.network, given, digits, self.measuring, self.phase, self.references]
+        for row, built in zip(self.rows, self.built, strict=True):
+            parts += [row.name, row.config, row.device, *map(named, built)]
+        return hashed(parts)
 
 
 @dataclass
@@ -77,6 +88,7 @@ def experiment(station: Station, batch: RowBatch) -> list[Record]:
             asked(trial.row),
             phase=batch.phase,
             batch=batch.index,
+            batch_key=batch.key,
             batch_rows=len(batch.rows),
             **_outcome(trial, batch, outcome(trial, trial.artifacts, batch.measuring, placed[trial.plan.device])),
         )

@@ -105,10 +105,13 @@ def _refuse_other_code(built: Mapping[Plan, Built], earlier: Sequence[Record]) -
     for plan, code in built.items():
         before = measured.get(plan_key(plan))
         if before and (not isinstance(code, Artifact) or code.key != before):
-            raise UsageError(
-                f"{plan.variant.name} at {plan.problem.size} was measured with other code: its text, its compiler or "
-                "its library has changed since; start a new run without --resume"
-            )
+            raise other_code(f"{plan.variant.name} at {plan.problem.size}")
+
+
+def other_code(what: str) -> UsageError:
+    """A run is resumed whose rows are of other code than there is now."""
+    why = "its text, its compiler or its library has changed since"
+    return UsageError(f"{what} was measured with other code: {why}; start a new run without --resume")
 
 
 def _same_variant(plan: Plan, others: Iterable[Plan]) -> bool:

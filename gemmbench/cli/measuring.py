@@ -12,7 +12,6 @@ from gemmbench.cli.output import finish
 from gemmbench.cli.planning import Asked, plan_sweep
 
 if TYPE_CHECKING:
-    from gemmbench.bench.record import Record
     from gemmbench.report.store import Run
     from gemmbench.spec.limits import Limits
     from gemmbench.spec.panels import Cut
@@ -42,7 +41,7 @@ def measure(
     from gemmbench.cli.interruption import Interruption
     from gemmbench.cli.laboratory import open_laboratory, software
     from gemmbench.cli.progress import progress_bar
-    from gemmbench.cli.resume import results_file
+    from gemmbench.cli.resume import kept_in, results_file
     from gemmbench.cli.transfers import measure_transfers
     from gemmbench.report import store
 
@@ -56,15 +55,7 @@ def measure(
         run = results_file(environment, Path(out), resume)
         done = store.complete_batches(run.records)
         with store.Journal(run.path, run.environment) as journal:
-            skipped = {record.identity for record in run.records if record.status == "skipped"}
-
-            def emit(record: Record) -> None:
-                if record.identity in skipped:  # the run that is resumed has it
-                    return
-                journal.write(record)
-                run.records.append(record)
-
-            compilers = backends.compilers(asked.machine, asked.devices, limits.compile)
+            compilers, emit = backends.compilers(asked.machine, asked.devices, limits.compile), kept_in(run, journal)
             runner = Runner(compilers, laboratory, measuring, asked.sweep.baseline, emit, progress, stop.asked, done)
             runner.earlier, runner.rivals = tuple(run.records), asked.sweep.rivals
             runner.run(asked.expanded)

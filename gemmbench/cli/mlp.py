@@ -15,7 +15,7 @@ from gemmbench.cli import options
 if TYPE_CHECKING:
     from gemmbench import backends
     from gemmbench.bench.parameters import Parameters
-    from gemmbench.bench.record import Environment, Record
+    from gemmbench.bench.record import Environment
     from gemmbench.cli.laboratory import OpenLaboratory
     from gemmbench.report.store import Run
     from gemmbench.spec.forward import Forward
@@ -36,7 +36,7 @@ KEYS = "params cache data seed rounds until max_time energy baseline gate batch 
 @options.measure_options
 @options.limit_options
 @options.option("--digit", type=int, metavar="N", help="Show test digit N and what the first row says; time nothing.")
-@options.option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results.")
+@options.journal_options
 @options.option("--dry-run", is_flag=True, help="Show what each row launches, and skips; run nothing.")
 @options.output_options
 def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) -> int:
@@ -57,7 +57,7 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
         return _show_plans(asked, settings["style"])
     if digit is not None:
         return _show_digit(asked, digit, options.limits(settings))
-    run, interrupted = _measure(asked, Path(settings["out"]), options.limits(settings))
+    run, interrupted = _measure(asked, settings)
     return output.finish(run, interrupted, settings)
 
 
@@ -67,7 +67,7 @@ def repeat(_: str, machine: backends.Machine, settings: Mapping[str, Any]) -> tu
 
     kept = {key: settings[key] for key in KEYS if key in settings and key not in ("params", "baseline")}
     sweep = read_mlp("mlp", MlpOptions(**kept), on_cpu=machine.choice.primary == "cpu")
-    return _measure(_plan(sweep, machine, settings), Path(settings["out"]), options.limits(settings))
+    return _measure(_plan(sweep, machine, settings), settings)
 
 
 @dataclass
@@ -112,14 +112,16 @@ def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any
     return Asked(replace(sweep, baseline=baseline, rows=rows), machine, given, planned)
 
 
-def _measure(asked: Asked, folder: Path, limits: Limits) -> tuple[Run, bool]:
+def _measure(asked: Asked, settings: Mapping[str, Any]) -> tuple[Run, bool]:
     from gemmbench import backends
     from gemmbench.bench.mlp import MlpRunner
     from gemmbench.cli.interruption import Interruption
     from gemmbench.cli.laboratory import open_laboratory
     from gemmbench.cli.progress import progress_bar
+    from gemmbench.cli.resume import kept_in, results_file
     from gemmbench.report import store
 
+    limits = options.limits(settings)
     stop, sweep, machine = Interruption(limits.sweep), asked.sweep, asked.machine
     with (
         stop.watched(),
@@ -127,16 +129,13 @@ def _measure(asked: Asked, folder: Path, limits: Limits) -> tuple[Run, bool]:
         open_laboratory(machine, asked.devices, sweep.measuring.gate, limits, progress, stop.asked) as laboratory,
     ):
         environment = _environment(asked, laboratory)
-        run = store.Run(environment, path=folder / f"{environment.run}.jsonl")
-        with store.Journal(run.path, environment) as journal:
-
-            def emit(record: Record) -> None:
-                journal.write(record)
-                run.records.append(record)
-
+        run = results_file(environment, Path(settings["out"]), settings["resume"])
+        with store.Journal(run.path, run.environment) as journal:
             compilers, network = backends.compilers(machine, asked.devices, limits.compile), sweep.network
+            emit = kept_in(run, journal)
             runner = MlpRunner(laboratory, compilers, network, asked.given, sweep.measuring, sweep.baseline, emit)
             runner.progress, runner.interrupted = progress, stop.asked
+            runner.done, runner.earlier = store.complete_batches(run.records), tuple(run.records)
             runner.run(asked.rows)
     return run, stop.asked()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ import click
 from gemmbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from gemmbench.bench.record import Environment
-    from gemmbench.report.store import Run
+    from gemmbench.bench.record import Environment, Record
+    from gemmbench.report.store import Journal, Run
 
 NEWEST = "newest"
 
@@ -31,6 +32,19 @@ def results_file(environment: Environment, folder: Path, resume: str | None) -> 
         raise UsageError(f"{path}: measured {difference}; start a new run without --resume")
     click.echo(f"going on with {path}: {len(run.records)} rows are there", err=True)
     return run
+
+
+def kept_in(run: Run, journal: Journal) -> Callable[[Record], None]:
+    """What takes each record as it is made, to the journal and to `run`; not the skips that a resumed run has."""
+    skipped = {record.identity for record in run.records if record.status == "skipped"}
+
+    def keep(record: Record) -> None:
+        if record.identity in skipped:
+            return
+        journal.write(record)
+        run.records.append(record)
+
+    return keep
 
 
 def _difference(there: Environment, here: Environment) -> str:

@@ -138,3 +138,39 @@ def test_a_digit_is_shown_and_read():
         group, ["mlp", "mlp_fused", "--device", "fake", "--digit", "360"], standalone_mode=False
     )
     assert "--digit 360: there are 360, numbered from 0" in fault(beyond)
+
+
+def journal(tmp_path):
+    (found,) = (tmp_path / "results").glob("*.jsonl")
+    return found
+
+
+def test_a_complete_run_is_resumed_without_measuring(call, tmp_path):
+    first = call("--rounds", "10")
+    before = journal(tmp_path).read_bytes()
+    again = call("--rounds", "10", "--resume")
+    assert (again.return_value, again.stdout) == (0, first.stdout)
+    assert "going on with" in again.stderr
+    assert journal(tmp_path).read_bytes() == before
+
+
+def test_a_run_that_was_cut_off_is_completed(call, tmp_path):
+    call("--rounds", "10")
+    lines = journal(tmp_path).read_text().splitlines(keepends=True)
+    journal(tmp_path).write_text("".join(lines[:2]))
+    assert call("--rounds", "10", "--resume").return_value == 0
+    names = [record.variant for record in store.read(journal(tmp_path)).records]
+    assert sorted(names) == ["cublas+graph", "mlp_fused", "tiled"]
+
+
+def test_rows_of_another_network_are_not_mixed_in(call):
+    call("--rounds", "10")
+    message = fault(call("--rounds", "10", "--batch", "6", "--resume"))
+    assert message == "tiled was measured on 12-8-3, relu softmax, batch 5; start a new run without --resume"
+
+
+def test_rows_of_other_code_are_not_mixed_in(call, tmp_path):
+    call("--rounds", "10")
+    path = journal(tmp_path)
+    path.write_text(path.read_text().replace('"artifact":"fake-tiled', '"artifact":"fake-other'))
+    assert fault(call("--rounds", "10", "--resume")).startswith("tiled was measured with other code")
