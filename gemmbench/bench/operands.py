@@ -135,13 +135,21 @@ class Arena:
         """Say which guard zone of a set was written to first, or ""; all that was overwritten is restored."""
         message = ""
         for offset, size, byte in self._guards:
-            found = np.empty(size, np.uint8)
-            self.memory.read(index * self._layout.total + offset, found)
-            wrong = np.flatnonzero(found != byte)
-            if wrong.size:
-                self.memory.fill(index * self._layout.total + offset, size, byte)
+            start = index * self._layout.total + offset
+            if not self._untouched(start, size, byte):
+                found = np.empty(size, np.uint8)
+                self.memory.read(start, found)
+                wrong = np.flatnonzero(found != byte)
+                self.memory.fill(start, size, byte)
                 message = message or self._where(offset, int(wrong[0]), wrong.size)
         return message
+
+    def _untouched(self, start: int, size: int, byte: int) -> bool:
+        """Every byte of a range is `byte`: the first ones are, and the device finds each like the one ALIGN before it."""
+        head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
+        self.memory.read(start, head)
+        seen, end = start + head.size, start + size
+        return bool((head == byte).all()) and (seen == end or self.memory.equal(seen - ALIGN, seen, end - seen))
 
     def spoilt(self, operands: Operands) -> str:
         """Say which input of the first set is no longer what was written, or ""; only that set may have been used."""

@@ -94,6 +94,16 @@ class Reference:
         return product + abs(self.beta) * np.abs(self.operands.C[self.rows].astype(np.float64))
 
     @cached_property
+    def _unit(self) -> np.ndarray:
+        """u (|alpha| |A| |B| + |beta| |C0|) on the compared rows."""
+        return self.problem.precision.unit * self.scale
+
+    @cached_property
+    def _stored(self) -> np.ndarray:
+        """What storing C may cost on the compared rows."""
+        return 2 * self.problem.precision.result_unit * np.abs(self.exact)
+
+    @cached_property
     def vectors(self) -> np.ndarray:
         """N x 32 random -1 and 1."""
         random = np.random.default_rng(1).integers(0, 2, (self.problem.N, _VECTORS))
@@ -132,17 +142,15 @@ class Reference:
         The bound: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
         section 3.5, with 16 for the growth that random signs leave of its factor K.
         """
-        precision = self.problem.precision
         got = result[self.rows].astype(np.float64)
         with np.errstate(invalid="ignore"):
             difference = np.abs(got - self.exact)
-            unit, stored = precision.unit * self.scale, 2 * precision.result_unit * np.abs(self.exact)
-            right = difference <= ROUNDING_FACTOR * unit + stored  # a NaN is not
+            right = difference <= ROUNDING_FACTOR * self._unit + self._stored  # a NaN is not
         if not np.isfinite(got).all():
             error = math.inf
         else:
-            summed = np.maximum(difference - (stored if precision.bytes == 2 else 0), 0)
-            error = float(np.max(np.divide(summed, unit, out=np.zeros_like(unit), where=unit > 0)))
+            summed = np.maximum(difference - self._stored, 0) if self.problem.precision.bytes == 2 else difference
+            error = float(np.max(np.divide(summed, self._unit, out=np.zeros_like(summed), where=self._unit > 0)))
         if right.all():
             return Check(True, "rounding", error)
         return self._failed("rounding", error, self.rows, got, self.exact, ~right)
