@@ -24,7 +24,7 @@ from gemmbench.spec.problem import Problem
 _WHOLE = 1024**3
 _VECTORS = 32
 _ROWS = 128
-_CHUNK = 1 << 20  # elements that are converted to float64 at a time: they stay in a core's cache, and in one allocation
+_CHUNK = 1 << 19  # elements that are converted to float64 at a time
 _MAP_ROWS = 16
 
 
@@ -174,19 +174,23 @@ class Reference:
 
 def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """matrix @ vectors in float64."""
-    return np.concatenate([matrix[slab].astype(np.float64) @ vectors for slab in _slabs(matrix)])
+    return np.concatenate([part @ vectors for _, part in _converted(matrix)])
 
 
 def _product(rows: np.ndarray, matrix: np.ndarray, absolute: bool = False) -> np.ndarray:
     """rows @ matrix in float64, or rows @ |matrix|."""
     total = np.zeros((rows.shape[0], matrix.shape[1]))
-    for slab in _slabs(matrix):
-        part = matrix[slab].astype(np.float64)
+    for slab, part in _converted(matrix):
         total += rows[:, slab] @ (np.abs(part, out=part) if absolute else part)
     return total
 
 
-def _slabs(matrix: np.ndarray) -> Iterator[slice]:
-    """Some rows at a time."""
+def _converted(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some rows at a time, and what they hold in float64, each time in the same place."""
     step = max(1, _CHUNK // matrix.shape[1])
-    return (slice(row, row + step) for row in range(0, matrix.shape[0], step))
+    place = np.empty_like(matrix[:step], np.float64)
+    for row in range(0, matrix.shape[0], step):
+        slab = slice(row, row + step)
+        part = place[: matrix.shape[0] - row]
+        part[:] = matrix[slab]
+        yield slab, part
