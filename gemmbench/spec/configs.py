@@ -175,8 +175,7 @@ class _Builder:
             return tuple(self.row_choices(self.post))
         if self.options.variants:
             return tuple(Choice(name, common) for name in dict.fromkeys(self.options.variants))
-        found = [self.choice(index, item, common) for index, item in enumerate(self.model.variants)]
-        return tuple({choice.name: choice for choice in found}.values())
+        return tuple(self.choice(index, item, common) for index, item in enumerate(self.model.variants))
 
     def row_choices(self, post: Post) -> Iterator[Choice]:
         for index, row in enumerate(post.rows):

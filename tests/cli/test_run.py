@@ -87,6 +87,14 @@ def test_a_sweep_measures_its_winner_again(gemmbench, saved):
     assert finals == ["tiled", "cublas"] and "(measured again)" in said.out
 
 
+def test_a_variant_that_a_config_names_twice_brings_the_values_of_both(gemmbench, tmp_path, saved):
+    text = "variants:\n  - tiled: {TILE: [8]}\n  - tiled: {TILE: [8, 16]}\n  - cublas\nsizes: [32]\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    assert gemmbench("run", "-c", "mine.yaml", "--device", "fake", *FAST[2:]).code == 0
+    swept = [row["config"] for row in saved()[1] if row["phase"] == "sweep" and row["variant"] == "tiled"]
+    assert swept == ["TILE=8", "TILE=16"]
+
+
 def test_a_kernel_of_one_s_own_is_verified_and_timed(gemmbench, write_kernel, saved):
     write_kernel("mine.cu", order="15")
     assert gemmbench("run", "mine", "--kernels", "kernels", "--device", "fake", *FAST).code == 0
