@@ -5,8 +5,9 @@ symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
 params:
-  BX: [32, 16, 8]               # threads along N
-  BY: [8, 16, 32]               # threads along M
+  BX: [128, 256, 32, 16, 8]     # threads along N
+  BY: [4, 8, 16, 32]            # threads along M
+  UNROLL: [8, 0]                # steps of k whose loads are under way together; 0: what the compiler makes of the loop
 require:
   - BX * BY <= 1024
 grid:
@@ -21,13 +22,15 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // Against naive: x runs along N, nothing else. In layout nn a warp now reads one element of A (a
 // broadcast) and 32 neighbours of B, and stores 32 neighbours of C: one transaction each.
 // Bound by the load units: two loads for every multiply-add, mostly served by L1 and L2.
-// (With BX = BY = 16 a warp covers two rows; that is the naive kernel of most tutorials.)
+// (With BX = BY = 16 a warp covers two rows; that and UNROLL = 0 is the naive kernel of most tutorials.)
 //
 //            B  K x N
 //            |x|x+1|x+2|                warp = BX consecutive columns
 //      A     +-+---+---+---+
 //      y --> |.   .   .    |            x = blockIdx.x * BX + threadIdx.x   (column)
 //            +-------------+            y = blockIdx.y * BY + threadIdx.y   (row)
+
+constexpr int kUnroll = UNROLL;  // a pragma takes a constant, not a macro
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     // Strides of op(A)[i][k] and op(B)[k][j] in the packed arrays.
@@ -39,6 +42,9 @@ extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, co
     if (row >= M || column >= N) return;
 
     TACC sum = 0;
+#if UNROLL
+#pragma unroll kUnroll
+#endif
     for (int k = 0; k < K; ++k) {
         sum += TACC(A[row * a_i + k * a_k]) * TACC(B[k * b_k + column * b_j]);
     }

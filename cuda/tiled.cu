@@ -21,13 +21,15 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 // multiply-add, now from shared memory.
 //
 //                      Bs
-//                    +----+  k0
-//              B     |####|                for k0 = 0, TILE, 2 TILE, ...
-//                    +----+                    load As, Bs (zeros outside the matrices)
-//           k0       |                         barrier
-//      A +--[##]--   +----+                    sum += As[ty][k] * Bs[k][tx]
-//            As      |####| C tile             barrier
+//                    +----+  k0            for k0 = 0, TILE, 2 TILE, ...
+//              B     |####|                    load an element of each tile (0 outside the matrices)
+//                    +----+                    barrier: the tiles before are used up
+//           k0       |                         store them to As, Bs
+//      A +--[##]--   +----+                    barrier: the tiles are there
+//            As      |####| C tile             sum += As[ty][k] * Bs[k][tx]
 //                    +----+
+//
+// The loads come before the first barrier, so they are under way while other warps still compute.
 //
 // A tile is loaded with threadIdx.x along the direction that is contiguous in memory, whatever the
 // layout. Where that transposes the tile on its way into shared memory, padding keeps its store free
@@ -51,17 +53,22 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     const int b_depth = TRANS_B ? tx : ty, b_column = TRANS_B ? ty : tx;
     const int i = row0 + a_row, j = column0 + b_column;
 
+    const TA* a = A + i * a_i + a_depth * a_k;
+    const TB* b = B + b_depth * b_k + j * b_j;
+    const int a_left = i < M ? K - a_depth : 0, b_left = j < N ? K - b_depth : 0;  // inside while k0 is less
+
     TACC sum = 0;
-    for (int k0 = 0; k0 < K; k0 += TILE) {
-        const int ka = k0 + a_depth, kb = k0 + b_depth;
-        As[a_row][a_depth] = i < M && ka < K ? A[i * a_i + ka * a_k] : TA(0);
-        Bs[b_depth][b_column] = kb < K && j < N ? B[kb * b_k + j * b_j] : TB(0);
+    for (int k0 = 0; k0 < K; k0 += TILE, a += TILE * a_k, b += TILE * b_k) {
+        const TA a_new = k0 < a_left ? *a : TA(0);
+        const TB b_new = k0 < b_left ? *b : TB(0);
+        __syncthreads();
+        As[a_row][a_depth] = a_new;
+        Bs[b_depth][b_column] = b_new;
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < TILE; ++k) {
             sum += TACC(As[ty][k]) * TACC(Bs[k][tx]);
         }
-        __syncthreads();  // before the tiles are overwritten
     }
 
     const int row = row0 + ty, column = column0 + tx;
