@@ -14,12 +14,12 @@ params:
 require:
   - SLICES * BN <= 512          # threads, and shared memory
   - SPLIT == 1 or max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER <= 8192
-workspace: 32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0)) + 4 * (K * cdiv(N, 4) * 4 if TRANS_B or N % 4 else 0) + (4 * SPLIT * max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * BM * BN if SPLIT > 1 else 0)
+workspace: 32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0)) + 4 * (K * cdiv(N, 4) * 4 if TRANS_B or (N % 4 and M > BM) else 0) + (4 * SPLIT * max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * BM * BN if SPLIT > 1 else 0)
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - {operand: A, shape: [M if TRANS_A else K, K if TRANS_A else M], box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 == 0}
   - {operand: workspace, offset: 32768, shape: [M if TRANS_A else K, K if TRANS_A else M], pitch: "cdiv(M if TRANS_A else K, 4) * 4", box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 != 0}
   - {operand: B, shape: [N, K], box: [BN, 8 * SLICES], when: not TRANS_B and N % 4 == 0}
-  - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or N % 4 != 0}
+  - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or (N % 4 and M > BM)}
 launches:
   - symbol: edges               # first: what it reads, `arrange` finds in L2
     grid:
@@ -28,9 +28,9 @@ launches:
     when: (M > BM and 1 <= M % BM <= 4) or (N > BN and 1 <= N % BN <= 4)
   - symbol: arrange
     grid:
-      - (cdiv(M, 64) * cdiv(K, 64) if (M if TRANS_A else K) % 4 else 0) + (cdiv(N, 64) * cdiv(K, 64) if TRANS_B or N % 4 else 0)
+      - (cdiv(M, 64) * cdiv(K, 64) if (M if TRANS_A else K) % 4 else 0) + (cdiv(N, 64) * cdiv(K, 64) if TRANS_B or (N % 4 and M > BM) else 0)
     block: [256]
-    when: (M if TRANS_A else K) % 4 != 0 or TRANS_B or N % 4 != 0
+    when: (M if TRANS_A else K) % 4 != 0 or TRANS_B or (N % 4 != 0 and M > BM)
   - symbol: gemm
     grid:
       - max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER * SPLIT  # see tiles() below
@@ -165,14 +165,15 @@ struct Stages {
 
 // TMA cannot take rows that do not begin at multiples of 16 bytes, and does not transpose: B as N x K would be read along K,
 // when a thread needs one k of all its columns. These are copied to the workspace first, in a launch of its own. A as K x M
-// needs no copy: fragments are then read along M.
+// needs no copy: fragments are then read along M. Nor does B where one row of tiles reads all of it, for the copy would cost
+// more than the product: see copy_all.
 struct Arranged {
     int rows_a, columns_a, rows_b, columns_b;  // as they lie in memory
     bool a, b;                                 // copied?
 
     __device__ Arranged(int M, int N, int K)
         : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
-          a(columns_a % 4 != 0), b(TRANS_B || N % 4 != 0) {}
+          a(columns_a % 4 != 0), b(TRANS_B || (N % 4 != 0 && M > BM)) {}
 
     __device__ size_t floats_a() const { return a ? size_t(rows_a) * padded(columns_a) : 0; }
     __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
@@ -314,24 +315,81 @@ struct Ring {
     unsigned filled, emptied;  // STAGES mbarriers
 };
 
+__device__ void fetch_a(unsigned tile, const CUtensorMap* map, int m, int k, unsigned barrier) {
+    if (TRANS_A) fetch(tile, map, k, m, barrier);
+    else
+        for (int part = 0; part < BK / kSwizzled; ++part)
+            fetch(tile + part * BM * kRowA, map, m, k + part * kSwizzled, barrier);
+}
+
 __device__ void fetch_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const CUtensorMap* map_b) {
     int stage = 0, parity = 1;
     for (int s = stages.begin; s < stages.end; ++s) {
-        const int k = s * BK;
         const unsigned filled = ring.filled + 8 * stage;
         await(ring.emptied + 8 * stage, parity);
         arrive_and_expect(filled, kBytesA + kBytesB);
-        if (TRANS_A)
-            fetch(ring.a + stage * kBytesA, map_a, k, at.x, filled);
-        else
-            for (int part = 0; part < BK / kSwizzled; ++part)
-                fetch(ring.a + stage * kBytesA + part * BM * kRowA, map_a, at.x, k + part * kSwizzled, filled);
-        fetch(ring.b + stage * kBytesB, map_b, k, at.y, filled);
+        fetch_a(ring.a + stage * kBytesA, map_a, at.x, s * BK, filled);
+        fetch(ring.b + stage * kBytesB, map_b, s * BK, at.y, filled);
         if (++stage == STAGES) stage = 0, parity ^= 1;
     }
     // The others look one stage ahead, even behind the last.
     await(ring.emptied + 8 * stage, parity);
     arrive(ring.filled + 8 * stage);
+}
+
+// B goes to the ring as it lies in memory, by all threads that fetch, when TMA cannot take it and is not worth a copy.
+__device__ bool by_threads(int M, int N) { return !TRANS_B && N % 4 != 0 && M <= BM; }
+
+// A tile of B, zero outside; a warp takes 32 neighbours of a row.
+__device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int K) {
+    constexpr int ROWS = kFetchThreads / BN;  // that the threads have at once
+    const int thread = threadIdx.x - kMathThreads, k = k0 + thread / BN, n = n0 + thread % BN;
+    const float* from = B + size_t(k) * N + n;
+    const unsigned to = tile + 4 * thread;
+    if (k0 + BK <= K && n0 + BN <= N) {
+#pragma unroll
+        for (int row = 0; row < BK; row += ROWS, from += ROWS * size_t(N))
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to + row * kRowB), "l"(from) : "memory");
+    } else {
+#pragma unroll 1
+        for (int row = 0; row < BK; row += ROWS, from += ROWS * size_t(N)) {
+            const bool inside = k + row < K && n < N;
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to + row * kRowB), "l"(inside ? from : B),
+                         "r"(inside ? 4 : 0)
+                         : "memory");
+        }
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// As fetch_all, B by threads. A warp says of its part of a stage that it is there when it has begun kLag stages more.
+__device__ void copy_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
+    constexpr int kLag = STAGES / 2;  // a stage is begun when the one STAGES before it is used up, and that is read one ahead
+    const bool first = threadIdx.x == kMathThreads;
+    const int lane = threadIdx.x % 32;
+    int stage = 0, parity = 1;
+    const auto arrive_back = [&](int back) { arrive_once(ring.filled + 8 * ((stage + STAGES - back) % STAGES), lane); };
+    for (int s = stages.begin; s < stages.end; ++s) {
+        await(ring.emptied + 8 * stage, parity);
+        if (first) {
+            arrive_and_expect(ring.filled + 8 * stage, kBytesA);
+            fetch_a(ring.a + stage * kBytesA, map_a, at.x, s * BK, ring.filled + 8 * stage);
+        }
+        __syncwarp();
+        copy_b(ring.b + stage * kBytesB, B, s * BK, at.y, N, K);
+        if (s - stages.begin >= kLag) {
+            asm volatile("cp.async.wait_group %0;" ::"n"(kLag) : "memory");
+            __syncwarp();
+            arrive_back(kLag);
+        }
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    __syncwarp();
+    for (int back = min(stages.end - stages.begin, kLag); back > 0; --back) arrive_back(back);
+    await(ring.emptied + 8 * stage, parity);
+    if (first) arrive(ring.filled + 8 * stage);
+    arrive_back(0);
 }
 
 __device__ void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w; }
@@ -461,7 +519,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
 
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; ++s) {
-            initialize(ring.filled + 8 * s, 1);
+            initialize(ring.filled + 8 * s, by_threads(M, N) ? 1 + kFetchThreads / 32 : 1);
             initialize(ring.emptied + 8 * s, kMathThreads / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -471,10 +529,10 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     // Registers go from the threads that fetch, of which one is enough, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
-        if (threadIdx.x == kMathThreads) {
-            const Arranged arranged(M, N, K);
-            fetch_all(stages, share.at, ring, maps + arranged.a, maps + 2 + arranged.b);
-        }
+        const Arranged arranged(M, N, K);
+        const CUtensorMap* const map_a = maps + arranged.a;
+        if (by_threads(M, N)) copy_all(stages, share.at, ring, map_a, B, N, K);
+        else if (threadIdx.x == kMathThreads) fetch_all(stages, share.at, ring, map_a, maps + 2 + arranged.b);
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
