@@ -145,7 +145,7 @@ class Arena:
         return message
 
     def _untouched(self, start: int, size: int, byte: int) -> bool:
-        """Every byte of a range is `byte`: the first ones are, and the device finds each like the one ALIGN before it."""
+        """Every byte of a range is `byte`: the first ones are, and each is like the one ALIGN before it."""
         head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
         self.memory.read(start, head)
         seen, end = start + head.size, start + size
