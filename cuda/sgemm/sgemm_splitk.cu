@@ -362,13 +362,12 @@ __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// As fetch_all, B by threads. A warp says of its part of a stage that it is there when it has begun kLag stages more.
+// As fetch_all, B by threads. Each says of its part of a stage that it is there when it has begun kLag stages more.
 __device__ void copy_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
     constexpr int kLag = STAGES / 2;  // a stage is begun when the one STAGES before it is used up, and that is read one ahead
     const bool first = threadIdx.x == kMathThreads;
-    const int lane = threadIdx.x % 32;
     int stage = 0, parity = 1;
-    const auto arrive_back = [&](int back) { arrive_once(ring.filled + 8 * ((stage + STAGES - back) % STAGES), lane); };
+    const auto arrive_back = [&](int back) { arrive(ring.filled + 8 * ((stage + STAGES - back) % STAGES)); };
     for (int s = stages.begin; s < stages.end; ++s) {
         await(ring.emptied + 8 * stage, parity);
         if (first) {
@@ -379,13 +378,11 @@ __device__ void copy_all(Stages stages, int2 at, const Ring& ring, const CUtenso
         copy_b(ring.b + stage * kBytesB, B, s * BK, at.y, N, K);
         if (s - stages.begin >= kLag) {
             asm volatile("cp.async.wait_group %0;" ::"n"(kLag) : "memory");
-            __syncwarp();
             arrive_back(kLag);
         }
         if (++stage == STAGES) stage = 0, parity ^= 1;
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
-    __syncwarp();
     for (int back = min(stages.end - stages.begin, kLag); back > 0; --back) arrive_back(back);
     await(ring.emptied + 8 * stage, parity);
     if (first) arrive(ring.filled + 8 * stage);
@@ -519,7 +516,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
 
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; ++s) {
-            initialize(ring.filled + 8 * s, by_threads(M, N) ? 1 + kFetchThreads / 32 : 1);
+            initialize(ring.filled + 8 * s, by_threads(M, N) ? 1 + kFetchThreads : 1);
             initialize(ring.emptied + 8 * s, kMathThreads / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
