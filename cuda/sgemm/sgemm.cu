@@ -6,7 +6,10 @@ layouts: [nn, nt, tn, tt]
 pick:                           # written by benchmarks/pick.py from a recorded sweep; run it for another GPU
   - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) * 8 <= SMS and K >= 16 * max(M, N)
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 16}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 8}
+  - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) * 8 <= SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 4}
   - when: max(1, (M + 59) // 64) * max(1, (N + 59) // 64) * 2 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1}
@@ -21,7 +24,7 @@ pick:                           # written by benchmarks/pick.py from a recorded 
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
   - when: cdiv(M, 128) * cdiv(N, 256) <= SMS and cdiv(M, 128) * cdiv(N, 256) * 10 >= 9 * SMS
     variant: sgemm_tma
-    params: {BM: 128, BN: 256, BK: 32, STAGES: 3, STREAM_K: 0}
+    params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 0}
   - variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
@@ -32,7 +35,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-m
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      an eighth of the SMs at most, and a long K   sgemm_splitk, K split over the grid
+//      an eighth of the SMs at most                 sgemm_splitk in clusters, K split over the grid as well, more of a long K
 //      half of the SMs at most                      sgemm_splitk in clusters
 //      C has 64 rows or columns at most             sgemm_splitk, K split over the grid
 //      C has 128 rows or columns at most            sgemm_tma, stream-K
