@@ -20,8 +20,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 ---*/
 
 // Against naive: x runs along N. In layout nn a warp now reads one element of A (a broadcast) and
-// 32 neighbours of B, and stores 32 neighbours of C: one transaction each. UNROLL steps
-// of k are written out, so that their loads are under way together (32 take twice the time of 8).
+// 32 neighbours of B, and stores 32 neighbours of C: one transaction each. UNROLL steps of k are
+// written out, so that their loads are under way together (32 take twice the time of 8).
 // Bound by the load units: two loads for every multiply-add, mostly served by L1 and L2.
 // (With BX = BY = 16 a warp covers two rows; that and UNROLL = 0 is the naive kernel of most tutorials.)
 //

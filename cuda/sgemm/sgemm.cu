@@ -35,7 +35,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-m
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      an eighth of the SMs at most                 sgemm_splitk in clusters, K split over the grid as well, more of a long K
+//      an eighth of the SMs at most                 sgemm_splitk in clusters, K split over the grid too
 //      half of the SMs at most                      sgemm_splitk in clusters
 //      C has 64 rows or columns at most             sgemm_splitk, K split over the grid
 //      C has 128 rows or columns at most            sgemm_tma, stream-K

@@ -19,7 +19,7 @@ tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - {operand: A, shape: [M if TRANS_A else K, K if TRANS_A else M], box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 == 0}
   - {operand: workspace, offset: 32768, shape: [M if TRANS_A else K, K if TRANS_A else M], pitch: "cdiv(M if TRANS_A else K, 4) * 4", box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 != 0}
   - {operand: B, shape: [N, K], box: [BN, 8 * SLICES], when: not TRANS_B and N % 4 == 0}
-  - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or (N % 4 and M > BM)}
+  - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or (N % 4 != 0 and M > BM)}
 launches:
   - symbol: edges               # first: what it reads, `arrange` finds in L2
     grid:
@@ -166,7 +166,7 @@ struct Stages {
 // TMA cannot take rows that do not begin at multiples of 16 bytes, and does not transpose: B as N x K would be read along K,
 // when a thread needs one k of all its columns. These are copied to the workspace first, in a launch of its own. A as K x M
 // needs no copy: fragments are then read along M. Nor does B where one row of tiles reads all of it, for the copy would cost
-// more than the product: see copy_all.
+// more than the product.
 struct Arranged {
     int rows_a, columns_a, rows_b, columns_b;  // as they lie in memory
     bool a, b;                                 // copied?
@@ -174,6 +174,9 @@ struct Arranged {
     __device__ Arranged(int M, int N, int K)
         : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
           a(columns_a % 4 != 0), b(TRANS_B || (N % 4 != 0 && M > BM)) {}
+
+    // TMA cannot take B, and it is not copied: all threads that fetch bring it to the ring as it lies in memory.
+    __device__ bool by_threads(int N) const { return N % 4 != 0 && !b; }
 
     __device__ size_t floats_a() const { return a ? size_t(rows_a) * padded(columns_a) : 0; }
     __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
@@ -337,9 +340,6 @@ __device__ void fetch_all(Stages stages, int2 at, const Ring& ring, const CUtens
     arrive(ring.filled + 8 * stage);
 }
 
-// B goes to the ring as it lies in memory, by all threads that fetch, when TMA cannot take it and is not worth a copy.
-__device__ bool by_threads(int M, int N) { return !TRANS_B && N % 4 != 0 && M <= BM; }
-
 // A tile of B, zero outside; a warp takes 32 neighbours of a row.
 __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int K) {
     constexpr int ROWS = kFetchThreads / BN;  // that the threads have at once
@@ -364,7 +364,7 @@ __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int
 
 // As fetch_all, B by threads. Each says of its part of a stage that it is there when it has begun kLag stages more.
 __device__ void copy_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
-    constexpr int kLag = STAGES / 2;  // a stage is begun when the one STAGES before it is used up, and that is read one ahead
+    constexpr int kLag = STAGES / 2;  // STAGES - 1 would wait for ever: readers give a stage back when they have read the next
     const bool first = threadIdx.x == kMathThreads;
     int stage = 0, parity = 1;
     const auto arrive_back = [&](int back) { arrive(ring.filled + 8 * ((stage + STAGES - back) % STAGES)); };
@@ -516,19 +516,19 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
 
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; ++s) {
-            initialize(ring.filled + 8 * s, by_threads(M, N) ? 1 + kFetchThreads : 1);
+            initialize(ring.filled + 8 * s, Arranged(M, N, K).by_threads(N) ? 1 + kFetchThreads : 1);
             initialize(ring.emptied + 8 * s, kMathThreads / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
 
-    // Registers go from the threads that fetch, of which one is enough, to those that multiply.
+    // Registers go from the threads that fetch, of which TMA needs one, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
         const Arranged arranged(M, N, K);
         const CUtensorMap* const map_a = maps + arranged.a;
-        if (by_threads(M, N)) copy_all(stages, share.at, ring, map_a, B, N, K);
+        if (arranged.by_threads(N)) copy_all(stages, share.at, ring, map_a, B, N, K);
         else if (threadIdx.x == kMathThreads) fetch_all(stages, share.at, ring, map_a, maps + 2 + arranged.b);
         return;
     }

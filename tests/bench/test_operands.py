@@ -93,6 +93,13 @@ def test_one_byte_written_outside_is_seen_and_placed(arena, index, name, side, w
     assert built.breach(index) == ""
 
 
+@pytest.mark.parametrize("distance", [0, 15, 16, 511, 512, 513, 1024, 3000])
+def test_one_byte_is_seen_wherever_it_lies_in_a_guard_zone(arena, distance):
+    built, _ = arena()
+    built.memory.fill(built.sets[0].C + ODD.operand_bytes("C") + distance, 1, 0)
+    assert "1 bytes after the end of C changed" in built.breach()
+
+
 def test_a_breach_of_one_set_is_no_breach_of_another(arena):
     built, _ = arena()
     built.memory.fill(built.sets[1].C + ODD.operand_bytes("C"), 1, 0)
