@@ -33,8 +33,12 @@ class Operands:
 
 def filled(problem: Problem, fill: Fill, seed: int) -> Operands:
     """A, B and the C that beta multiplies, not to be written to. `ints` are small integers, see _integers."""
-    small = sum(problem.operand_bytes(name) for name in "ABC") <= _KEPT
-    return _kept(problem, fill, seed) if small else _made(problem, fill, seed)
+    return _kept(problem, fill, seed) if is_kept(problem) else _made(problem, fill, seed)
+
+
+def is_kept(problem: Problem) -> bool:
+    """Small enough to be kept for the batches to come."""
+    return sum(problem.operand_bytes(name) for name in "ABC") <= _KEPT
 
 
 def _made(problem: Problem, fill: Fill, seed: int) -> Operands:

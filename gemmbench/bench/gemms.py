@@ -19,7 +19,7 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.relaunch import Launcher, explained
 from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Trial, outcome, problem_fields
-from gemmbench.bench.verify import Check, Reference
+from gemmbench.bench.verify import Check, Reference, expected
 from gemmbench.spec.plan import Plan, Skip
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
@@ -103,12 +103,10 @@ class GemmBench(Bench[Trial]):
 
     def verify(self) -> None:
         """Check on integers with scalars of their own, then on real data with those asked for."""
-        exact = filled(self.problem, "ints", self.policy.seed + 1)
-        scalars = EXACT_SCALARS if self.problem.beta else EXACT_SCALARS[:1]
-        for alpha, beta in scalars:
-            self._check_all(Reference(self.problem, exact, alpha, beta), exact=True)
-        real = filled(self.problem, "uniform", self.policy.seed + 2)
-        self._check_all(Reference(self.problem, real, self.problem.alpha, self.problem.beta), exact=False)
+        problem, seed = self.problem, self.policy.seed
+        for alpha, beta in EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]:
+            self._check_all(expected(problem, "ints", seed + 1, alpha, beta), exact=True)
+        self._check_all(expected(problem, "uniform", seed + 2, problem.alpha, problem.beta), exact=False)
 
     def _check_all(self, reference: Reference, exact: bool) -> None:
         self.arrays.write_inputs(reference.operands, 1)

@@ -7,7 +7,7 @@ import pytest
 
 from gemmbench.bench import verify
 from gemmbench.bench.fill import filled
-from gemmbench.bench.verify import Reference
+from gemmbench.bench.verify import Reference, expected
 from gemmbench.spec.problem import LAYOUTS, Problem
 
 SMALL = Problem(5, 7, 6)
@@ -128,3 +128,16 @@ def test_large_products_are_converted_a_slab_at_a_time(monkeypatch):
     assert reference.check_exact(right).ok
     right[30, 60] += 1
     assert not reference.check_exact(right).ok
+
+
+def test_what_is_expected_is_computed_once_for_the_batches_of_a_problem():
+    first, right = exact(seed=3)
+    kept = expected(SMALL, "ints", 3, 2.0, 0.0)
+    assert kept.check_exact(right).ok and np.array_equal(kept.exact, first.exact)
+    assert expected(SMALL, "ints", 3, 2.0, 0.0) is kept
+    assert expected(SMALL, "ints", 3, 2.0, 1.0) is not kept
+
+
+def test_what_is_expected_of_a_large_problem_is_not_kept():
+    large = Problem(1, 1 << 26, 1)
+    assert expected(large, "zeros", 0, 1.0, 0.0) is not expected(large, "zeros", 0, 1.0, 0.0)
