@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -77,6 +79,16 @@ def _trial(batch: Batch, number: int) -> Trial:
     return trial
 
 
+@dataclass(frozen=True)
+class Launched:
+    """A trial whose result is being checked."""
+
+    trial: Trial
+    executable: Executable
+    result: np.ndarray
+    check: Future[Check]
+
+
 class GemmBench(Bench[Trial]):
     """The GEMMs of a batch on one device."""
 
@@ -86,7 +98,8 @@ class GemmBench(Bench[Trial]):
         super().__init__(station, device, trials, batch.measuring, batch.references)
         self.problem = batch.problem
         self._data: Operands | None = None
-        self._result = np.empty(self.problem.shape("C"), self.problem.precision.numpy_type())
+        self._results = [np.empty(self.problem.shape("C"), self.problem.precision.numpy_type()) for _ in range(2)]
+        self._launched: Launched | None = None
 
     def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:
         """As operands.cold_sets."""
@@ -109,20 +122,46 @@ class GemmBench(Bench[Trial]):
         self._check_all(expected(problem, "uniform", seed + 2, problem.alpha, problem.beta), exact=False)
 
     def _check_all(self, reference: Reference, exact: bool) -> None:
+        """Check every trial; while the host looks at one's result, the device computes the next one's."""
         self.arrays.write_inputs(reference.operands, 1)
-        self.check_each(exact, lambda trial, mode: self._check(trial, reference, mode, exact))
+        check = reference.check_exact if exact else reference.check_rounding
+        with ThreadPoolExecutor(1) as host:
 
-    def _check(self, trial: Trial, reference: Reference, mode: str, exact: bool) -> None:
+            def launch(trial: Trial, mode: str) -> None:
+                self._launch(trial, reference, mode, lambda result: host.submit(check, result))
+
+            self.check_each(exact, launch)
+            self._settle(reference)
+
+    def _launch(
+        self, trial: Trial, reference: Reference, mode: str, check: Callable[[np.ndarray], Future[Check]]
+    ) -> None:
+        """Launch a trial and have its result checked; then settle the one before."""
+        if self._launched is not None and self._launched.trial is trial:
+            self._settle(reference)
+        if not trial.alive:
+            return
         with trial.blamed():
             self.arrays.reset_c(reference.operands, reference.beta, 1)
             executable = self._watched(trial, reference, mode)
             executable.time(1)
-            result = self.arrays.read_c(into=self._result)
+            result = self.arrays.read_c(into=self._results[0])
             if breach := self.arrays.breach() or self.arrays.spoilt(reference.operands):
                 self.arrays.write_inputs(reference.operands, 1)  # for those that come after
                 trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
                 return
-            check = reference.check_exact(result) if exact else reference.check_rounding(result)
+            self._results.reverse()
+            found = check(result)
+            self._settle(reference)
+            self._launched = Launched(trial, executable, result, found)
+
+    def _settle(self, reference: Reference) -> None:
+        """Judge the trial that was launched last. What is wrong is launched again, to be explained."""
+        if self._launched is None:
+            return
+        trial, executable, result = self._launched.trial, self._launched.executable, self._launched.result
+        check, self._launched = self._launched.check.result(), None
+        with trial.blamed():
             if not check.ok:
                 bind = partial(self._watched, trial, reference)
                 launcher = Launcher(self.arrays, executable, bind, self.backend.modes)
