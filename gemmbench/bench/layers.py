@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemmbench.backends.base import ALIGN, Backend, OperandSet, Step
+from gemmbench.bench.operands import untouched
 from gemmbench.bench.reference import Case
 from gemmbench.spec.forward import Forward
 from gemmbench.spec.network import Network
@@ -110,11 +111,12 @@ class Layers:
     def breach(self, index: int = 0) -> str:
         """Say what was written outside the outputs of a set, or ""; it is restored."""
         for offset, size, byte in self._guards:
-            found = np.empty(size, np.uint8)
-            self.memory.read(index * self._layout.total + offset, found)
-            wrong = np.flatnonzero(found != byte)
-            if wrong.size:
-                self.memory.fill(index * self._layout.total + offset, size, byte)
+            start = index * self._layout.total + offset
+            if not untouched(self.memory, start, size, byte):
+                found = np.empty(size, np.uint8)
+                self.memory.read(start, found)
+                wrong = np.flatnonzero(found != byte)
+                self.memory.fill(start, size, byte)
                 where = offset + int(wrong[0])
                 return f"wrote outside its outputs: {wrong.size} bytes changed, the first at {where} of its set"
         return ""

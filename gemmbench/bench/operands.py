@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmbench.backends.base import ALIGN, Backend, OperandSet
+from gemmbench.backends.base import ALIGN, Backend, Memory, OperandSet
 from gemmbench.bench.fill import Operands
 from gemmbench.spec.problem import Problem
 
@@ -82,6 +82,14 @@ def _up(size: int) -> int:
     return -(-size // ALIGN) * ALIGN
 
 
+def untouched(memory: Memory, start: int, size: int, byte: int) -> bool:
+    """Every byte of a range is `byte`: the first ones are, and each is like the one ALIGN before it."""
+    head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
+    memory.read(start, head)
+    seen, end = start + head.size, start + size
+    return bool((head == byte).all()) and (seen == end or memory.equal(seen - ALIGN, seen, end - seen))
+
+
 class Arena:
     """Operand sets of one problem on a device. Raises OutOfMemory."""
 
@@ -136,20 +144,13 @@ class Arena:
         message = ""
         for offset, size, byte in self._guards:
             start = index * self._layout.total + offset
-            if not self._untouched(start, size, byte):
+            if not untouched(self.memory, start, size, byte):
                 found = np.empty(size, np.uint8)
                 self.memory.read(start, found)
                 wrong = np.flatnonzero(found != byte)
                 self.memory.fill(start, size, byte)
                 message = message or self._where(offset, int(wrong[0]), wrong.size)
         return message
-
-    def _untouched(self, start: int, size: int, byte: int) -> bool:
-        """Every byte of a range is `byte`: the first ones are, and each is like the one ALIGN before it."""
-        head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
-        self.memory.read(start, head)
-        seen, end = start + head.size, start + size
-        return bool((head == byte).all()) and (seen == end or self.memory.equal(seen - ALIGN, seen, end - seen))
 
     def spoilt(self, operands: Operands) -> str:
         """Say which input of the first set is no longer what was written, or ""; only that set may have been used."""
