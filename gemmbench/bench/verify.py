@@ -10,7 +10,9 @@ wrong row slips through with probability 2**-32.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -27,6 +29,7 @@ _VECTORS = 32
 _ROWS = 128
 _CHUNK = 1 << 19  # elements that are converted to float64 at a time
 _MAP_ROWS = 16
+_THREADS = min(4, os.cpu_count() or 1)  # more fill the caches, and wait for each other in BLAS
 
 
 @dataclass(frozen=True)
@@ -191,8 +194,14 @@ _kept = lru_cache(maxsize=3)(_made)  # those of one problem: at most two on inte
 
 
 def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """matrix @ vectors in float64."""
-    return np.concatenate([part @ vectors for _, part in _converted(matrix)])
+    """matrix @ vectors in float64. Converting takes longest, so threads share the rows."""
+    share = -(-matrix.shape[0] // _THREADS)
+
+    def product(row: int) -> np.ndarray:
+        return np.concatenate([part @ vectors for _, part in _converted(matrix[row : row + share])])
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return np.concatenate(list(pool.map(product, range(0, matrix.shape[0], share))))
 
 
 def _product(rows: np.ndarray, matrix: np.ndarray, absolute: bool = False) -> np.ndarray:
