@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -59,18 +60,20 @@ class CudaBackend:
 
     def __init__(self, index: int = 0, gate: bool = True):
         """Open the GPU. Raises DeviceError."""
-        self._cuda = device.driver()
         self.guards = os.environ.get("GEMMBENCH_GUARDS") != "0"
         reason = off_reason() if gate else "switched off"
-        described = device.describe(index)
+        with ThreadPoolExecutor(1) as beside:  # importing the libraries takes as long as opening the GPU
+            versions = beside.submit(device.library_versions)
+            self._cuda = device.driver()
+            self.device = device.describe(index)
+            helpers = _helpers(self.device.target.sm)
+            self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
+            try:
+                self._open(index, helpers, gate=not reason)
+            except self._cuda.Error as fault:
+                raise DeviceError(f"GPU {index} cannot be opened: {fault}") from fault
         gated = {"gate": f"off: {reason}" if reason else "on"}
-        self.device = replace(described, software={**described.software, **device.library_versions(), **gated})
-        helpers = _helpers(described.target.sm)
-        self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
-        try:
-            self._open(index, helpers, gate=not reason)
-        except self._cuda.Error as fault:
-            raise DeviceError(f"GPU {index} cannot be opened: {fault}") from fault
+        self.device = replace(self.device, software={**self.device.software, **versions.result(), **gated})
 
     def _open(self, index: int, helpers: str, gate: bool) -> None:
         gpu = self._cuda.Device(index)
