@@ -124,13 +124,13 @@ class GemmBench(Bench[Trial]):
     def _check_all(self, reference: Reference, exact: bool) -> None:
         """Check every trial; while the host looks at one's result, the device computes the next one's."""
         self.arrays.write_inputs(reference.operands, 1)
-        check = reference.check_exact if exact else reference.check_rounding
+        judge = reference.check_exact if exact else reference.check_rounding
         with ThreadPoolExecutor(1) as host:
 
-            def launch(trial: Trial, mode: str) -> None:
-                self._launch(trial, reference, mode, lambda result: host.submit(check, result))
+            def check(result: np.ndarray) -> Future[Check]:
+                return host.submit(judge, result)
 
-            self.check_each(exact, launch)
+            self.check_each(exact, lambda trial, mode: self._launch(trial, reference, mode, check))
             self._settle(reference)
 
     def _launch(
@@ -159,13 +159,13 @@ class GemmBench(Bench[Trial]):
         """Judge the trial that was launched last. What is wrong is launched again, to be explained."""
         if self._launched is None:
             return
-        trial, executable, result = self._launched.trial, self._launched.executable, self._launched.result
-        check, self._launched = self._launched.check.result(), None
+        launched, self._launched = self._launched, None
+        trial, check = launched.trial, launched.check.result()
         with trial.blamed():
             if not check.ok:
                 bind = partial(self._watched, trial, reference)
-                launcher = Launcher(self.arrays, executable, bind, self.backend.modes)
-                check = explained(check, result, reference, launcher, passed=trial.check is not None)
+                launcher = Launcher(self.arrays, launched.executable, bind, self.backend.modes)
+                check = explained(check, launched.result, reference, launcher, passed=trial.check is not None)
             trial.judge(check)
 
     def _watched(self, trial: Trial, reference: Reference, mode: str) -> Executable:
