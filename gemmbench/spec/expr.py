@@ -117,6 +117,13 @@ def parse(text: str | int, known: Collection[str] | None = None, line: int = 0) 
     Raises ExpressionError for what is not arithmetic, comparison or a known function.
     """
     text = str(text).strip()
+    names, tree = _parsed(text, None if known is None else tuple(known))
+    return Expression(text, names, line, tree)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, known: tuple[str, ...] | None) -> tuple[tuple[str, ...], ast.expr]:
+    """The names an expression reads, and its tree; manifests have many in common."""
     if len(text) > _LONGEST:
         raise ExpressionError(f"an expression of {len(text)} characters; at most {_LONGEST}")
     if text.count("(") != text.count(")"):
@@ -129,7 +136,7 @@ def parse(text: str | int, known: Collection[str] | None = None, line: int = 0) 
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         _allow(node, text, id(node) in called, known, names)
-    return Expression(text, tuple(names), line, tree.body)
+    return tuple(names), tree.body
 
 
 def _allow(node: ast.AST, text: str, called: bool, known: Collection[str] | None, names: dict) -> None:
