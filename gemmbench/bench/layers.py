@@ -1,7 +1,6 @@
 """Where a network's numbers lie on the device: inputs, parameters, every layer's output.
 
-One allocation holds every operand set. As with a GEMM's operands, NaN lies around what
-is read and a pattern around what is written:
+One allocation holds every operand set, each array between guard zones, see bench.guards:
 
     | NaN | X | NaN | parameters | NaN | pattern | h1 | pattern | h2 | pattern | Y | pattern |   next set ...
 
@@ -14,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.backends.base import ALIGN, Backend, OperandSet, Step
-from gemmbench.bench.operands import untouched
+from gemmbench.backends.base import Backend, OperandSet, Step
+from gemmbench.bench import guards
 from gemmbench.bench.reference import Case
 from gemmbench.spec.forward import Forward
 from gemmbench.spec.network import Network
 
-_NAN, _PATTERN = 0xFF, 0xA5
 _GUARD = 16 << 10
 _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
 
@@ -34,33 +32,25 @@ def cold_sets(network: Network, last_level_cache: int, room: int) -> tuple[int, 
 
 @dataclass(frozen=True)
 class _Region:
-    """Bytes of one array, where it begins in a set, and what surrounds it."""
+    """Bytes of one array, and where it begins in a set."""
 
     offset: int
     nbytes: int
-    guard: int
 
 
-class _Layout:
+class _Layout(guards.Layout):
     """Offsets inside one set."""
 
     def __init__(self, network: Network):
-        self.total, self.guards = 0, list[tuple[int, int, int]]()
-        self.inputs = self._region(4 * network.batch * network.sizes[0], _NAN)
-        self.parameters = self._region(4 * network.parameters, _NAN)
-        self.outputs = [self._region(4 * network.batch * outputs, _PATTERN) for outputs in network.sizes[1:]]
-        self._guard(_GUARD, _PATTERN)
+        super().__init__()
+        self.inputs = self._region(4 * network.batch * network.sizes[0], guards.NAN)
+        self.parameters = self._region(4 * network.parameters, guards.NAN)
+        self.outputs = [self._region(4 * network.batch * outputs, guards.PATTERN) for outputs in network.sizes[1:]]
+        self.guard(_GUARD, guards.PATTERN)
 
-    def _region(self, nbytes: int, guard: int) -> _Region:
-        self._guard(_GUARD, guard)
-        found = _Region(self.total, nbytes, guard)
-        self.total += nbytes
-        self._guard(-nbytes % ALIGN, guard)
-        return found
-
-    def _guard(self, size: int, byte: int) -> None:
-        self.guards.append((self.total, size, byte))
-        self.total += size
+    def _region(self, nbytes: int, byte: int) -> _Region:
+        self.guard(_GUARD, byte)
+        return _Region(self.array(nbytes, byte), nbytes)
 
 
 class Layers:
@@ -69,14 +59,13 @@ class Layers:
     def __init__(self, backend: Backend, network: Network, count: int):
         self.network, self.count, self._layout = network, count, _Layout(network)
         regions = self._regions = [self._layout.inputs, self._layout.parameters, *self._layout.outputs]
-        self._guards = self._layout.guards if backend.guards else []
+        self._guarded = backend.guards
         if backend.guards:
             self.memory = backend.allocate(count * self._layout.total)
             bases = [index * self._layout.total for index in range(count)]
             self._starts = [[base + region.offset for region in regions] for base in bases]
             for base in bases:
-                for offset, size, byte in self._guards:
-                    self.memory.fill(base + offset, size, byte)
+                self._layout.fill(self.memory, base)
         else:
             self.memory = backend.allocate(*(region.nbytes for region in regions * count))
             found, each = list(self.memory.starts), len(regions)
@@ -96,7 +85,7 @@ class Layers:
         """Fill every layer's output with NaN, so that what is not written is seen."""
         for starts in self._starts[:sets]:
             for start, region in zip(starts[2:], self._layout.outputs, strict=True):
-                self.memory.fill(start, region.nbytes, _NAN)
+                self.memory.fill(start, region.nbytes, guards.NAN)
 
     def read(self, index: int = 0) -> np.ndarray:
         """The network's outputs of one set, batch x outputs."""
@@ -109,17 +98,12 @@ class Layers:
         return self.memory.equal(self._starts[0][-1], self._starts[index][-1], self._regions[-1].nbytes)
 
     def breach(self, index: int = 0) -> str:
-        """Say what was written outside the outputs of a set, or ""; it is restored."""
-        for offset, size, byte in self._guards:
-            start = index * self._layout.total + offset
-            if not untouched(self.memory, start, size, byte):
-                found = np.empty(size, np.uint8)
-                self.memory.read(start, found)
-                wrong = np.flatnonzero(found != byte)
-                self.memory.fill(start, size, byte)
-                where = offset + int(wrong[0])
-                return f"wrote outside its outputs: {wrong.size} bytes changed, the first at {where} of its set"
-        return ""
+        """Say what was written outside the outputs of a set, or ""; all of it is restored."""
+        found = self._layout.breach(self.memory, index * self._layout.total) if self._guarded else None
+        if not found:
+            return ""
+        where = found.zone.offset + found.first
+        return f"wrote outside its outputs: {found.count} bytes changed, the first at {where} of its set"
 
     def steps(self, row: Forward, loaded: list[object], sets: int) -> list[Step]:
         """The steps of a row with their operands in the first `sets` sets."""

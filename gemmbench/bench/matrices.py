@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from gemmbench.backends.jobs import HostMemory, Transfers
+from gemmbench.bench import guards
 from gemmbench.bench.fill import Operands
 from gemmbench.errors import OutOfMemory
 from gemmbench.spec.panels import Panel
 from gemmbench.spec.problem import Problem
-
-_NAN = 0xFF  # every byte 0xFF is a NaN in every floating-point format
 
 
 class Matrices:
@@ -52,7 +51,7 @@ class Matrices:
 
     def poison(self) -> None:
         """Fill C with NaN, so that what is not copied back is seen."""
-        self.whole("C").fill(_NAN)
+        self.whole("C").fill(guards.NAN)
 
     def result(self) -> np.ndarray:
         """A copy of C."""

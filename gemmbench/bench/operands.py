@@ -1,8 +1,6 @@
 """Where A, B and C lie on the device, and what surrounds them.
 
-One arena holds every operand set of a problem. Each matrix lies between guard zones:
-NaN around the inputs, so that a read beyond them spoils the result, and a pattern
-around C, so that a write beyond it is seen.
+One arena holds every operand set of a problem. Each matrix lies between guard zones, see bench.guards:
 
     | NaN | A | NaN | B | NaN | pattern | C | pattern |   next set ...
 
@@ -14,12 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemmbench.backends.base import ALIGN, Backend, Memory, OperandSet
+from gemmbench.backends.base import ALIGN, Backend, OperandSet
+from gemmbench.bench import guards
 from gemmbench.bench.fill import Operands
 from gemmbench.spec.problem import Problem
 
-_NAN = 0xFF  # every byte 0xFF is a NaN in every floating-point format
-_PATTERN = 0xA5
 _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
 
 
@@ -47,47 +44,22 @@ def set_bytes(problem: Problem) -> int:
     return _Layout(problem).total
 
 
-class _Layout:
+class _Layout(guards.Layout):
     """Offsets inside one set."""
 
     def __init__(self, problem: Problem):
+        super().__init__()
         longest = max(problem.operand_bytes(name) // problem.shape(name)[0] for name in "ABC")
         # A kernel that forgets a guard goes a tile too far: 128 rows, within reason.
-        guard = _up(min(max(128 * longest, 4096), 4 << 20))
-        self.guards: list[tuple[int, int, int]] = []
+        guard = min(max(128 * longest, 4096), 4 << 20)
+        guard += -guard % ALIGN
         self.offsets: dict[str, int] = {}
-        self.total = 0
-        for name, byte_before in (("A", _NAN), ("B", _NAN), ("C", _PATTERN)):
+        for name, byte in (("A", guards.NAN), ("B", guards.NAN), ("C", guards.PATTERN)):
             if name == "C":
-                self._guard(guard, _NAN)
-            self._guard(guard, byte_before)
-            self.offsets[name] = self.total
-            size = problem.operand_bytes(name)
-            slack = _up(size) - size
-            self.total += size
-            self._guard(slack, _PATTERN if name == "C" else _NAN)
-        self._guard(guard, _PATTERN)
-
-    def _guard(self, size: int, byte: int) -> None:
-        """Guard the next bytes; zones that touch and hold the same are one."""
-        start = self.total
-        self.total += size
-        if self.guards and self.guards[-1][0] + self.guards[-1][1] == start and self.guards[-1][2] == byte:
-            start = self.guards.pop()[0]
-        if self.total > start:
-            self.guards.append((start, self.total - start, byte))
-
-
-def _up(size: int) -> int:
-    return -(-size // ALIGN) * ALIGN
-
-
-def untouched(memory: Memory, start: int, size: int, byte: int) -> bool:
-    """Every byte of a range is `byte`: the first ones are, and each is like the one ALIGN before it."""
-    head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
-    memory.read(start, head)
-    seen, end = start + head.size, start + size
-    return bool((head == byte).all()) and (seen == end or memory.equal(seen - ALIGN, seen, end - seen))
+                self.guard(guard, guards.NAN)
+            self.guard(guard, byte)
+            self.offsets[name] = self.array(problem.operand_bytes(name), byte)
+        self.guard(guard, guards.PATTERN)
 
 
 class Arena:
@@ -95,7 +67,7 @@ class Arena:
 
     def __init__(self, backend: Backend, problem: Problem, count: int):
         self.problem, self._layout = problem, _Layout(problem)
-        self._guards = self._layout.guards if backend.guards else []
+        self._guarded = backend.guards
         if not backend.guards:
             self.memory = backend.allocate(*(problem.operand_bytes(name) for name in "ABC" * count))
             starts = self.memory.starts
@@ -106,8 +78,7 @@ class Arena:
         offsets = self._layout.offsets
         self.sets = tuple(OperandSet(base + offsets["A"], base + offsets["B"], base + offsets["C"]) for base in bases)
         for base in bases:
-            for offset, size, byte in self._guards:
-                self.memory.fill(base + offset, size, byte)
+            self._layout.fill(self.memory, base)
 
     def write_inputs(self, operands: Operands, sets: int) -> None:
         """Write A and B into the first `sets` sets; where that is one of several, into the last too, for `spoilt`."""
@@ -125,7 +96,7 @@ class Arena:
             self.memory.write(first.C, operands.C)
         for other in self.sets[:sets]:
             if not beta:
-                self.memory.fill(other.C, operands.C.nbytes, _NAN)
+                self.memory.fill(other.C, operands.C.nbytes, guards.NAN)
             elif other is not first:
                 self.memory.copy(first.C, other.C, operands.C.nbytes)
 
@@ -141,16 +112,8 @@ class Arena:
 
     def breach(self, index: int = 0) -> str:
         """Say which guard zone of a set was written to first, or ""; all that was overwritten is restored."""
-        message = ""
-        for offset, size, byte in self._guards:
-            start = index * self._layout.total + offset
-            if not untouched(self.memory, start, size, byte):
-                found = np.empty(size, np.uint8)
-                self.memory.read(start, found)
-                wrong = np.flatnonzero(found != byte)
-                self.memory.fill(start, size, byte)
-                message = message or self._where(offset, int(wrong[0]), wrong.size)
-        return message
+        found = self._layout.breach(self.memory, index * self._layout.total) if self._guarded else None
+        return self._where(found) if found else ""
 
     def spoilt(self, operands: Operands) -> str:
         """Say which input of the first set is no longer what was written, or ""; only that set may have been used."""
@@ -168,13 +131,13 @@ class Arena:
         self.memory.read(offset, found)
         return same_bits(found, written)
 
-    def _where(self, offset: int, first: int, count: int) -> str:
+    def _where(self, breach: guards.Breach) -> str:
+        offset, count = breach.zone.offset, breach.count
         name = min(self._layout.offsets, key=lambda name: self._distance(name, offset))
-        start = self._layout.offsets[name]
-        side = "before" if offset < start else "after the end of"
-        found = f"wrote outside its output: {count} bytes {side} {name} changed, the first {first} bytes into the zone"
+        side = "before" if offset < self._layout.offsets[name] else "after the end of"
+        changed = f"{count} bytes {side} {name} changed, the first {breach.first} bytes into the zone"
         rows, rest = divmod(count, self.problem.operand_bytes(name) // self.problem.shape(name)[0])
-        return found if rest else f"{found}: {rows} row{'s' * (rows > 1)} of {name}"
+        return f"wrote outside its output: {changed}" + ("" if rest else f": {rows} row{'s' * (rows > 1)} of {name}")
 
     def _distance(self, name: str, offset: int) -> int:
         start = self._layout.offsets[name]

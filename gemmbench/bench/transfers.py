@@ -22,7 +22,7 @@ import numpy as np
 
 from gemmbench.backends.base import Window
 from gemmbench.backends.jobs import Job, Parts, TransferBackend
-from gemmbench.bench.fill import filled
+from gemmbench.bench import guards
 from gemmbench.bench.gemms import EXACT_SCALARS
 from gemmbench.bench.matrices import Matrices
 from gemmbench.bench.measure import Rounds
@@ -31,13 +31,12 @@ from gemmbench.bench.pipeline import Piece, steps
 from gemmbench.bench.record import MODES
 from gemmbench.bench.station import WARM_SECONDS, Announce, Station
 from gemmbench.bench.trial import Trial
-from gemmbench.bench.verify import Check, Reference
+from gemmbench.bench.verify import Check, Reference, expected
 from gemmbench.spec.measuring import Measuring
 from gemmbench.spec.options import Fill
 from gemmbench.spec.problem import Problem
 
 MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
-_NAN = 0xFF
 
 
 @dataclass
@@ -138,10 +137,10 @@ class TransferBench:
         self.station.progress("transfers, round", done, of)
 
     def _reference(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
-        data = filled(self.problem, fill, seed)
+        reference = expected(self.problem, fill, seed, alpha, beta)
         for matrices in self.matrices.values():
-            matrices.write(data)
-        return Reference(self.problem, data, alpha, beta)
+            matrices.write(reference.operands)
+        return reference
 
     def _bind(self, trial: ModeTrial, reference: Reference) -> None:
         queue = steps(self.matrices[trial.pinned], trial.pieces, self.arena.sets[0], trial.streams)
@@ -154,7 +153,7 @@ class TransferBench:
         matrices, at = self.matrices[trial.pinned], self.arena.sets[0]
         matrices.poison()
         for name in "ABC":
-            self.arena.memory.fill(getattr(at, name), self.problem.operand_bytes(name), _NAN)
+            self.arena.memory.fill(getattr(at, name), self.problem.operand_bytes(name), guards.NAN)
         trial.job.run()
         return matrices.result()
 
