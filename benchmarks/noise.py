@@ -21,7 +21,7 @@ import numpy as np
 from gemmbench.backends.base import Window
 from gemmbench.bench import measure
 from gemmbench.bench.stats import speed_ratio, verdict
-from gemmbench.spec.measuring import Measuring
+from gemmbench.planning.sweeps.policy import Measuring
 
 DRIFT, SECONDS, MOST = 0.008, 2e-3, 64
 FIXED = Measuring(rounds=16, until=0.0)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.stats import summarize
+from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES, parse
 from gemmbench.report import store
-from gemmbench.spec.expr import DEVICE_NAMES, PROBLEM_NAMES, parse
 
 KERNEL = Path(__file__).parents[1] / "cuda" / "sgemm" / "sgemm.cu"
 # Of 64 x 64, as sgemm_splitk counts them: up to four rows or columns beyond whole tiles have none.

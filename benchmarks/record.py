@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gemmbench import backends
 from gemmbench.errors import DeviceError
-from gemmbench.spec.paths import data_folder
+from gemmbench.planning.paths import data_folder
 
 ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")

@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 
 from gemmbench.bench.parameters import Parameters, random, upscaled
 from gemmbench.bench.reference import forward
-from gemmbench.spec.network import Network
+from gemmbench.planning.networks.network import Network
 
 OUT = Path(__file__).parent.parent / "configs" / "mlp" / "digits.npz"
 NETWORK = Network((784, 100, 100, 10), ("relu", "relu", "softmax"), 1)

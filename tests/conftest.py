@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from gemmbench.bench.record import Environment, Record
-from gemmbench.spec.plan import Config, Geometry, Plan
-from gemmbench.spec.problem import LAYOUTS, Problem
-from gemmbench.spec.variant import Variant
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Config, Geometry, Plan
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = bool(os.environ.get("GEMMBENCH_UPDATE_GOLDEN"))

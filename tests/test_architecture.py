@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gemmbench"
-FLOORS = ["errors", "spec", "backends", "bench", "report", "cli"]
+FLOORS = ["errors", "planning", "backends", "bench", "report", "cli"]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -54,8 +54,8 @@ def test_every_module_is_on_a_floor():
     [
         ("click", "cli/"),
         ("pycuda nvmath cuda pynvml ctypes", "backends/"),
-        ("yaml", ("spec/yamlfile.py", "backends/fake.py")),
-        ("simpleeval", "spec/expr.py"),
+        ("yaml", ("planning/yaml_document.py", "backends/fake.py")),
+        ("simpleeval", "planning/manifests/expressions.py"),
         ("tabulate", ("report/", "cli/")),
     ],
 )

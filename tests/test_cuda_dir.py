@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends import libraries
-from gemmbench.spec.catalog import SUFFIXES, Catalog
-from gemmbench.spec.configs import read_sweep
-from gemmbench.spec.expand import check_params, configurations, count_configurations, expand
-from gemmbench.spec.manifest import read_variant
-from gemmbench.spec.options import Options
-from gemmbench.spec.plan import Plan, Target
-from gemmbench.spec.problem import Problem
-from gemmbench.spec.variant import ALL
+from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog
+from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.plans.expansion import check_params, configurations, count_configurations, expand
+from gemmbench.planning.plans.plan import Plan, Target
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.sweep_config import read_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)

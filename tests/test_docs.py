@@ -12,7 +12,7 @@ import pytest
 
 from gemmbench.cli import group
 from gemmbench.cli.readme import DOCUMENTS, README, generated
-from gemmbench.spec.manifest import read_variant
+from gemmbench.planning.manifests.manifest import read_variant
 
 TEXT = README.read_text(encoding="utf-8")
 COMMANDS = sorted(

@@ -10,9 +10,9 @@ from claims.planned import batch, open_worker, planned
 from gemmbench.bench import stats
 from gemmbench.bench.record import Record
 from gemmbench.bench.worker import Worker
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.options import Options
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.policy import Measuring
 
 RUNS, SLOWER = 100, 0.02
 SPINS = (0, 250, 500, 1000, 2000, 4000, 8000)

@@ -9,10 +9,10 @@ from gemmbench.bench.runner import build_all
 from gemmbench.bench.station import silent
 from gemmbench.bench.worker import Worker
 from gemmbench.cli.planning import plan_sweep
-from gemmbench.spec.configs import named_sweep
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.options import Options
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.sweep_config import named_sweep
 
 MACHINE = backends.describe(backends.choose("cuda"))
 

@@ -12,9 +12,9 @@ from claims.planned import batch, open_worker, planned
 from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena
 from gemmbench.bench.worker import Worker
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.options import Options
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.policy import Measuring
 
 NAMES = ("tiled", "blocktile_2d", "cublas")
 SIZES = "512,1024,2048,4096"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from gemmbench.backends.base import Backend, Compiler, Device
 from gemmbench.errors import DeviceError, UsageError, nearest
-from gemmbench.spec.limits import Limits
-from gemmbench.spec.plan import Target
-from gemmbench.spec.variant import Variant
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.sweeps.limits import Limits
 
 _FORMS = "auto, cpu, cuda or cuda:N"
 
@@ -193,7 +193,7 @@ def libraries() -> list[Variant]:
 
 def helpers() -> dict[str, Variant]:
     """Passes over a GEMM's result, for what it cannot do itself: `activation` and `softmax`."""
-    from gemmbench.spec.manifest import read_variant
+    from gemmbench.planning.manifests.manifest import read_variant
 
     folder = Path(__file__).parent / "steps"
     return {path.stem: read_variant(path) for path in sorted(folder.glob("*.cu"))}

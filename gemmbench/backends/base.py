@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gemmbench.backends.monitor import Conditions, Monitor
-from gemmbench.spec.plan import Plan, Target
+from gemmbench.planning.plans.plan import Plan, Target
 
 if TYPE_CHECKING:
     import numpy as np

@@ -27,7 +27,7 @@ from gemmbench.backends.fake_monitor import KEYS, FakeMonitor
 from gemmbench.backends.finding import Peaks
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, UsageError, nearest
-from gemmbench.spec.plan import Plan, Target
+from gemmbench.planning.plans.plan import Plan, Target
 
 _DEFAULT_SECONDS = 1e-3
 FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build", "die", "hang", "lose")

@@ -13,8 +13,8 @@ import numpy as np
 
 from gemmbench.backends.base import OperandSet, Step, Window, packed
 from gemmbench.errors import DeviceLost, LaunchError
-from gemmbench.spec.network import Network
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.problems.problem import Problem
 
 
 class FakeMemory:

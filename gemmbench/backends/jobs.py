@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from gemmbench.backends.base import Artifact, Backend, Memory, OperandSet
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)

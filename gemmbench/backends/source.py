@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 

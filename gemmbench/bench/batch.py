@@ -11,9 +11,9 @@ from typing import TypeVar
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.blame import Blamable
 from gemmbench.errors import PlanError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Plan
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 LARGEST = 16
 METHOD = 3  # goes up when the way a number is made changes, so that a resumed sweep never mixes two

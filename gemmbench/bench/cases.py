@@ -9,8 +9,8 @@ import numpy as np
 from gemmbench.bench import parameters, reference
 from gemmbench.bench.parameters import Digits, Parameters
 from gemmbench.bench.reference import Case
-from gemmbench.spec.network import Network
-from gemmbench.spec.options import Fill
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.sweeps.options import Fill
 
 
 def batch_of(digits: Digits, start: int, batch: int) -> np.ndarray:

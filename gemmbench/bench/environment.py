@@ -15,7 +15,7 @@ from gemmbench import __version__
 from gemmbench.backends import Machine
 from gemmbench.bench.batch import METHOD
 from gemmbench.bench.record import Environment
-from gemmbench.spec.sweep import Sweep
+from gemmbench.planning.sweeps.sweep import Sweep
 
 
 def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 
 from gemmbench.backends import Machine
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.policy import Measuring
 
 _COMPILE_SECONDS = 0.7
 _SHARE_OF_PEAK = 0.2  # an average rung of the ladder

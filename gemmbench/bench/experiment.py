@@ -23,7 +23,7 @@ from gemmbench.bench.trial import Placed, Trial
 from gemmbench.bench.verify import Check
 from gemmbench.bench.watch import Watch
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.spec.measuring import Measuring
+from gemmbench.planning.sweeps.policy import Measuring
 
 _ROOM = 0.8
 

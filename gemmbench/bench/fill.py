@@ -13,9 +13,9 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from gemmbench.spec.options import Fill
-from gemmbench.spec.precision import Precision
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.precision import Precision
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.options import Fill
 
 _PIECE = 1 << 22  # elements
 _KEPT = 1 << 28  # bytes of A, B and C that are kept for the batches to come

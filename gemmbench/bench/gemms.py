@@ -22,7 +22,7 @@ from gemmbench.bench.relaunch import Launcher, explained
 from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Trial, outcome, problem_fields
 from gemmbench.bench.verify import Check, Reference, expected
-from gemmbench.spec.plan import Plan, Skip
+from gemmbench.planning.plans.plan import Plan, Skip
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from gemmbench.bench.fill import round_factor
 from gemmbench.bench.wrong import Sample, Wrong
-from gemmbench.spec.precision import PRECISIONS
+from gemmbench.planning.problems.precision import PRECISIONS
 
 _SHIFTS = tuple(sign * step for step in (1, 2, 3, 4, 8, 16, 32, 64, 128) for sign in (1, -1))
 _TILES = (2, 4, 8, 16, 32, 64, 128, 256)

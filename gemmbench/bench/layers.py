@@ -16,8 +16,8 @@ import numpy as np
 from gemmbench.backends.base import Backend, OperandSet, Step
 from gemmbench.bench import guards
 from gemmbench.bench.reference import Case
-from gemmbench.spec.forward import Forward
-from gemmbench.spec.network import Network
+from gemmbench.planning.networks.forward_plans import Forward
+from gemmbench.planning.networks.network import Network
 
 _GUARD = 16 << 10
 _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4

@@ -8,8 +8,8 @@ from gemmbench.backends.jobs import HostMemory, Transfers
 from gemmbench.bench import guards
 from gemmbench.bench.fill import Operands
 from gemmbench.errors import OutOfMemory
-from gemmbench.spec.panels import Panel
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.panels import Panel
+from gemmbench.planning.problems.problem import Problem
 
 
 class Matrices:

@@ -24,7 +24,7 @@ import numpy as np
 from gemmbench.backends.base import Executable, Window
 from gemmbench.bench import stats
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.spec.measuring import Measuring
+from gemmbench.planning.sweeps.policy import Measuring
 
 _SETTLED = 0.005
 _LONG_WINDOW = 0.2

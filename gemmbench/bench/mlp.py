@@ -15,9 +15,9 @@ from gemmbench.bench.rows import RowBatch, asked
 from gemmbench.bench.runner import Done, Laboratory, build_all, other_code
 from gemmbench.bench.station import SWEEP, Progress, silent
 from gemmbench.errors import UsageError
-from gemmbench.spec.forward import Forward, distinct_plans
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.network import Network
+from gemmbench.planning.networks.forward_plans import Forward, distinct_plans
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.sweeps.policy import Measuring
 
 
 @dataclass

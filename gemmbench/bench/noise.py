@@ -14,8 +14,8 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Laboratory
 from gemmbench.bench.stats import MARGIN, Interval
 from gemmbench.errors import LaunchError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.policy import Measuring
 
 _FOUND = 1.645 / 1.96  # one-sided 95 %, in half-widths of a 95 % interval
 _SIGMAS = 1.4826  # of a normal distribution, in median absolute deviations

@@ -7,7 +7,7 @@ from typing import cast
 from gemmbench.backends.base import Artifact, Backend, Profiled
 from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
 
 
 def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from gemmbench.backends.base import ALIGN, Backend, OperandSet
 from gemmbench.bench import guards
 from gemmbench.bench.fill import Operands
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
 
 _LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from gemmbench.errors import SpecError
-from gemmbench.spec.network import Network
-from gemmbench.spec.paths import shown
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.paths import shown
 
 SIDE = 28
 """Pixels of a side of the images that a network of 784 inputs sees."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from gemmbench.backends.base import Artifact, OperandSet
 from gemmbench.backends.jobs import Copy, JobStep, Launch
 from gemmbench.bench.matrices import Matrices
-from gemmbench.spec.panels import Panel
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems.panels import Panel
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gemmbench.backends.monitor import Conditions
-from gemmbench.spec.plan import configuration
+from gemmbench.planning.plans.plan import configuration
 
 SCHEMA = 1
 MODES = ("pageable", "pinned", "panels", "overlapped")

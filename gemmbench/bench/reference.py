@@ -16,7 +16,7 @@ import numpy as np
 
 from gemmbench.bench.parameters import Parameters
 from gemmbench.bench.verify import ROUNDING_FACTOR, Check
-from gemmbench.spec.network import Network
+from gemmbench.planning.networks.network import Network
 
 _UNIT = 2.0**-24
 _EXACT = 2.0**24

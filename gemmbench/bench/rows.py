@@ -27,9 +27,9 @@ from gemmbench.bench.reference import Case
 from gemmbench.bench.station import Station
 from gemmbench.bench.trial import Trial, outcome, problem_fields
 from gemmbench.bench.verify import Check
-from gemmbench.spec.forward import Forward
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.network import Network
+from gemmbench.planning.networks.forward_plans import Forward
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.sweeps.policy import Measuring
 
 
 @dataclass(frozen=True)

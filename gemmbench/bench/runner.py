@@ -15,8 +15,8 @@ from gemmbench.bench.gemms import skip_record
 from gemmbench.bench.record import Record
 from gemmbench.bench.station import SWEEP, Progress, silent
 from gemmbench.errors import PlanError, UsageError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Plan, Skip
+from gemmbench.planning.plans.plan import Plan, Skip
+from gemmbench.planning.sweeps.policy import Measuring
 
 Done = Mapping[str, Sequence[Record]]
 """Complete batches of an earlier run, by batch key."""

@@ -17,9 +17,9 @@ from gemmbench.bench.transfer_tasks import Task
 from gemmbench.bench.transfers import ModeTrial, TransferBench
 from gemmbench.bench.trial import result
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.panels import Cut
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 METHOD = 3  # goes up when the way a number is made changes
 

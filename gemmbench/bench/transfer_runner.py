@@ -10,9 +10,9 @@ from gemmbench.bench.runner import Laboratory
 from gemmbench.bench.station import SWEEP, Progress, silent
 from gemmbench.bench.transfer_batch import TransferBatch
 from gemmbench.bench.transfer_tasks import Task
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.panels import Cut
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 
 @dataclass

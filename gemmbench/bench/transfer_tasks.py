@@ -13,10 +13,10 @@ from gemmbench.bench.pipeline import Piece
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import build_all, plan_key, record_key
 from gemmbench.bench.station import Progress, silent
-from gemmbench.spec.expand import Refusal, expand
-from gemmbench.spec.panels import Cut, Panel, cut
-from gemmbench.spec.plan import Plan, Skip, Target
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.plans.expansion import Refusal, expand
+from gemmbench.planning.plans.plan import Plan, Skip, Target
+from gemmbench.planning.problems.panels import Cut, Panel, cut
+from gemmbench.planning.problems.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ from gemmbench.bench.record import MODES
 from gemmbench.bench.station import WARM_SECONDS, Announce, Station
 from gemmbench.bench.trial import Trial
 from gemmbench.bench.verify import Check, Reference, expected
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.options import Fill
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.options import Fill
+from gemmbench.planning.sweeps.policy import Measuring
 
 MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
 

@@ -13,9 +13,9 @@ from gemmbench.bench.measure import Measurement
 from gemmbench.bench.record import Vitals
 from gemmbench.bench.verify import Check
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Plan
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 
 @dataclass

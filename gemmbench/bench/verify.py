@@ -21,8 +21,8 @@ import numpy as np
 from gemmbench.bench.diagnosis import Diagnosis, diagnose, sentence
 from gemmbench.bench.fill import Operands, filled, is_kept
 from gemmbench.bench.wrong import ROUNDING_FACTOR, Wrong
-from gemmbench.spec.options import Fill
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.options import Fill
 
 _WHOLE = 1024**3
 _VECTORS = 32

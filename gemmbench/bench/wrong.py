@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.bench.fill import Operands
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
 
 ROUNDING_FACTOR = 16
 """Units of u (|alpha| |A| |B| + |beta| |C0|) that a right result may be off by."""

@@ -33,8 +33,8 @@ def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **
     """
     from gemmbench.cli import measuring, planning
     from gemmbench.errors import UsageError
+    from gemmbench.planning.sweeps.sweep_config import named_sweep
     from gemmbench.report.verdicts import verdicts
-    from gemmbench.spec.configs import named_sweep
 
     names = tuple(dict.fromkeys(variants))
     if len(names) < 2:

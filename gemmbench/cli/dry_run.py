@@ -19,7 +19,7 @@ def show_plans(asked: Asked, style: str | None) -> int:
 
     from gemmbench.bench.estimate import seconds
     from gemmbench.cli.output import plain
-    from gemmbench.spec.plan import Skip
+    from gemmbench.planning.plans.plan import Skip
 
     def geometry(sizes: tuple[int, int, int]) -> str:
         return "x".join(map(str, sizes))

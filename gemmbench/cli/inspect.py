@@ -12,8 +12,8 @@ from gemmbench.cli import options
 
 if TYPE_CHECKING:
     from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.planning.plans.plan import Plan, Skip
     from gemmbench.report.sass import Peak
-    from gemmbench.spec.plan import Plan, Skip
 
 STDOUT = "-"
 
@@ -49,8 +49,8 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     from gemmbench.cli.output import plain
     from gemmbench.cli.sass_mix import sass_mix
     from gemmbench.errors import OK, UsageError
+    from gemmbench.planning.plans.plan import Skip
     from gemmbench.report.inspection import USUAL_SMS, Inspection
-    from gemmbench.spec.plan import Skip
 
     arch = _architecture(settings["arch"]) if settings["arch"] else _this_gpu()
     sm = int(arch.rstrip("af"))
@@ -106,12 +106,12 @@ def _expand(variant: str, settings: dict[str, Any], sm: int, sms: int) -> list[P
     from gemmbench import backends
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError
-    from gemmbench.spec.chosen import chosen_params
-    from gemmbench.spec.configs import read_sweep
-    from gemmbench.spec.expand import check_params, configurations, expand, plan_network
-    from gemmbench.spec.mlp import MlpOptions, read_mlp
-    from gemmbench.spec.options import Options
-    from gemmbench.spec.plan import Target
+    from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
+    from gemmbench.planning.plans.expansion import check_params, configurations, expand, plan_network
+    from gemmbench.planning.plans.plan import Target
+    from gemmbench.planning.sweeps.options import Options
+    from gemmbench.planning.sweeps.parsing import chosen_params
+    from gemmbench.planning.sweeps.sweep_config import read_sweep
 
     found = open_catalog(settings["kernels"]).get(variant)
     if found.kind != "cuda":

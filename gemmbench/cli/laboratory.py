@@ -12,7 +12,7 @@ from gemmbench import backends
 if TYPE_CHECKING:
     from gemmbench.backends.base import Device
     from gemmbench.bench.station import Progress
-    from gemmbench.spec.limits import Limits
+    from gemmbench.planning.sweeps.limits import Limits
 
 
 class OpenLaboratory(Protocol):

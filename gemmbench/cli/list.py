@@ -10,8 +10,8 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench.spec.plan import Target
-    from gemmbench.spec.variant import Variant
+    from gemmbench.planning.manifests.variant import Variant
+    from gemmbench.planning.plans.plan import Target
 
 
 _MLP = {"gemm": "", "mlp": ", in gemmbench mlp"}
@@ -46,7 +46,7 @@ def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
 
 def _row(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str, Any]:
     from gemmbench import backends
-    from gemmbench.spec.expand import count_configurations, place, unready
+    from gemmbench.planning.plans.expansion import count_configurations, place, unready
 
     device = place(variant, primary, targets)
     reason = unready(variant, device, targets.get(device), backends.refusal)

@@ -12,10 +12,10 @@ from gemmbench.cli.output import finish
 from gemmbench.cli.planning import Asked, plan_sweep
 
 if TYPE_CHECKING:
+    from gemmbench.planning.problems.panels import Cut
+    from gemmbench.planning.sweeps.limits import Limits
+    from gemmbench.planning.sweeps.sweep import Sweep
     from gemmbench.report.store import Run
-    from gemmbench.spec.limits import Limits
-    from gemmbench.spec.panels import Cut
-    from gemmbench.spec.sweep import Sweep
 
 
 def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from gemmbench.bench.parameters import Parameters
     from gemmbench.bench.record import Environment
     from gemmbench.cli.laboratory import OpenLaboratory
+    from gemmbench.planning.networks.forward_plans import Forward
+    from gemmbench.planning.networks.network_config import MlpSweep
+    from gemmbench.planning.sweeps.limits import Limits
     from gemmbench.report.store import Run
-    from gemmbench.spec.forward import Forward
-    from gemmbench.spec.limits import Limits
-    from gemmbench.spec.mlp import MlpSweep
 
 KEYS = "params cache data seed rounds until max_time energy baseline gate batch weights".split()
 
@@ -47,7 +47,7 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
     a kernel can do it, else they are launches of their own and count.
     """
     from gemmbench.cli import output, planning
-    from gemmbench.spec.mlp import MlpOptions, read_mlp
+    from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
 
     machine = planning.find_machine(settings["device"])
     chosen = MlpOptions(variants=rows, **{key: settings[key] for key in KEYS})
@@ -63,7 +63,7 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
 
 def repeat(_: str, machine: backends.Machine, settings: Mapping[str, Any]) -> tuple[Run, bool]:
     """Measure the post's network as `gemmbench posts` asks for it; the results, and whether it was interrupted."""
-    from gemmbench.spec.mlp import MlpOptions, read_mlp
+    from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
 
     kept = {key: settings[key] for key in KEYS if key in settings and key not in ("params", "baseline")}
     sweep = read_mlp("mlp", MlpOptions(**kept), on_cpu=machine.choice.primary == "cpu")
@@ -90,9 +90,9 @@ def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any
     from gemmbench.bench import parameters
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError, at_line
-    from gemmbench.spec.expand import check_params
-    from gemmbench.spec.forward import plan_rows
-    from gemmbench.spec.mlp import GRAPH, RowChoice
+    from gemmbench.planning.networks.forward_plans import plan_rows
+    from gemmbench.planning.networks.network_config import GRAPH, RowChoice
+    from gemmbench.planning.plans.expansion import check_params
 
     seed = sweep.measuring.seed
     given = parameters.load(sweep.weights, sweep.network) if sweep.weights else parameters.random(sweep.network, seed)
@@ -144,7 +144,7 @@ def _environment(asked: Asked, laboratory: OpenLaboratory) -> Environment:
     from gemmbench.bench.environment import describe
     from gemmbench.cli.laboratory import software
     from gemmbench.cli.measuring import command_line
-    from gemmbench.spec.sweep import Sweep
+    from gemmbench.planning.sweeps.sweep import Sweep
 
     sweep = asked.sweep
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.measuring)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from gemmbench import backends
     from gemmbench.backends.finding import Finding
     from gemmbench.bench.noise import Noise
-    from gemmbench.spec.limits import Limits
-    from gemmbench.spec.plan import Plan
+    from gemmbench.planning.plans.plan import Plan
+    from gemmbench.planning.sweeps.limits import Limits
 
 WANTED = {
     "cpu": ((("openblas",), 1024), (("tiled",), 128)),
@@ -35,8 +35,8 @@ def measure_noise(
     from gemmbench.cli.laboratory import open_laboratory
     from gemmbench.cli.progress import progress_bar
     from gemmbench.errors import INTERRUPTED, OK, PlanError
+    from gemmbench.planning.sweeps.policy import Measuring
     from gemmbench.report.doctor import of_noise, summary
-    from gemmbench.spec.measuring import Measuring
 
     plans = list(_plans(machine, kernels))
     devices, stop = sorted({plan.device for plan in plans}), Interruption(limits.sweep)
@@ -64,9 +64,9 @@ def measure_noise(
 def _plans(machine: backends.Machine, kernels: str | None) -> Iterator[Plan]:
     from gemmbench import backends
     from gemmbench.cli.planning import open_catalog
-    from gemmbench.spec.expand import configurations, expand
-    from gemmbench.spec.plan import Plan
-    from gemmbench.spec.problem import Problem
+    from gemmbench.planning.plans.expansion import configurations, expand
+    from gemmbench.planning.plans.plan import Plan
+    from gemmbench.planning.problems.problem import Problem
 
     catalog, primary = open_catalog(kernels), machine.choice.primary
     for names, size in WANTED[primary]:

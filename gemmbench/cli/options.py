@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from gemmbench.spec.options import Options
+from gemmbench.planning.sweeps.options import Options
 
 if TYPE_CHECKING:
-    from gemmbench.spec.limits import Limits
+    from gemmbench.planning.sweeps.limits import Limits
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -139,7 +139,7 @@ RUN_KEYS = (
 
 def limits(settings: Mapping[str, Any]) -> Limits:
     """The time limits that were asked for. Raises UsageError."""
-    from gemmbench.spec.limits import Limits
+    from gemmbench.planning.sweeps.limits import Limits
 
     return Limits.of(**{name: settings[f"{name}_limit"] for name in ("compile", "launch", "sweep")})
 

@@ -65,8 +65,8 @@ def print_report(run: Run, style: str | None, wide: bool = False) -> None:
     from gemmbench.report import tables, transfer_tables
 
     if run.environment.post:
+        from gemmbench.planning.sweeps.sweep_config import read_post
         from gemmbench.report.posts import own_tables
-        from gemmbench.spec.configs import read_post
 
         if post := read_post(run.environment.post):
             click.echo(own_tables(post, run, plain(style)) + transfer_tables.section(run, plain(style)), nl=False)

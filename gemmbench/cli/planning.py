@@ -13,9 +13,9 @@ from gemmbench import backends
 from gemmbench.errors import DeviceError, UsageError, at_line
 
 if TYPE_CHECKING:
-    from gemmbench.spec.catalog import Catalog
-    from gemmbench.spec.plan import Plan, Skip
-    from gemmbench.spec.sweep import Sweep
+    from gemmbench.planning.manifests.catalog import Catalog
+    from gemmbench.planning.plans.plan import Plan, Skip
+    from gemmbench.planning.sweeps.sweep import Sweep
 
 
 def find_machine(option: str) -> backends.Machine:
@@ -37,7 +37,7 @@ def find_gpu(option: str, what: str) -> backends.Machine:
 
 def kernel_folders(folder: str | None) -> list[Path]:
     """The project's kernels, and the folder of `--kernels`."""
-    from gemmbench.spec.paths import data_folder
+    from gemmbench.planning.paths import data_folder
 
     return [data_folder("cuda"), *([Path(folder)] if folder else [])]
 
@@ -47,11 +47,11 @@ def open_catalog(folder: str | None, names: Iterable[str] = ()) -> Catalog:
 
     Raises UsageError and SpecError.
     """
-    from gemmbench.spec.catalog import MARK, Catalog
+    from gemmbench.planning.manifests.catalog import MARK, Catalog
 
     folders, variants = kernel_folders(folder), backends.libraries()
     if marked := [name for name in dict.fromkeys(names) if MARK in name]:
-        from gemmbench.spec.revision import variant_at
+        from gemmbench.planning.manifests.revision import variant_at
 
         variants += [variant_at(name, folders) for name in marked]
     return Catalog(folders, variants)
@@ -68,7 +68,7 @@ class Asked:
     @property
     def plans(self) -> list[Plan]:
         """What can run."""
-        from gemmbench.spec.plan import Plan
+        from gemmbench.planning.plans.plan import Plan
 
         return [item for item in self.expanded if isinstance(item, Plan)]
 
@@ -80,8 +80,8 @@ class Asked:
 
 def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, explicit_baseline: bool) -> Asked:
     """Settle the baseline, look the variants up, plan. Raises UsageError and SpecError."""
-    from gemmbench.spec.expand import check_memory, check_params, configurations, expand
-    from gemmbench.spec.sweep import Choice
+    from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
+    from gemmbench.planning.sweeps.sweep import Choice
 
     catalog = open_catalog(kernels, [choice.name for choice in sweep.choices] + [sweep.baseline])
     baseline = _baseline(sweep, machine, catalog, explicit_baseline)
@@ -107,7 +107,7 @@ def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, exp
 
 def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explicit: bool) -> str:
     """The sweep's baseline if it can run here, else the machine's own; one that was asked for must."""
-    from gemmbench.spec.expand import place
+    from gemmbench.planning.plans.expansion import place
 
     name = sweep.baseline or machine.default_baseline
     with at_line(sweep.place, sweep.baseline_line):

@@ -42,8 +42,8 @@ def posts(names: tuple[str, ...], results: tuple[str, ...], **settings: Any) -> 
 
 def _story(run: Run, style: str | None) -> str:
     from gemmbench.cli.output import plain
+    from gemmbench.planning.sweeps.sweep_config import read_post
     from gemmbench.report.posts import network_story, story
-    from gemmbench.spec.configs import read_post
 
     post = read_post(run.environment.post) if run.environment.post else None
     return story(post, run, plain(style)) if post else network_story(run, plain(style))
@@ -76,7 +76,7 @@ def _measured(names: tuple[str, ...], settings: dict[str, Any]) -> Any:
 
 def _repeat(name: str, machine: backends.Machine, settings: dict[str, Any]) -> tuple[Run, bool]:
     from gemmbench.cli import measuring, planning
-    from gemmbench.spec.configs import read_sweep
+    from gemmbench.planning.sweeps.sweep_config import read_sweep
 
     sweep = read_sweep(name, options.sweep_options(settings, ()), machine.choice.primary == "cpu")
     asked = planning.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
@@ -86,7 +86,7 @@ def _repeat(name: str, machine: backends.Machine, settings: dict[str, Any]) -> t
 def _configs(names: tuple[str, ...]) -> list[str]:
     """Configs of the posts named by their whole name, or by its beginning, such as 004."""
     from gemmbench.errors import UsageError, nearest
-    from gemmbench.spec.configs import known_posts
+    from gemmbench.planning.sweeps.sweep_config import known_posts
 
     known = sorted([*known_posts(), NETWORK])
     found = []

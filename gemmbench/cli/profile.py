@@ -10,7 +10,7 @@ from gemmbench.cli import options
 
 if TYPE_CHECKING:
     from gemmbench import backends
-    from gemmbench.spec.plan import Plan
+    from gemmbench.planning.plans.plan import Plan
 
 _shared = options.stacked(
     options.option("--sizes", default="4096", show_default=True, help="One size: 4096 or 1024x768x1024 (M x N x K)."),
@@ -62,7 +62,7 @@ def one_launch(variant: str, **settings: Any) -> int:
     from gemmbench.bench.one_launch import launch_once
     from gemmbench.cli.planning import find_gpu
     from gemmbench.errors import OK
-    from gemmbench.spec.measuring import checked_seed
+    from gemmbench.planning.sweeps.policy import checked_seed
 
     machine = find_gpu(settings["device"], "one-launch")
     plan = _plan(variant, settings, machine)
@@ -80,10 +80,10 @@ def _plan(name: str, settings: dict[str, Any], machine: backends.Machine) -> Pla
     from gemmbench import backends
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError
-    from gemmbench.spec.configs import read_sweep
-    from gemmbench.spec.expand import check_memory, check_params, configurations, expand
-    from gemmbench.spec.options import Options
-    from gemmbench.spec.plan import Skip
+    from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
+    from gemmbench.planning.plans.plan import Skip
+    from gemmbench.planning.sweeps.options import Options
+    from gemmbench.planning.sweeps.sweep_config import read_sweep
 
     variant = open_catalog(settings["kernels"]).get(name)
     asked = {key: settings[key] for key in ("sizes", "precisions", "layouts", "params")}

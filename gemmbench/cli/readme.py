@@ -26,13 +26,13 @@ from pathlib import Path
 import click
 
 from gemmbench.errors import GemmbenchError, StoreError
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import store, tables, transfer_columns, transfer_tables, transfers
 from gemmbench.report.comparison import COLUMNS, Group, Row, groups
 from gemmbench.report.flags import legend
 from gemmbench.report.footer import footer
 from gemmbench.report.posts import story
-from gemmbench.spec.configs import read_post
-from gemmbench.spec.paths import data_folder
 
 README = data_folder("cuda").parent / "README.md"
 DOCUMENTS = (README, *sorted((README.parent / "docs").glob("*.md")))

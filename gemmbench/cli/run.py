@@ -19,7 +19,7 @@ def run(variants: tuple[str, ...], config: str, **settings: Any) -> int:
     Every row is verified before it is timed. Rows go to a results file as they are made.
     """
     from gemmbench.cli import measuring, planning
-    from gemmbench.spec.configs import read_sweep
+    from gemmbench.planning.sweeps.sweep_config import read_sweep
 
     machine = planning.find_machine(settings["device"])
     on_cpu = machine.choice.primary == "cpu"

@@ -13,9 +13,9 @@ from gemmbench.cli import options
 
 if TYPE_CHECKING:
     from gemmbench import backends
+    from gemmbench.planning.manifests.variant import Variant
+    from gemmbench.planning.plans.plan import Config
     from gemmbench.report.sanitizing import Finding
-    from gemmbench.spec.plan import Config
-    from gemmbench.spec.variant import Variant
 
 # A batch that fits no tile; of timing the least there is.
 _NETWORK = "--batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate".split()
@@ -85,9 +85,9 @@ def _subjects(
     from gemmbench.cli.planning import open_catalog
     from gemmbench.cli.progress import progress_bar
     from gemmbench.cli.verify import plans_of
-    from gemmbench.spec.chosen import chosen_params
-    from gemmbench.spec.expand import check_params
-    from gemmbench.spec.plan import Config, Plan
+    from gemmbench.planning.plans.expansion import check_params
+    from gemmbench.planning.plans.plan import Config, Plan
+    from gemmbench.planning.sweeps.parsing import chosen_params
 
     catalog = open_catalog(settings["kernels"])
     variants = [each for each in catalog.ladder(names or catalog.names) if names or each.kind == "cuda"]
@@ -120,9 +120,9 @@ def _subjects(
 
 def _asked(variant: Variant, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings for one variant, with the shapes and the precision that stand in for all."""
-    from gemmbench.spec import awkward
-    from gemmbench.spec.chosen import chosen_params
-    from gemmbench.spec.variant import ALL
+    from gemmbench.planning.manifests.variant import ALL
+    from gemmbench.planning.problems import awkward
+    from gemmbench.planning.sweeps.parsing import chosen_params
 
     shapes = ",".join("x".join(map(str, shape)) for shape in awkward.WATCHED)
     sizes, precisions = settings["sizes"] or shapes, settings["precisions"] or variant.precisions[0]
@@ -136,8 +136,8 @@ def _network(
 ) -> Subject:
     """A kernel of networks: its default configuration, or those that were asked for."""
     from gemmbench import backends
-    from gemmbench.spec.chosen import chosen_params
-    from gemmbench.spec.expand import configurations, unfit_device
+    from gemmbench.planning.plans.expansion import configurations, unfit_device
+    from gemmbench.planning.sweeps.parsing import chosen_params
 
     reason = unfit_device(variant, machine.targets.get("cuda")) or backends.refusal(variant, "cuda")
     configs = tuple(configurations(variant, chosen_params(asked["params"])))

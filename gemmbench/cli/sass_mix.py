@@ -12,8 +12,8 @@ from gemmbench.errors import BAD_ROW, OK, UsageError
 if TYPE_CHECKING:
     from gemmbench.backends.cuda.nvcc import NvccCompiler
     from gemmbench.backends.cuda.sass_facts import Facts
+    from gemmbench.planning.plans.plan import Plan
     from gemmbench.report.sass import Peak, Reading
-    from gemmbench.spec.plan import Plan
 
 
 def sass_mix(compiler: NvccCompiler, plans: Sequence[Plan], sm: int, peak: Peak | None, style: str) -> int:

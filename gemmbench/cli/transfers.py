@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from gemmbench.bench.runner import Laboratory
     from gemmbench.bench.station import Progress
     from gemmbench.cli.planning import Asked
+    from gemmbench.planning.problems.panels import Cut
     from gemmbench.report.store import Journal, Run
-    from gemmbench.spec.panels import Cut
 
 
 def wanted(settings: dict[str, Any], machine: backends.Machine) -> Cut | None:
     """How transfers are cut, None if they are not asked for. Raises UsageError on a device that has none."""
-    from gemmbench.spec.panels import Cut
+    from gemmbench.planning.problems.panels import Cut
 
     if not settings["with_transfers"]:
         return None

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from gemmbench import backends
     from gemmbench.bench.record import Record
-    from gemmbench.spec.limits import Limits
-    from gemmbench.spec.plan import Plan, Skip
-    from gemmbench.spec.variant import Variant
+    from gemmbench.planning.manifests.variant import Variant
+    from gemmbench.planning.plans.plan import Plan, Skip
+    from gemmbench.planning.sweeps.limits import Limits
 
 
 @click.command()
@@ -56,10 +56,10 @@ def verify(variants: tuple[str, ...], every: bool, sanitize: str | None, style: 
     VARIANTs before it.
     """
     from gemmbench.cli import output, planning
+    from gemmbench.planning.plans.expansion import check_params
+    from gemmbench.planning.sweeps.parsing import chosen_params
+    from gemmbench.planning.sweeps.policy import checked_seed
     from gemmbench.report.verification import failures, table
-    from gemmbench.spec.chosen import chosen_params
-    from gemmbench.spec.expand import check_params
-    from gemmbench.spec.measuring import checked_seed
 
     if sanitize is not None:
         from gemmbench.cli.sanitize import sanitized
@@ -84,11 +84,11 @@ def plans_of(
 ) -> list[Plan | Skip]:
     """What is verified of these variants. Raises UsageError."""
     from gemmbench import backends
-    from gemmbench.spec import awkward
-    from gemmbench.spec.chosen import chosen_layouts, chosen_params, chosen_precisions
-    from gemmbench.spec.expand import check_memory, configurations, expand
-    from gemmbench.spec.sizes import parse_sizes
-    from gemmbench.spec.variant import ALL
+    from gemmbench.planning.manifests.variant import ALL
+    from gemmbench.planning.plans.expansion import check_memory, configurations, expand
+    from gemmbench.planning.problems import awkward
+    from gemmbench.planning.problems.sizes import parse_sizes
+    from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_params, chosen_precisions
 
     params = {ALL: ()} if every else chosen_params(settings["params"])
     found: list[Plan | Skip] = []
@@ -116,8 +116,8 @@ def _check(
     from gemmbench.cli.interruption import Interruption
     from gemmbench.cli.laboratory import open_laboratory
     from gemmbench.cli.progress import progress_bar
-    from gemmbench.spec.measuring import Measuring
-    from gemmbench.spec.plan import Plan
+    from gemmbench.planning.plans.plan import Plan
+    from gemmbench.planning.sweeps.policy import Measuring
 
     names = sorted({item.device for item in expanded if isinstance(item, Plan)})
     compilers, stop = backends.compilers(machine, names, limits.compile), Interruption(limits.sweep)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gemmbench.backends.base import Build
 from gemmbench.backends.cuda.occupancy import Occupancy, theoretical
+from gemmbench.planning.plans.plan import Plan
 from gemmbench.report.tables import number
-from gemmbench.spec.plan import Plan
 
 # Multiprocessors of a well-known GPU of each architecture, where the machine has none to ask
 # (V100, T4, A100, RTX 3090, RTX 4090, H100 and H200 SXM, B200, RTX 5090; NVIDIA's data sheets).

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from gemmbench.planning.sweeps.post import ColumnKind, Post, PostRow
 from gemmbench.report import tables
 from gemmbench.report.comparison import Row, groups
 from gemmbench.report.footer import footer
 from gemmbench.report.store import Run
 from gemmbench.report.tables import number, with_interval
-from gemmbench.spec.post import ColumnKind, Post, PostRow
 
 Cell = Callable[["Line"], str]
 

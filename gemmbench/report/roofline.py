@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from gemmbench.bench.record import Environment, Record
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
 
 COMPUTE, MEMORY = "compute", "memory"
 

@@ -8,7 +8,7 @@ from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake import FAULTS, FakeBackend, FakeCompiler, Script
 from gemmbench.backends.fake_kernels import FakeMemory
 from gemmbench.errors import BuildError, LaunchError, UsageError
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 EXACT = Problem(2, 3, 4)
 

@@ -8,7 +8,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake import FakeBackend, Script
 from gemmbench.backends.jobs import Copy, Launch
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
 
 CODE = Artifact("code", "", Build())
 RATES = {

@@ -6,8 +6,8 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake import FakeBackend, Script
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.worker import Worker
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 ODD = Problem(33, 17, 19)
 CODE = Artifact("code", "", Build(registers=32, shared=1024, spills=4, seconds=0.5))

@@ -9,10 +9,10 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench import batch as batches
 from gemmbench.bench.batch import LARGEST, Batch, split
 from gemmbench.errors import BuildError
-from gemmbench.spec.manifest import read_variant
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Config, Geometry
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.plans.plan import Config, Geometry
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 
 def names(groups):

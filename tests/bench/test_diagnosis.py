@@ -7,8 +7,8 @@ from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.bench import verify
 from gemmbench.bench.fill import filled, round_factor
 from gemmbench.bench.verify import Reference
-from gemmbench.spec.precision import PRECISIONS
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 SHAPE = (45, 70, 51)
 

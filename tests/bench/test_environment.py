@@ -10,11 +10,11 @@ from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.environment import describe
 from gemmbench.bench.estimate import seconds
 from gemmbench.bench.record import SCHEMA, Vitals
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.sweep_config import read_sweep
 from gemmbench.report import store
-from gemmbench.spec.configs import read_sweep
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.options import Options
-from gemmbench.spec.problem import Problem
 
 
 @pytest.fixture

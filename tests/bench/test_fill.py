@@ -7,8 +7,8 @@ import pytest
 
 from gemmbench.bench import fill as module
 from gemmbench.bench.fill import filled, round_factor
-from gemmbench.spec.precision import PRECISIONS
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.problem import Problem
 
 ODD = Problem(33, 17, 65)
 

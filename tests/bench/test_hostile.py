@@ -12,11 +12,11 @@ from gemmbench.bench.batch import Batch
 from gemmbench.bench.gemms import skip_record
 from gemmbench.bench.runner import build_all
 from gemmbench.bench.worker import Worker
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.expand import configurations, expand
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Skip
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.plan import Skip
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 FOLDER = Path(__file__).parents[1] / "hostile"
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())

@@ -10,7 +10,7 @@ from gemmbench.backends.base import Window
 from gemmbench.bench.measure import Rounds
 from gemmbench.bench.stats import speed_ratio, summarize, verdict
 from gemmbench.errors import LaunchError, LaunchTimeout
-from gemmbench.spec.measuring import Measuring
+from gemmbench.planning.sweeps.policy import Measuring
 
 
 class Kernel:

@@ -18,12 +18,12 @@ from gemmbench.bench.parameters import Parameters, load, random, upscaled
 from gemmbench.bench.rows import answer
 from gemmbench.bench.worker import Worker
 from gemmbench.errors import SpecError
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.forward import plan_rows
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.mlp import MlpOptions, RowChoice, read_mlp
-from gemmbench.spec.network import Network
-from gemmbench.spec.paths import data_folder
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.networks.forward_plans import plan_rows
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks.network_config import MlpOptions, RowChoice, read_mlp
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.sweeps.policy import Measuring
 
 SMALL = Network((31, 20, 7, 5), ("relu", "relu", "softmax"), 13)
 DIGITS = data_folder("configs") / "mlp" / "digits.npz"

@@ -11,8 +11,8 @@ from gemmbench.bench.noise import against_itself
 from gemmbench.bench.stats import Interval, verdict
 from gemmbench.bench.worker import Worker
 from gemmbench.errors import BuildError, LaunchError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 CODE = Artifact("code", "", Build())
 ALL = Measuring(until=0.0, rounds=64, cache="hot")

@@ -9,7 +9,7 @@ from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.bench.fill import filled
 from gemmbench.bench.one_launch import launch_once
 from gemmbench.errors import LaunchError
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
 
 
 class Watched(FakeExecutable):

@@ -7,7 +7,7 @@ from gemmbench.backends.fake import FakeBackend
 from gemmbench.bench import operands
 from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena, cold_sets, set_bytes
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
 
 ODD = Problem(5, 7, 3)
 SHAPES = [ODD, Problem(1, 1, 1), Problem(16, 32, 8), Problem(129, 17, 31, "tt")]

@@ -10,8 +10,8 @@ from gemmbench.bench.fill import filled
 from gemmbench.bench.matrices import Matrices
 from gemmbench.bench.pipeline import Piece, steps
 from gemmbench.errors import OutOfMemory
-from gemmbench.spec.panels import Panel, cut
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.problems.panels import Panel, cut
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 AT = OperandSet(1000, 2000, 3000)
 CODE = Artifact("code", "", Build())

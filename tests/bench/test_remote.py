@@ -10,8 +10,8 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.remote import Remote
 from gemmbench.errors import DeviceError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 SMALL = Problem(16, 8, 4)
 CODE = Artifact("code", "", Build())

@@ -8,9 +8,9 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.runner import Runner, build_all
 from gemmbench.bench.station import silent
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Config, Skip
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.plans.plan import Config, Skip
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 SMALL, LARGE = Problem(8, 8, 8), Problem(16, 16, 16)
 

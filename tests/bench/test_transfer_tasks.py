@@ -4,11 +4,11 @@ import pytest
 
 from gemmbench.backends.fake import FakeCompiler, Script, describe
 from gemmbench.bench.transfer_tasks import best, tasks
-from gemmbench.spec.expr import parse
-from gemmbench.spec.panels import Cut
-from gemmbench.spec.plan import Geometry
-from gemmbench.spec.problem import Problem
-from gemmbench.spec.variant import Launch
+from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.manifests.variant import Launch
+from gemmbench.planning.plans.plan import Geometry
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.problem import Problem
 
 SIZE = Problem(160, 64, 64)
 

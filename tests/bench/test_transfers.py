@@ -17,9 +17,9 @@ from gemmbench.bench.transfer_runner import TransferRunner
 from gemmbench.bench.transfer_tasks import Task
 from gemmbench.bench.worker import Worker
 from gemmbench.errors import OutOfMemory
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.panels import Cut, Panel, cut
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.problems.panels import Cut, Panel, cut
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 SIZE = Problem(256, 128, 64)
 RATES = {"h2d": 32768e3, "d2h": 32768e3, "pageable": 16384e3, "flops": 4194304e3 / 8}

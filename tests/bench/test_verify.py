@@ -8,7 +8,7 @@ import pytest
 from gemmbench.bench import verify
 from gemmbench.bench.fill import filled
 from gemmbench.bench.verify import Reference, expected
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 SMALL = Problem(5, 7, 6)
 

@@ -6,8 +6,8 @@ import pytest
 from gemmbench.bench import verify
 from gemmbench.bench.fill import filled, round_factor
 from gemmbench.bench.verify import Reference
-from gemmbench.spec.precision import PRECISIONS
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.problem import Problem
 
 
 def real(problem, alpha=1.0, beta=0.0):

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.fake import FakeBackend, Script
-from gemmbench.spec.measuring import Measuring
+from gemmbench.planning.sweeps.policy import Measuring
 
 SAYS = {"power": 300, "temperature": 41, "slowed": ["power cap"], "others": 1, "joules": 120}
 

@@ -11,8 +11,8 @@ from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.worker import Worker
 from gemmbench.errors import LaunchError, OutOfMemory
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 ODD = Problem(33, 17, 19)
 CODE = Artifact("code", "", Build())

@@ -8,8 +8,8 @@ import pytest
 from gemmbench.backends.fake import FakeBackend
 from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 
 @pytest.mark.parametrize(

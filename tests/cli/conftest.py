@@ -16,7 +16,7 @@ from gemmbench.backends.base import Device
 from gemmbench.backends.fake import FakeCompiler, Script
 from gemmbench.backends.fake_kernels import FakeExecutable
 from gemmbench.cli import main, planning
-from gemmbench.spec.plan import Target
+from gemmbench.planning.plans.plan import Target
 
 
 @dataclass

@@ -176,7 +176,7 @@ def test_a_kernel_that_was_deleted_is_still_compared(past):
 
 
 def test_a_kernel_of_the_past_picks_from_its_own_time(history, write_kernel):
-    from gemmbench.spec.revision import variant_at
+    from gemmbench.planning.manifests.revision import variant_at
 
     keys = dict.fromkeys(("symbol", "grid", "block"))
     write_kernel("chooser.cu", body="", **keys, pick=["variant: mine"])
@@ -214,7 +214,7 @@ def test_what_is_not_in_the_past_is_told(refused, history, name, message):
 def test_a_folder_that_is_no_checkout_has_no_past(refused, write_kernel, monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", "/")
     folder = write_kernel("mine.cu").parent
-    monkeypatch.setattr("gemmbench.spec.paths.data_folder", lambda name: folder)
+    monkeypatch.setattr("gemmbench.planning.paths.data_folder", lambda name: folder)
     said = refused("compare", "HEAD:mine", "mine", "--device", "fake")
     assert said.startswith(f"HEAD:mine: {folder} is in no git checkout that can be read (")
 

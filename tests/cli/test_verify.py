@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.fake_kernels import FakeExecutable
-from gemmbench.spec import awkward
+from gemmbench.planning.problems import awkward
 
 
 def cells(said, name):

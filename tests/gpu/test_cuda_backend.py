@@ -15,10 +15,10 @@ from gemmbench.backends.cuda.gate import Gate
 from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
-from gemmbench.spec.expr import parse
-from gemmbench.spec.plan import Config, Geometry, Plan
-from gemmbench.spec.problem import LAYOUTS, Problem
-from gemmbench.spec.variant import Launch, Variant
+from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.manifests.variant import Launch, Variant
+from gemmbench.planning.plans.plan import Config, Geometry, Plan
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 
@@ -310,10 +310,10 @@ from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError
-from gemmbench.spec.expr import parse
-from gemmbench.spec.plan import Config, Geometry, Plan
-from gemmbench.spec.problem import Problem
-from gemmbench.spec.variant import Launch, Variant
+from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.plans.plan import Config, Geometry, Plan
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.manifests.variant import Launch, Variant
 
 backend = CudaBackend()
 launch = Launch("gemm", (parse(1),), (parse(1),), parse(0))

@@ -16,11 +16,11 @@ from gemmbench.bench.batch import Batch
 from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena
 from gemmbench.bench.worker import Worker
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.expand import expand
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Config, Plan
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.expansion import expand
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda may warn as it is imported
 

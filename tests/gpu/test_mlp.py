@@ -17,12 +17,12 @@ from gemmbench.bench.mlp import MlpRunner
 from gemmbench.bench.parameters import load, random
 from gemmbench.bench.rows import answer
 from gemmbench.bench.worker import Worker
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.forward import Forward, plan_rows
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.mlp import RowChoice
-from gemmbench.spec.network import Network
-from gemmbench.spec.paths import data_folder
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.networks.forward_plans import Forward, plan_rows
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks.network_config import RowChoice
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.sweeps.policy import Measuring
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -12,9 +12,9 @@ from gemmbench.backends.cuda import nvml
 from gemmbench.backends.cuda.library import CUBLAS
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.worker import Worker
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.plan import Config, Plan
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 

@@ -21,15 +21,15 @@ from gemmbench.bench.transfer_runner import TransferRunner
 from gemmbench.bench.transfer_tasks import Task, tasks
 from gemmbench.bench.worker import Worker
 from gemmbench.errors import OutOfMemory
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.sweeps.policy import Measuring
 from gemmbench.report import transfer_tables
 from gemmbench.report.store import Run
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.expand import configurations, expand
-from gemmbench.spec.measuring import Measuring
-from gemmbench.spec.panels import Cut
-from gemmbench.spec.paths import data_folder
-from gemmbench.spec.plan import Plan
-from gemmbench.spec.problem import LAYOUTS, Problem
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 

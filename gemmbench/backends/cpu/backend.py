@@ -14,7 +14,7 @@ from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import Openblas
 from gemmbench.backends.cpu.process import KernelProcess
 from gemmbench.errors import DeviceError, LaunchError, NotOffered, OutOfMemory
-from gemmbench.spec.plan import Geometry, Plan, Target
+from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
 TIMEOUT = 60.0
 _MOST_THREADS = 1024

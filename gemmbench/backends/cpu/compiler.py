@@ -22,8 +22,8 @@ from gemmbench.backends.cpu.support import ALIGNMENT, synchronises
 from gemmbench.backends.source import compiler_text
 from gemmbench.backends.tool import run
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.spec.limits import Limits
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.limits import Limits
 
 PRELUDE = Path(__file__).parent / "prelude"
 

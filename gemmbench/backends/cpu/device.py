@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gemmbench.backends.base import Device
 from gemmbench.errors import DeviceError
-from gemmbench.spec.plan import Target
+from gemmbench.planning.plans.plan import Target
 
 SHARED_MEMORY = 227 << 10
 """Bytes of shared memory a block may have: what Hopper allows, so that kernels for it run."""

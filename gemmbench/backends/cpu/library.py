@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.spec.problem import LAYOUTS
-from gemmbench.spec.variant import Variant
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.problems.problem import LAYOUTS
 
 OPENBLAS = Variant(
     name="openblas",

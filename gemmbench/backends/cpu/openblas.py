@@ -17,7 +17,7 @@ from numpy import __config__
 
 from gemmbench.backends.base import OperandSet, Window
 from gemmbench.backends.cpu.memory import CpuMemory
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.problems.problem import Problem
 
 _GLANCE, _MOST_SETTLING = 2e-3, 0.3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gemmbench.spec.variant import Variant
+from gemmbench.planning.manifests.variant import Variant
 
 _COMMENT_OR_STRING = re.compile(
     r"""//[^\n]* | /\*.*?\*/ | "(?:\\.|[^"\\\n])*" | '(?:\\[^'\n]*|[^'\\\n])'""", re.DOTALL | re.VERBOSE

@@ -29,7 +29,7 @@ from gemmbench.backends.cuda.pipeline import CudaJob, HostBuffer
 from gemmbench.backends.cuda.window import Calls, WindowTimer
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
 _LIBRARIES: dict[str, type[Cublas] | type[CublasLt]] = {CUBLAS.name: Cublas, CUBLASLT.name: CublasLt}

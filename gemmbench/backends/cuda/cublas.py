@@ -9,7 +9,7 @@ from typing import Any
 from gemmbench.backends.cuda.kernel import Addresses
 from gemmbench.backends.cuda.library import KERNELS, WORKSPACE, column_major, opened, types_of
 from gemmbench.backends.cuda.window import Calls
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
 
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses
 

@@ -26,7 +26,7 @@ from gemmbench.backends.cuda.library import (
 )
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import NotOffered
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
 
 _EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6}  # cublasLtEpilogue_t
 _ALIGNED = 256  # the most alignment, in bytes, that the heuristic makes use of

@@ -11,7 +11,7 @@ from gemmbench.backends.cuda import nvcc, probe
 from gemmbench.backends.cuda.library import MATH
 from gemmbench.backends.cuda.nvml import conditions
 from gemmbench.errors import DeviceError
-from gemmbench.spec.plan import Target
+from gemmbench.planning.plans.plan import Target
 
 # f32 lanes of a multiprocessor, by compute capability: CUDA programming guide,
 # "Arithmetic Instructions", 32-bit floating-point multiply-add.

@@ -11,7 +11,7 @@ from gemmbench.backends.cuda.launch import packed
 from gemmbench.backends.cuda.memory import DeviceMemory
 from gemmbench.backends.cuda.window import Calls, in_turn
 from gemmbench.errors import LaunchError
-from gemmbench.spec.plan import Geometry, Plan
+from gemmbench.planning.plans.plan import Geometry, Plan
 
 # Of a block, static and dynamic together: what every GPU gives without being asked.
 _PORTABLE_SHARED = 48 * 1024

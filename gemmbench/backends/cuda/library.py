@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gemmbench.errors import NotOffered
-from gemmbench.spec.problem import LAYOUTS, Problem
-from gemmbench.spec.variant import Variant
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 if TYPE_CHECKING:
     import numpy as np

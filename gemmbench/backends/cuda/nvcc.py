@@ -21,8 +21,8 @@ from gemmbench.backends.cuda import ptxas
 from gemmbench.backends.source import compiler_text
 from gemmbench.backends.tool import run
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.spec.limits import Limits
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.limits import Limits
 
 _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
 _MOST_LINES = 10

@@ -25,7 +25,7 @@ from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.gate import QUEUE, Gate
 from gemmbench.backends.jobs import Copy, JobStep, Launch, Parts
 from gemmbench.errors import OutOfMemory
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.plans.plan import Plan
 
 Load = Callable[[Artifact, Plan, int], Any]
 """(artifact, plan, number of the stream) -> a `backend.Loaded` that launches on that stream."""

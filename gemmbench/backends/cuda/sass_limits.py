@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gemmbench.backends.cuda.sass_facts import Facts
-from gemmbench.spec.expr import Expression, ExpressionError
-from gemmbench.spec.plan import Plan
+from gemmbench.planning.manifests.expressions import Expression, ExpressionError
+from gemmbench.planning.plans.plan import Plan
 
 
 def values(facts: Facts, plan: Plan, sm: int) -> dict[str, int]:

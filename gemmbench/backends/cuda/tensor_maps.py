@@ -15,7 +15,7 @@ import numpy as np
 
 from gemmbench.backends.cuda.memory import DeviceMemory
 from gemmbench.errors import NotOffered
-from gemmbench.spec.plan import Plan, TiledTensor
+from gemmbench.planning.plans.plan import Plan, TiledTensor
 
 BYTES = 128
 """Of one map; it must lie at a multiple of 64."""

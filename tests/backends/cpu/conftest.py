@@ -12,9 +12,9 @@ from gemmbench.backends.base import Executable, OperandSet
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.memory import CpuMemory
-from gemmbench.spec.plan import Config, Geometry, Plan
-from gemmbench.spec.problem import LAYOUTS, Problem
-from gemmbench.spec.variant import Variant
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Config, Geometry, Plan
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 SIGNATURE = """extern "C" __global__ void gemm(
     int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C)"""

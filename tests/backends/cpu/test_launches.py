@@ -7,10 +7,10 @@ import pytest
 
 from gemmbench import backends
 from gemmbench.errors import LaunchError, OutOfMemory
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.expand import expand
-from gemmbench.spec.plan import Config, Geometry, Plan, Skip
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.expansion import expand
+from gemmbench.planning.plans.plan import Config, Geometry, Plan, Skip
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 HEAD = """extern "C" __global__ void {}(

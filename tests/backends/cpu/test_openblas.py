@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.cpu.library import OPENBLAS
-from gemmbench.spec.plan import Config, Plan
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 
 def integers(shape, seed):

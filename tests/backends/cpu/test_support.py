@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.backends.cpu.support import synchronises, unsupported
-from gemmbench.spec.variant import Variant
+from gemmbench.planning.manifests.variant import Variant
 
 KERNEL = Variant("k", "", 0, "cuda", ("cuda", "cpu"), ("f32",), ("nn",))
 

@@ -10,10 +10,10 @@ import pytest
 from gemmbench.backends.cuda import nvcc
 from gemmbench.backends.cuda.sass import Instruction, kernels
 from gemmbench.errors import DeviceError
-from gemmbench.spec.expr import parse
-from gemmbench.spec.plan import Config, Geometry, Plan
-from gemmbench.spec.problem import Problem
-from gemmbench.spec.variant import Launch, Variant
+from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.manifests.variant import Launch, Variant
+from gemmbench.planning.plans.plan import Config, Geometry, Plan
+from gemmbench.planning.problems.problem import Problem
 
 MakePlan = Callable[..., Plan]
 

@@ -12,10 +12,10 @@ import pytest
 
 from gemmbench.backends.cuda.kernel import Kernel
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.expand import expand
-from gemmbench.spec.plan import Config, Plan, Target
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.expansion import expand
+from gemmbench.planning.plans.plan import Config, Plan, Target
+from gemmbench.planning.problems.problem import Problem
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)

@@ -10,7 +10,7 @@ import pytest
 from gemmbench.backends.cuda import cublaslt
 from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT, column_major, opened, types_of
 from gemmbench.errors import NotOffered
-from gemmbench.spec.problem import LAYOUTS, Problem
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -10,8 +10,8 @@ import pytest
 from gemmbench.backends.cuda import nvcc
 from gemmbench.backends.cuda.library import CUBLAS
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.spec.plan import Config, Plan
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.problem import Problem
 
 SIGNATURE = (
     'extern "C" __global__ void gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C)'

@@ -11,11 +11,11 @@ from gemmbench.backends.cuda.sass_facts import Facts
 from gemmbench.backends.cuda.sass_limits import broken, values
 from gemmbench.backends.cuda.sass_loop import hottest
 from gemmbench.errors import DeviceError
-from gemmbench.spec.catalog import Catalog
-from gemmbench.spec.expand import configurations, expand
-from gemmbench.spec.expr import SASS_NAMES, parse
-from gemmbench.spec.plan import Target
-from gemmbench.spec.problem import Problem
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.manifests.expressions import SASS_NAMES, parse
+from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.problems.problem import Problem
 
 CUDA = Path(__file__).resolve().parents[3] / "cuda"
 CATALOG = Catalog([CUDA])

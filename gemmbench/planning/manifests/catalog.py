@@ -1,0 +1,91 @@
+"""The catalog: every variant by name, from the folders of kernels and from the libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from gemmbench.errors import SpecError, UsageError, nearest
+from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.variant import Pick, Variant
+from gemmbench.planning.paths import shown
+
+SUFFIXES = (".cu", ".cpp")
+MARK = ":"
+"""What stands between a git revision and a name; see planning.manifests.revision."""
+
+
+class Catalog:
+    """Variants by name. A file is read when it is asked for, so one broken file hurts no other."""
+
+    def __init__(self, folders: Iterable[Path], libraries: Iterable[Variant] = ()):
+        """Raises UsageError for a missing folder, or a name that stands twice."""
+        self._libraries = {variant.name: variant for variant in libraries}
+        self._files: dict[str, Path] = {}
+        for folder in folders:
+            self._add_folder(folder)
+
+    def _add_folder(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
+        for path in sorted(folder.rglob("*")):
+            if path.suffix not in SUFFIXES:
+                continue
+            other = self._files.get(path.stem)
+            if other is not None and other.resolve() != path.resolve():
+                raise UsageError(f"{shown(path)}: the name '{path.stem}' is taken by {shown(other)}; rename one")
+            if path.stem in self._libraries:
+                raise UsageError(f"{shown(path)}: the name '{path.stem}' is taken by a library; rename the file")
+            self._files[path.stem] = path
+
+    @property
+    def names(self) -> list[str]:
+        """All names, in no particular order."""
+        return [*self._files, *self._libraries]
+
+    def find(self, name: str) -> None:
+        """Raise UsageError, with the nearest name, for a name that is not there."""
+        if name not in self._files and name not in self._libraries:
+            known = ", ".join(sorted(self.names))
+            raise UsageError(f"unknown variant '{name}'{nearest(name, self.names)}; known: {known}")
+
+    def get(self, name: str) -> Variant:
+        """Return one variant, with what it picks from.
+
+        Raises UsageError (unknown name) or SpecError (broken manifest).
+        """
+        self.find(name)
+        return self._libraries[name] if name in self._libraries else self._read(name, ())
+
+    def _read(self, name: str, above: tuple[str, ...]) -> Variant:
+        """One file; `above` are the variants that pick it, the one asked for first."""
+        variant = read_variant(self._files[name])
+        if not variant.picks:
+            return variant
+        return replace(variant, picks=tuple(self._found(variant, pick, (*above, name)) for pick in variant.picks))
+
+    def _found(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
+        """A row with the variant that it names. Raises SpecError at the row."""
+        name, among = pick.variant, [other for other in self._files if other not in above]
+        if name in above:
+            circle = " -> ".join((*above, name))
+            raise SpecError(variant.path, pick.line, f"pick: goes round in a circle: {circle}; pick another")
+        if name not in self._files:
+            what = "a library, which no row can pick" if name in self._libraries else "no kernel"
+            raise SpecError(variant.path, pick.line, f"pick: '{name}' is {what}{nearest(name, among)}")
+        code = self._read(name, above)
+        if code.kind != "cuda" or code.computes != "gemm":
+            raise SpecError(
+                variant.path, pick.line, f"pick: '{name}' is no .cu file that computes a GEMM; pick another"
+            )
+        known = [key for key, _ in code.params]
+        for key, _ in pick.params:
+            if key not in known:
+                hint = f"{nearest(key, known)}; known: {', '.join(known) or 'none'}"
+                raise SpecError(variant.path, pick.line, f"pick: {name} has no parameter '{key}'{hint}")
+        return replace(pick, code=code)
+
+    def ladder(self, names: Iterable[str]) -> list[Variant]:
+        """Return the named variants in ladder order."""
+        return sorted((self.get(name) for name in dict.fromkeys(names)), key=lambda found: (found.order, found.name))

@@ -1,0 +1,188 @@
+"""The manifest of a kernel file: YAML between `/*---` and `---*/`, first thing in the file.
+
+The format is described in README.md, "Add a kernel".
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gemmbench.errors import SpecError, nearest
+from gemmbench.planning import yaml_document as yamlfile
+from gemmbench.planning.manifests.expressions import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, SASS_NAMES
+from gemmbench.planning.manifests.sections import Fields, LaunchFields, PickFields, TensorMapFields
+from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, Launch, TensorMap, Values, Variant
+from gemmbench.planning.networks.network import MACROS
+from gemmbench.planning.paths import shown
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.problem import LAYOUTS
+
+_HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
+_SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
+_RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
+_RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
+_PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
+_ONE_LAUNCH = ("symbol", "grid", "block", "shared")
+_FIRST_TMA = 90  # compute capability
+_BESIDE = ("workspace", "tensor_maps", "launches", "pick")
+_CODE = (*_ONE_LAUNCH, *_BESIDE[:-1], "params", "require", "epilogue", "sass")
+
+
+class Manifest(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of a manifest, as they are written."""
+
+    summary: str
+    order: int | float
+    precisions: list[str]
+    layouts: list[str]
+    symbol: str = ""
+    grid: list[str | int] = []
+    block: list[str | int] = []
+    shared: str | int = 0
+    min_sm: int = 50
+    arch: list[str | int] = []
+    params: dict[str, Any] = {}
+    require: list[str] = []
+    computes: str = "gemm"
+    epilogue: list[str] = []
+    workspace: str | int | None = None
+    tensor_maps: list[TensorMapFields] = []
+    launches: list[LaunchFields] = []
+    pick: list[PickFields] = []
+    sass: list[str] = []
+    source: str = ""
+
+
+def read_variant(path: Path) -> Variant:
+    """Read one kernel file. Raises SpecError with the file, the line, the fault and the fix."""
+    place = shown(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise SpecError(place, None, f"cannot be read: {fault}") from None
+    header = _HEADER.match(text)
+    if header is None:
+        raise SpecError(place, 1, "no manifest: the file must begin with `/*---`, YAML lines, and `---*/`")
+    first_line = text.count("\n", 0, header.start(1)) + 1
+    document = yamlfile.load(header[1], place, first_line)
+    return _Checker(document, path, text).variant()
+
+
+class _Checker:
+    """Checks one manifest field by field; every fault names its line."""
+
+    def __init__(self, document: yamlfile.Document, path: Path, text: str):
+        self.document, self.path, self.text = document, path, text
+        self.manifest = document.convert(Manifest)
+        self.host = path.suffix == ".cpp"
+
+    def variant(self) -> Variant:
+        manifest = self.manifest
+        self.one_of("precisions", manifest.precisions, tuple(PRECISIONS))
+        self.one_of("layouts", manifest.layouts, LAYOUTS)
+        self.one_of("computes", [manifest.computes], COMPUTES)
+        if manifest.epilogue:
+            self.one_of("epilogue", manifest.epilogue, EPILOGUES)
+        self.exclusive()
+        params = tuple((name, self.values(name)) for name in manifest.params)
+        problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
+        fields = Fields(self.document, (*manifest.params, *problem, *DEVICE_NAMES))
+        launches, min_sm = self.launches(fields), max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
+        return Variant(
+            name=self.path.stem,
+            summary=manifest.summary,
+            order=manifest.order,
+            kind="host" if self.host else "cuda",
+            devices=("cpu",) if self.host else ("cuda", "cpu"),
+            precisions=tuple(manifest.precisions),
+            layouts=tuple(manifest.layouts),
+            min_sm=0 if self.host else min_sm,
+            arch=tuple(str(name) for name in manifest.arch),
+            params=params,
+            require=fields.expressions(("require",), manifest.require),
+            launch=launches[-1] if launches else None,
+            before=launches[:-1],
+            workspace=fields.condition(("workspace",), manifest.workspace),
+            tensor_maps=self.tensor_maps(fields),
+            picks=fields.picks(manifest.pick),
+            sass=Fields(self.document, (*manifest.params, *SASS_NAMES)).expressions(("sass",), manifest.sass),
+            computes=manifest.computes,
+            epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
+            source=manifest.source,
+            path=self.document.place,
+            text=self.text,
+        )
+
+    def one_of(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
+        if not chosen:
+            raise self.document.fault((key,), f"{key}: empty; choose from {', '.join(known)}")
+        for index, name in enumerate(chosen):
+            if name not in known:
+                hint = nearest(name, known)
+                raise self.document.fault((key, index), f"{key}: unknown '{name}'{hint}; known: {', '.join(known)}")
+
+    def exclusive(self) -> None:
+        """Refuse keys that have no meaning together."""
+        if self.host:
+            for key in (*_BESIDE, "grid", "block", "sass"):
+                if getattr(self.manifest, key):
+                    raise self.document.fault((key,), f"{key}: a .cpp file is called once, it has no {key}; remove it")
+        if self.manifest.computes != "gemm":
+            self.without(f"computes: {self.manifest.computes}", _BESIDE)
+        if self.manifest.pick:
+            self.without("pick", _CODE)
+        elif self.manifest.launches:
+            self.without("launches", _ONE_LAUNCH)
+        elif not self.manifest.symbol:
+            raise self.document.fault((), 'missing key `symbol`: the `extern "C"` name of the kernel')
+
+    def without(self, present: str, keys: tuple[str, ...]) -> None:
+        for key in keys:
+            if (key,) in self.document.lines:
+                raise self.document.fault((key,), f"{key}: has no meaning beside `{present}`; remove it")
+
+    def check_symbol(self, path: yamlfile.Path, wanted: str) -> None:
+        qualifier = "" if self.host else r"__global__\b"
+        pattern = rf'extern\s+"C"\s+{qualifier}[^;{{]*?\b(\w+)\s*\(\s*int\b'
+        defined = re.findall(pattern, self.text)
+        if wanted not in defined:
+            found = f"it defines {', '.join(defined)}" if defined else "it defines none"
+            kernel = "void" if self.host else "__global__ void"
+            message = f'symbol: no `extern "C" {kernel} {wanted}(int M, ...)` in this file; {found}'
+            raise self.document.fault(path, message)
+
+    def values(self, name: str) -> Values:
+        path = ("params", name)
+        if not _PARAMETER.match(name) or name in _RESERVED:
+            why = "is taken" if name in _RESERVED else "must be upper-case letters, digits and _"
+            raise self.document.fault(path, f"params: the name '{name}' {why}; choose another")
+        values = self.manifest.params[name]
+        values = values if isinstance(values, list) else [values]
+        wrong = [value for value in values if type(value) is not int]
+        if wrong or not values:
+            raise self.document.fault(path, f"params.{name}: {wrong or values} should be integers, such as [8, 16]")
+        if len(set(values)) < len(values):
+            raise self.document.fault(path, f"params.{name}: a value stands twice in {values}")
+        return tuple(values)
+
+    def launches(self, fields: Fields) -> tuple[Launch, ...]:
+        """What the file launches, in order: nothing if it dispatches."""
+        manifest = self.manifest
+        if manifest.pick:
+            return ()
+        if manifest.launches:
+            for index, launch in enumerate(manifest.launches):
+                self.check_symbol(("launches", index, "symbol"), launch.symbol)
+            return tuple(fields.launch(("launches", index), each) for index, each in enumerate(manifest.launches))
+        self.check_symbol(("symbol",), manifest.symbol)
+        if self.host:
+            return (Launch(manifest.symbol, (), (), fields.expression(("shared",), manifest.shared)),)
+        return (fields.launch((), LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)),)
+
+    def tensor_maps(self, fields: Fields) -> tuple[TensorMap, ...]:
+        workspace = self.manifest.workspace is not None
+        return tuple(fields.tensor_map(index, each, workspace) for index, each in enumerate(self.manifest.tensor_maps))

@@ -1,0 +1,140 @@
+"""The parts of a manifest that have keys of their own: launches, tensor maps, the rows of `pick`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gemmbench.errors import nearest
+from gemmbench.planning import yaml_document as yamlfile
+from gemmbench.planning.manifests.expressions import Expression, ExpressionError, parse
+from gemmbench.planning.manifests.variant import Launch, Pick, TensorMap
+
+OPERANDS = ("A", "B", "C", "workspace")
+SWIZZLES = (0, 32, 64, 128)
+_MOST_DIMENSIONS = 5
+
+Text = str | int
+
+
+class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of one launch, as they are written."""
+
+    symbol: str
+    grid: list[Text]
+    block: list[Text]
+    shared: Text = 0
+    when: Text | None = None
+
+
+class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of one tensor map."""
+
+    operand: str
+    box: list[Text]
+    offset: Text = 0
+    shape: list[Text] = []
+    pitch: Text | list[Text] = []
+    swizzle: Text = 0
+    when: Text | None = None
+
+
+class PickFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of one row of `pick`."""
+
+    variant: str
+    when: Text | None = None
+    params: dict[str, int] = {}
+
+
+class Fields:
+    """Reads these parts of one document; expressions may read `names`. Every fault names its line."""
+
+    def __init__(self, document: yamlfile.Document, names: Sequence[str]):
+        self.document, self.names = document, names
+
+    def expression(self, path: yamlfile.Path, text: Text) -> Expression:
+        """Parse the expression that stands at `path`."""
+        try:
+            return parse(text, self.names, self.document.line(path))
+        except ExpressionError as fault:
+            key = ".".join(step for step in path if isinstance(step, str))
+            raise self.document.fault(path, f"{key}: {fault}") from None
+
+    def expressions(self, path: yamlfile.Path, texts: Sequence[Text]) -> tuple[Expression, ...]:
+        """Parse a list of them."""
+        return tuple(self.expression((*path, index), text) for index, text in enumerate(texts))
+
+    def condition(self, path: yamlfile.Path, text: Text | None) -> Expression | None:
+        """Parse one that may be left out."""
+        return None if text is None else self.expression(path, text)
+
+    def launch(self, path: yamlfile.Path, given: LaunchFields) -> Launch:
+        """A launch; its keys stand below `path`."""
+        for key in ("grid", "block"):
+            count = len(getattr(given, key))
+            if not 1 <= count <= 3:
+                message = f"{key}: {count} expressions; give 1 to 3, such as `- cdiv(N, BN)`"
+                raise self.document.fault((*path, key), message)
+        return Launch(
+            symbol=given.symbol,
+            grid=self.expressions((*path, "grid"), given.grid),
+            block=self.expressions((*path, "block"), given.block),
+            shared=self.expression((*path, "shared"), given.shared),
+            when=self.condition((*path, "when"), given.when),
+        )
+
+    def tensor_map(self, index: int, given: TensorMapFields, workspace: bool) -> TensorMap:
+        """Number `index` of the tensor maps; `workspace` says that there is one to map."""
+        path: yamlfile.Path = ("tensor_maps", index)
+        self._check_operand((*path, "operand"), given, workspace)
+        pitch = given.pitch if isinstance(given.pitch, list) else [given.pitch]
+        self._check_dimensions(path, given, len(pitch))
+        if type(given.swizzle) is int and given.swizzle not in SWIZZLES:
+            message = f"swizzle: {given.swizzle} bytes; known: {', '.join(map(str, SWIZZLES))}"
+            raise self.document.fault((*path, "swizzle"), message)
+        return TensorMap(
+            operand=given.operand,
+            box=self.expressions((*path, "box"), given.box),
+            offset=self.expression((*path, "offset"), given.offset),
+            shape=self.expressions((*path, "shape"), given.shape),
+            pitch=self.expressions((*path, "pitch"), pitch),
+            swizzle=self.expression((*path, "swizzle"), given.swizzle),
+            when=self.condition((*path, "when"), given.when),
+            line=self.document.line(path),
+        )
+
+    def _check_operand(self, path: yamlfile.Path, given: TensorMapFields, workspace: bool) -> None:
+        name = given.operand
+        if name not in OPERANDS:
+            message = f"operand: unknown '{name}'{nearest(name, OPERANDS)}; known: {', '.join(OPERANDS)}"
+            raise self.document.fault(path, message)
+        if name == "workspace" and not workspace:
+            raise self.document.fault(path, "operand: there is no workspace to map; declare `workspace: <bytes>`")
+        if name == "workspace" and not given.shape:
+            raise self.document.fault(path, "operand: a workspace has no shape of its own; give `shape`")
+
+    def _check_dimensions(self, path: yamlfile.Path, given: TensorMapFields, pitches: int) -> None:
+        rank = len(given.shape) if given.shape else 2
+        if rank > _MOST_DIMENSIONS:
+            message = f"shape: {rank} dimensions, a tensor map has 1 to {_MOST_DIMENSIONS}"
+            raise self.document.fault((*path, "shape"), message)
+        if len(given.box) != rank:
+            message = f"box: {len(given.box)} sizes for {rank} dimensions; give one for each, innermost first"
+            raise self.document.fault((*path, "box"), message)
+        if pitches not in (0, rank - 1):
+            message = f"pitch: {pitches} for {rank} dimensions; give one for each but the innermost"
+            raise self.document.fault((*path, "pitch"), message)
+
+    def picks(self, rows: Sequence[PickFields]) -> tuple[Pick, ...]:
+        """The rows of `pick`, in order."""
+        for index, row in enumerate(rows[:-1]):
+            if row.when is None:
+                message = "pick: this row has no `when`, so no row below it is reached; move it to the end"
+                raise self.document.fault(("pick", index), message)
+        return tuple(self._pick(("pick", index), row) for index, row in enumerate(rows))
+
+    def _pick(self, path: yamlfile.Path, row: PickFields) -> Pick:
+        when = self.condition((*path, "when"), row.when)
+        return Pick(row.variant, tuple(row.params.items()), when, self.document.line((*path, "variant")))

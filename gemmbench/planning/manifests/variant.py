@@ -1,0 +1,119 @@
+"""A variant: one way to compute a GEMM, or a network, as a file in cuda/ or a library declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gemmbench.planning.manifests.expressions import Expression
+
+Values = tuple[int, ...]
+Params = Mapping[str, Values]
+"""Values chosen for parameters; the key ALL stands for every value of every parameter."""
+ALL = "all"
+
+COMPUTES = ("gemm", "mlp")
+EPILOGUES = ("bias", "relu", "softmax")
+"""What may follow a product, in this order; each is a macro of the kernel: 1 if this plan asks for it."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch: `grid` and `block` have 1 to 3 expressions, `shared` is dynamic bytes.
+
+    It is left out where `when` is 0.
+    """
+
+    symbol: str
+    grid: tuple[Expression, ...]
+    block: tuple[Expression, ...]
+    shared: Expression
+    when: Expression | None = None
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """How TMA sees one array: `operand` is A, B, C or workspace, `offset` bytes from its start.
+
+    `shape` and `box` are elements, innermost first; an empty `shape` is the operand's own. `pitch` are
+    the elements from one index to the next, from the second dimension on; empty if packed. `swizzle`
+    is 0, 32, 64 or 128 bytes. The map stays zero where `when` is 0.
+    """
+
+    operand: str
+    box: tuple[Expression, ...]
+    offset: Expression
+    shape: tuple[Expression, ...]
+    pitch: tuple[Expression, ...]
+    swizzle: Expression
+    when: Expression | None
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A row of a variant that dispatches: `variant` computes what `when` holds for (None: all the rest).
+
+    `params` are its values that are not the default. The catalog looks `code` up.
+    """
+
+    variant: str
+    params: tuple[tuple[str, int], ...]
+    when: Expression | None
+    line: int = field(default=0, compare=False)
+    code: Variant | None = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network).
+
+    `kind` is "cuda" for a `.cu` file (it runs on a GPU, and on the CPU device in
+    coroutines), "host" for a `.cpp` file, "library" for cuBLAS and the like.
+    `devices` are the back ends that can run it. `params` pairs a name with its
+    values, the first being the default. `arch` is empty unless the code is for the
+    named architectures alone ("90a"). `launch` is the last kernel that it launches, `before`
+    are those before it. `epilogue` is what it can do to C after the product, in this order.
+    `workspace` is bytes of device memory beside the operands, `tensor_maps` what TMA is told.
+    `sass` is what must hold of the machine code of its hottest loop.
+    A variant with `picks` has no code: the first row that holds names the one that has.
+    `text` and `path` are empty for a library.
+    """
+
+    name: str
+    summary: str
+    order: float
+    kind: str
+    devices: tuple[str, ...]
+    precisions: tuple[str, ...]
+    layouts: tuple[str, ...]
+    min_sm: int = 0
+    arch: tuple[str, ...] = ()
+    params: tuple[tuple[str, Values], ...] = ()
+    require: tuple[Expression, ...] = ()
+    launch: Launch | None = None
+    before: tuple[Launch, ...] = ()
+    workspace: Expression | None = None
+    tensor_maps: tuple[TensorMap, ...] = ()
+    picks: tuple[Pick, ...] = ()
+    sass: tuple[Expression, ...] = ()
+    computes: str = "gemm"
+    epilogue: tuple[str, ...] = ()
+    source: str = ""
+    path: str = ""
+    text: str = field(default="", repr=False)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """All its launches, in order; none for a library."""
+        return (*self.before, self.launch) if self.launch else ()
+
+    @property
+    def trailing(self) -> tuple[str, ...]:
+        """The arguments that its kernels have beside the usual ones, in order."""
+        has = {"bias": self.epilogue, "workspace": self.workspace, "maps": self.tensor_maps}
+        return tuple(name for name, what in has.items() if what)
+
+    def default(self) -> dict[str, int]:
+        """The default configuration: the first value of every parameter."""
+        return {name: values[0] for name, values in self.params}

@@ -1,0 +1,135 @@
+"""From what a variant declares to the numbers of one plan: launches, workspace, tensor maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from gemmbench.planning.manifests.expressions import Expression, ExpressionError
+from gemmbench.planning.manifests.sections import SWIZZLES
+from gemmbench.planning.manifests.variant import Launch, TensorMap, Variant
+from gemmbench.planning.plans.plan import Geometry, Target, TiledTensor
+from gemmbench.planning.problems.problem import Problem
+
+_MOST_THREADS = 1024
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+# What cuTensorMapEncodeTiled asks for, without interleaving (CUDA driver API, "Tensor Map Object Management").
+_GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
+
+Names = Mapping[str, int]
+"""What an expression may read: parameters, the problem, the device."""
+
+
+class Excluded(Exception):
+    """One configuration is ruled out; the message is the reason of its Skip."""
+
+
+def value(variant: Variant, expression: Expression, names: Names) -> int:
+    """Evaluate an expression of a variant. Raises Excluded."""
+    try:
+        return expression.value(names)
+    except ExpressionError as fault:
+        raise Excluded(f"{fault} ({variant.path}:{expression.line})") from None
+
+
+def check_require(variant: Variant, names: Names) -> None:
+    """Raise Excluded for the first line of `require` that does not hold."""
+    for condition in variant.require:
+        if not value(variant, condition, names):
+            raise Excluded(f"require {condition} ({variant.path}:{condition.line})")
+
+
+def launches(variant: Variant, names: Names, target: Target) -> tuple[tuple[str, Geometry], ...]:
+    """Symbol and numbers of every launch that takes place, in order; none for a host function. Raises Excluded."""
+    if variant.launch is None or variant.kind == "host":
+        return ()
+    wanted = [each for each in variant.launches if each.when is None or value(variant, each.when, names)]
+    if not wanted:
+        raise Excluded(f"every launch is left out by its `when` ({variant.path})")
+    return tuple((launch.symbol, _geometry(variant, launch, names, target)) for launch in wanted)
+
+
+def _geometry(variant: Variant, launch: Launch, names: Names, target: Target) -> Geometry:
+    grid = _triple(value(variant, expression, names) for expression in launch.grid)
+    block = _triple(value(variant, expression, names) for expression in launch.block)
+    geometry = Geometry(grid, block, value(variant, launch.shared, names))
+    _check_limits(variant, launch, geometry, target)
+    return geometry
+
+
+def _triple(values: Iterator[int]) -> tuple[int, int, int]:
+    x, y, z = [*values, 1, 1][:3]
+    return x, y, z
+
+
+def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: Target) -> None:
+    where = f"({variant.path}:{launch.block[0].line})"
+    if not 1 <= geometry.threads <= _MOST_THREADS or min(geometry.block) < 1:
+        raise Excluded(f"a block of {geometry.threads} threads, 1 to {_MOST_THREADS} are possible {where}")
+    if any(not 1 <= count <= most for count, most in zip(geometry.grid, _MOST_BLOCKS, strict=True)):
+        raise Excluded(f"a grid of {_by(geometry.grid)} blocks is outside the device's limits {where}")
+    if not 0 <= geometry.shared <= target.smem:
+        line = launch.shared.line
+        raise Excluded(
+            f"{geometry.shared} bytes of shared memory, a block may have {target.smem} ({variant.path}:{line})"
+        )
+
+
+def workspace(variant: Variant, names: Names) -> int:
+    """Bytes of device memory beside the operands. Raises Excluded."""
+    if variant.workspace is None:
+        return 0
+    nbytes = value(variant, variant.workspace, names)
+    if nbytes < 0:
+        raise Excluded(f"a workspace of {nbytes} bytes ({variant.path}:{variant.workspace.line})")
+    return nbytes
+
+
+def tensor_maps(variant: Variant, names: Names, problem: Problem, room: int) -> tuple[TiledTensor | None, ...]:
+    """What TMA is told of every array, None where it is not used; `room` is bytes of workspace. Raises Excluded."""
+    return tuple(_tiled(variant, declared, names, problem, room) for declared in variant.tensor_maps)
+
+
+def _tiled(variant: Variant, declared: TensorMap, names: Names, problem: Problem, room: int) -> TiledTensor | None:
+    def numbers(expressions: Iterable[Expression]) -> tuple[int, ...]:
+        return tuple(value(variant, each, names) for each in expressions)
+
+    if declared.when is not None and not value(variant, declared.when, names):
+        return None
+    mapped, size = declared.operand, problem.precision.bytes
+    shape = numbers(declared.shape) or problem.shape(mapped)[::-1]
+    pitch = numbers(declared.pitch) or tuple(math.prod(shape[:rank]) for rank in range(1, len(shape)))
+    offset, swizzle = numbers((declared.offset, declared.swizzle))
+    strides = tuple(elements * size for elements in pitch)
+    tensor = TiledTensor(mapped, offset, shape, strides, numbers(declared.box), swizzle)
+    whole = room if mapped == "workspace" else problem.operand_bytes(mapped)
+    if fault := _fault(tensor, size, whole):
+        raise Excluded(f"tensor map of {mapped}: {fault} ({variant.path}:{declared.line})")
+    return tensor
+
+
+def _fault(tensor: TiledTensor, size: int, whole: int) -> str:
+    """Why TMA cannot take a tensor of elements of `size` bytes in an array of `whole`, or ""."""
+    width = tensor.box[0] * size
+    if not all(1 <= elements <= _MOST_ELEMENTS for elements in tensor.shape):
+        return f"a shape of {_by(tensor.shape)}, each from 1 to 2^32"
+    if not all(1 <= elements <= _MOST_BOX for elements in tensor.box):
+        return f"a box of {_by(tensor.box)}, each from 1 to {_MOST_BOX}"
+    if width % _GRAIN:
+        return f"a row of the box is {width} bytes, no multiple of {_GRAIN}"
+    if tensor.swizzle not in SWIZZLES:
+        return f"a swizzle of {tensor.swizzle} bytes; known: {', '.join(map(str, SWIZZLES))}"
+    if 0 < tensor.swizzle < width:
+        return f"a row of the box is {width} bytes, a swizzle of {tensor.swizzle} takes no more than that"
+    for stride in tensor.strides:
+        if stride % _GRAIN or not 0 < stride <= _MOST_STRIDE:
+            return f"rows lie {stride} bytes apart, TMA needs a multiple of {_GRAIN}, up to 2^40"
+    if tensor.offset % _GRAIN or tensor.offset < 0:
+        return f"begins at byte {tensor.offset}, no multiple of {_GRAIN}"
+    steps = zip(tensor.shape[1:], tensor.strides, strict=True)
+    end = tensor.offset + tensor.shape[0] * size + sum((count - 1) * stride for count, stride in steps)
+    return f"ends at byte {end}, the array at {whole}" if end > whole else ""
+
+
+def _by(numbers: Iterable[int]) -> str:
+    return " x ".join(map(str, numbers))

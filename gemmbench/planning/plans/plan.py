@@ -1,0 +1,146 @@
+"""Plans: a problem, a variant and a configuration, ready to compile and launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.problems.problem import Problem
+
+
+@dataclass(frozen=True)
+class Target:
+    """What planning must know of a device.
+
+    `kind` is its back end ("cuda", "cpu", "fake"), `sm` its compute capability as an
+    integer (90 for 9.0; 0 on a CPU), `sms` its multiprocessors or cores, `smem` the
+    most shared memory a block may have, `l2` its last-level cache and `memory` its
+    usable memory, in bytes.
+    """
+
+    kind: str
+    sm: int
+    sms: int
+    smem: int
+    l2: int
+    memory: int
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The numbers of one launch: blocks, threads of a block, dynamic shared bytes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+
+    @property
+    def blocks(self) -> int:
+        """Blocks in the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        """Threads in a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(frozen=True)
+class TiledTensor:
+    """The numbers of one tensor map: what `cuTensorMapEncodeTiled` takes, but for the address.
+
+    `operand` is A, B, C or workspace, `offset` and `strides` are bytes, `shape` and `box` elements,
+    innermost first; the innermost dimension has no stride.
+    """
+
+    operand: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+
+@dataclass(frozen=True)
+class Config:
+    """An ordered choice of one value for each parameter; prints `BM=128 BN=128`.
+
+    `picked` names the variant that one which dispatches chose; then it prints `picked: BM=128 BN=128`.
+    """
+
+    values: tuple[tuple[str, int], ...] = ()
+    picked: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return configuration(dict(self.values), self.picked)
+
+
+def configuration(values: Mapping[str, int], picked: str = "") -> str:
+    """A configuration in words: `BM=128 BN=128`, or `sgemm: BM=128 BN=128` where one was picked."""
+    words = " ".join(f"{name}={value}" for name, value in values.items())
+    return ": ".join(filter(None, (picked, words)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one row measures; `geometry` is None for a library and a host function.
+
+    `device` is the back end that runs it: "cuda", "cpu" or "fake". `arch` is what the
+    compiler is told ("90", "90a"), empty where there is no such thing. `epilogue` is what it
+    does to C after the product; `network` is set where the variant computes one.
+    `launches` are the symbols and the numbers of all it launches, in order; `geometry` is that
+    of the last. `workspace` is bytes; a map that is not used here is None. Where the variant
+    dispatches, `variant` has the name and the order of the row and the code of what was picked.
+    """
+
+    problem: Problem
+    variant: Variant
+    config: Config
+    device: str
+    arch: str
+    geometry: Geometry | None
+    epilogue: tuple[str, ...] = ()
+    network: Network | None = None
+    launches: tuple[tuple[str, Geometry], ...] = ()
+    workspace: int = 0
+    tensor_maps: tuple[TiledTensor | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.geometry and not self.launches:
+            symbol = self.variant.launch.symbol if self.variant.launch else "gemm"
+            object.__setattr__(self, "launches", ((symbol, self.geometry),))
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The kernels it launches, in order; of a host function its name, of a library nothing."""
+        host = self.variant.launch.symbol if self.variant.launch else ""
+        return tuple(symbol for symbol, _ in self.launches) or tuple(filter(None, (host,)))
+
+    def each_launch(self) -> tuple[Plan, ...]:
+        """A plan for every launch, with it alone."""
+        return tuple(replace(self, geometry=one[1], launches=(one,)) for one in self.launches)
+
+    @cached_property
+    def defines(self) -> tuple[tuple[str, str], ...]:
+        """The macros of this plan, in the order they are written."""
+        precision, problem = self.problem.precision, self.problem
+        types = [("TA", precision.ctype), ("TB", precision.ctype), ("TC", precision.ctype)]
+        types += [("TACC", precision.scalar)]
+        layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
+        fused = [(name.upper(), str(int(name in self.epilogue))) for name in self.variant.epilogue]
+        network = list(self.network.macros) if self.network else []
+        return tuple([(name, str(value)) for name, value in self.config.values] + types + layout + fused + network)
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A plan that cannot run here, and the sentence that says why."""
+
+    problem: Problem
+    variant: Variant
+    config: Config
+    device: str
+    reason: str

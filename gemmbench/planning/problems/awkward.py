@@ -1,0 +1,48 @@
+"""What `verify` asks: the shapes where kernels break, and one change of every parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Config
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.sizes import Shape
+
+# One element, primes, one off a tile on both sides, a long side in each direction, M != N != K.
+SHAPES: tuple[Shape, ...] = (
+    (1, 1, 1),
+    (17, 17, 17),
+    (127, 127, 127),
+    (129, 129, 129),
+    (31, 61, 97),
+    (1000, 17, 129),
+    (17, 1000, 127),
+    (33, 65, 1000),
+    (1, 257, 64),
+    (257, 1, 64),
+    (64, 128, 1),
+)
+LARGE: Shape = (1000, 1000, 1000)
+# Where each launch is slowed a hundred times: one shape that fits no tile, and one that is whole tiles.
+WATCHED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
+ALPHA, BETA = 1.5, -0.5
+
+
+def problems(shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequence[str]) -> list[Problem]:
+    """Every combination, with alpha and beta that a kernel cannot ignore unseen."""
+    return [
+        Problem(*shape, layout=layout, precision_name=kind, alpha=ALPHA, beta=BETA)
+        for kind in precisions
+        for layout in layouts
+        for shape in shapes
+    ]
+
+
+def one_change_each(variant: Variant) -> list[Config]:
+    """The default configuration, then for each parameter each other value with the rest at default."""
+    default = variant.default()
+    found = [Config(tuple(default.items()))]
+    for name, values in variant.params:
+        found += [Config(tuple({**default, name: value}.items())) for value in values[1:]]
+    return found

@@ -1,0 +1,77 @@
+"""A problem: which GEMM is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from gemmbench.planning.problems.precision import Precision, precision
+
+LAYOUTS = ("nn", "nt", "tn", "tt")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """C = alpha op(A) op(B) + beta C with op(A) M x K, op(B) K x N, C M x N.
+
+    Operands are packed and row-major. `layout` says for A, then B, whether it is
+    stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
+    """
+
+    M: int
+    N: int
+    K: int
+    layout: str = "nn"
+    precision_name: str = "f32"
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    @cached_property
+    def precision(self) -> Precision:
+        """The precision class this problem is computed in."""
+        return precision(self.precision_name)
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations: 2 M N K, a multiply and an add each."""
+        return 2 * self.M * self.N * self.K
+
+    @property
+    def trans_a(self) -> bool:
+        """A is stored K x M."""
+        return self.layout[0] == "t"
+
+    @property
+    def trans_b(self) -> bool:
+        """B is stored N x K."""
+        return self.layout[1] == "t"
+
+    def shape(self, operand: str) -> tuple[int, int]:
+        """Rows and columns of the stored array A, B or C."""
+        return {
+            "A": (self.K, self.M) if self.trans_a else (self.M, self.K),
+            "B": (self.N, self.K) if self.trans_b else (self.K, self.N),
+            "C": (self.M, self.N),
+        }[operand]
+
+    def operand_bytes(self, operand: str) -> int:
+        """Bytes of one stored array."""
+        rows, columns = self.shape(operand)
+        return rows * columns * self.precision.bytes
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of A, B and C together: the least a launch must move (C twice if beta is not 0)."""
+        once = sum(self.operand_bytes(operand) for operand in "ABC")
+        return once + (self.operand_bytes("C") if self.beta else 0)
+
+    @property
+    def size(self) -> str:
+        """`4096` for a cube, else `1024x768x1024` (M, N, K)."""
+        if self.M == self.N == self.K:
+            return str(self.M)
+        return f"{self.M}x{self.N}x{self.K}"
+
+    def __str__(self) -> str:
+        scalars = "" if (self.alpha, self.beta) == (1, 0) else f" alpha={self.alpha:g} beta={self.beta:g}"
+        return f"{self.size} {self.layout} {self.precision_name}{scalars}"

@@ -1,0 +1,64 @@
+"""Config files: where they lie, their text, and their keys as a validated model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning import yaml_document as yamlfile
+from gemmbench.planning.paths import data_folder, shown
+from gemmbench.planning.yaml_document import Document, Model
+
+_WHICH = ("sizes", "shapes", "axes")
+
+
+def find_config(name: str) -> Path:
+    """Return the file of a config given by name or path. Raises UsageError with the nearest name."""
+    home = data_folder("configs")
+    for path in (home / f"{name}.yaml", Path(name)):
+        if path.is_file():
+            return path
+    known = sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
+    raise UsageError(f"no config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or the path of a file")
+
+
+def name_of(path: Path) -> str:
+    """What names the file again: its name among the configs, else its path."""
+    home = data_folder("configs").resolve()
+    if path.resolve().is_relative_to(home):
+        return str(path.resolve().relative_to(home).with_suffix(""))
+    return str(path)
+
+
+def read_document(path: Path) -> Document:
+    """The keys of a config as they are written. Raises UsageError, or SpecError at the line of the fault."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{shown(path)}: cannot be read: {fault}") from None
+    return yamlfile.load(text, shown(path))
+
+
+def settled(document: Document, kind: type[Model], on_cpu: bool) -> tuple[Document, Model]:
+    """The document and its model, on a CPU with the keys of `on_cpu` in force. Raises SpecError."""
+    model = document.convert(kind)
+    if not on_cpu or not document.data.get("on_cpu"):
+        return document, model
+    document = _overlaid(document, document.data["on_cpu"])
+    return document, document.convert(kind)
+
+
+def _overlaid(document: Document, changes: dict[str, Any]) -> Document:
+    """The document with the keys of its `on_cpu` in force; their lines come along."""
+    data, lines = dict(document.data), dict(document.lines)
+    if any(key in changes for key in _WHICH):
+        for key in _WHICH:
+            data.pop(key, None)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(data.get(key), dict)
+        data[key] = {**data[key], **value} if both else value
+    for path, line in document.lines.items():
+        if path[:1] == ("on_cpu",) and len(path) > 1:
+            lines[path[1:]] = line
+    return Document(document.place, {**data, "on_cpu": {}}, lines)

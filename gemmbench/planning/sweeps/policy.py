@@ -1,0 +1,98 @@
+"""The measuring policy: data, cache, rounds, and when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.sweeps.options import Cache, Fill
+
+
+class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
+    """The key `measure` of a config."""
+
+    cache: Cache = "cold"
+    data: Fill = "uniform"
+    seed: int = 0
+    rounds: int | None = None
+    until: int | float | str | None = None
+    max_time: int | float = 5.0
+    energy: int | float = 0.0
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The measuring policy.
+
+    A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and no longer than its
+    95 % interval is wider than +- `until` of its value (0: it never ends early). `window` is the least
+    seconds of one timed window, `gate` whether launches queue behind a gate, `energy` seconds
+    of load that measure the energy of one plan (0: none).
+    """
+
+    cache: Cache = "cold"
+    data: Fill = "uniform"
+    seed: int = 0
+    rounds: int = 64
+    max_time: float = 5.0
+    window: float = 1e-3
+    gate: bool = True
+    energy: float = 0.0
+    until: float = 0.005
+
+
+def measuring(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Measuring:
+    """The policy; `own(key, check)` is a checked value of the command line or the config. Raises UsageError.
+
+    Rounds that are asked for without `until` are a number to be measured, not a limit.
+    """
+    checks: dict[str, Callable[[Any], Any]] = {"cache": str, "data": str, "seed": checked_seed}
+    checks |= {"rounds": _checked_rounds, "until": _checked_until, "max_time": _checked_time, "energy": _checked_energy}
+    asked = {key: own(key, check) for key, check in checks.items()}
+    if asked["rounds"] is not None and asked["until"] is None:
+        asked["until"] = 0.0
+    return Measuring(**{key: value for key, value in asked.items() if value is not None}, gate=gate)
+
+
+def checked_seed(seed: int) -> int:
+    """A seed, or UsageError."""
+    if seed < 0:
+        raise UsageError(f"seed: {seed} is negative; give 0 or more")
+    return seed
+
+
+def _checked_rounds(rounds: int | None) -> int | None:
+    if rounds is not None and rounds < 1:
+        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (10 for an interval)")
+    return rounds
+
+
+def _checked_until(share: float | str | None) -> float | None:
+    """A share as it is written, `0.5%` or `0.005`; None stays None."""
+    if share is None:
+        return None
+    text = str(share).strip()
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1:
+        raise UsageError(f"until: '{share}' is no share; write 0.5% or 0.005, or 0 for all rounds")
+    return value
+
+
+def _checked_time(seconds: float) -> float:
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"max_time: {seconds} s leaves no time; give a positive number of seconds")
+    return float(seconds)
+
+
+def _checked_energy(seconds: float) -> float:
+    if not 0 <= seconds <= 60:
+        raise UsageError(f"energy: {seconds} s; give seconds of load for each kernel, such as 2, at most 60 (0: none)")
+    return float(seconds)

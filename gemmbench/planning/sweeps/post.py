@@ -1,0 +1,115 @@
+"""A post: the table it published, row by row, and the plans that repeat it here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.sizes import Shape, parse_sizes
+
+ColumnKind = Literal["label", "time_ms", "time_s", "gflops", "gflops_mnk", "percent"]
+
+
+class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
+    """What a post printed for one row: `size` as M x N x K, and a time or percent."""
+
+    size: int | str = ""
+    time_ms: float | int | None = None
+    percent: float | int | None = None
+
+
+class RowModel(msgspec.Struct, forbid_unknown_fields=True):
+    """One row: the post's name for it, the variant that repeats it, what was published."""
+
+    label: str
+    variant: str
+    config: dict[str, int] = {}
+    layout: str = "nn"
+    precision: str = "f32"
+    sizes: list[int | str] = []
+    published: PublishedModel = msgspec.field(default_factory=PublishedModel)
+
+
+class PostModel(msgspec.Struct, forbid_unknown_fields=True):
+    """The key `post` of a config: where the table comes from, its columns, its rows."""
+
+    title: str
+    source: str
+    rows: list[RowModel]
+    gpu: str = ""
+    columns: dict[str, ColumnKind] = {}
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PostRow:
+    """One row of a post's table, as a choice among plans.
+
+    `published_ms` and `published_percent` are None where the post has no figure; `published_shape`
+    is the M, N, K it was measured at, `shapes` those it is repeated at (empty: all of the sweep).
+    """
+
+    label: str
+    variant: str
+    config: tuple[tuple[str, int], ...]
+    layout: str
+    precision: str
+    shapes: tuple[Shape, ...]
+    published_shape: Shape | None
+    published_ms: float | None
+    published_percent: float | None
+
+    def fits(self, problem: Problem) -> bool:
+        """The row is repeated on this problem."""
+        shape = (problem.M, problem.N, problem.K)
+        same = (problem.layout, problem.precision_name) == (self.layout, self.precision)
+        return same and (not self.shapes or shape in self.shapes)
+
+    @property
+    def published_gflops(self) -> float | None:
+        """The published speed, counted as 2 M N K whatever the post counted."""
+        if self.published_ms is None or self.published_shape is None:
+            return None
+        m, n, k = self.published_shape
+        return 2 * m * n * k / self.published_ms / 1e6
+
+
+@dataclass(frozen=True)
+class Post:
+    """A post and its table. `columns` maps the post's own headings to what stands below them.
+
+    `config` is the name, or the file, that the post was read from.
+    """
+
+    config: str
+    title: str
+    source: str
+    gpu: str
+    columns: tuple[tuple[str, ColumnKind], ...]
+    rows: tuple[PostRow, ...]
+    note: str
+
+    @classmethod
+    def of(cls, model: PostModel, config: str) -> Post:
+        """Build from a config. Raises UsageError for a malformed size."""
+        rows = tuple(_row(row) for row in model.rows)
+        return cls(config, model.title, model.source, model.gpu, tuple(model.columns.items()), rows, model.note)
+
+
+def _row(model: RowModel) -> PostRow:
+    shapes = tuple(shape for size in model.sizes for shape in parse_sizes(size))
+    published = model.published
+    return PostRow(
+        label=model.label,
+        variant=model.variant,
+        config=tuple(model.config.items()),
+        layout=model.layout,
+        precision=model.precision,
+        shapes=shapes,
+        published_shape=parse_sizes(published.size)[0] if published.size else None,
+        published_ms=None if published.time_ms is None else float(published.time_ms),
+        published_percent=None if published.percent is None else float(published.percent),
+    )

@@ -1,0 +1,32 @@
+"""Reading faulty manifests."""
+
+import pytest
+
+from gemmbench.errors import SpecError
+from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.paths import shown
+
+
+@pytest.fixture
+def line_of():
+    """The number of the first line that holds a text."""
+    return line_with
+
+
+def line_with(path, text):
+    return next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
+
+
+@pytest.fixture
+def faulty(write_kernel):
+    """Read a kernel with changed keys; return its fault, which must stand on the line that holds `at`."""
+
+    def read(at, **changed):
+        path = write_kernel(**changed)
+        with pytest.raises(SpecError) as fault:
+            read_variant(path)
+        place = f"{shown(path)}:{line_with(path, at)}: "
+        assert str(fault.value).startswith(place)
+        return str(fault.value).removeprefix(place)
+
+    return read

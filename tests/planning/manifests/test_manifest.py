@@ -1,0 +1,147 @@
+"""Manifests: a good one becomes a variant; a bad one names the file, the line, the fault and the fix."""
+
+import pytest
+
+from gemmbench.errors import SpecError
+from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.paths import shown
+
+
+def test_a_full_manifest_becomes_a_variant(write_kernel, line_of):
+    path = write_kernel(
+        "mine.cu",
+        order="12.5",
+        layouts="[nn, tt]",
+        min_sm="80",
+        arch="[90a, 100]",
+        params={"BM": "[128, 64]", "BK": "8"},
+        require=["BM % BK == 0", "K % BK == 0"],
+        grid=["cdiv(N, BM)", "cdiv(M, BM)", "min(SMS, 4)"],
+        block=["256"],
+        shared="4 * BM * BK",
+        source="https://example.org",
+    )
+    variant = read_variant(path)
+    assert (variant.name, variant.kind, variant.devices) == ("mine", "cuda", ("cuda", "cpu"))
+    assert (variant.order, variant.layouts, variant.min_sm) == (12.5, ("nn", "tt"), 80)
+    assert variant.arch == ("90a", "100")
+    assert variant.params == (("BM", (128, 64)), ("BK", (8,)))
+    assert variant.default() == {"BM": 128, "BK": 8}
+    assert variant.text == path.read_text()
+    assert [rule.line for rule in variant.require] == [line_of(path, "BM % BK"), line_of(path, "K % BK")]
+    assert [str(axis) for axis in variant.launch.grid] == ["cdiv(N, BM)", "cdiv(M, BM)", "min(SMS, 4)"]
+    assert [axis.line for axis in variant.launch.block] == [line_of(path, "- 256")]
+    assert variant.launch.shared.value({"BM": 4, "BK": 2}) == 32
+
+
+def test_what_is_left_out_has_its_default(write_kernel):
+    variant = read_variant(write_kernel())
+    assert (variant.params, variant.require, variant.arch, variant.min_sm) == ((), (), (), 50)
+    assert variant.launch.shared.value({}) == 0
+
+
+def test_a_cpp_file_is_a_host_function_without_a_grid(write_kernel):
+    body = 'extern "C" void gemm(int M, int N, int K, float alpha) {}'
+    variant = read_variant(write_kernel("mine.cpp", body=body, grid=None, block=None))
+    assert (variant.kind, variant.devices, variant.min_sm) == ("host", ("cpu",), 0)
+
+
+@pytest.mark.parametrize("key", ["grid", "block"])
+def test_a_cpp_file_with_a_grid_is_refused(faulty, key):
+    body = 'extern "C" void gemm(int M, int N, int K, float alpha) {}'
+    other = {"grid": "block", "block": "grid"}[key]
+    message = faulty(f"{key}:", name="mine.cpp", body=body, **{other: None})
+    assert message == f"{key}: a .cpp file is called once, it has no {key}; remove it"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "// code\n", "/* --- */\n", "// first\n/*---\nsummary: x\n---*/\n", "/*---\nsummary: x\n"]
+)
+def test_a_file_that_does_not_begin_with_a_manifest_says_how(tmp_path, text):
+    path = tmp_path / "bare.cu"
+    path.write_text(text)
+    with pytest.raises(SpecError) as fault:
+        read_variant(path)
+    message = f"{shown(path)}:1: no manifest: the file must begin with `/*---`, YAML lines, and `---*/`"
+    assert str(fault.value) == message
+
+
+def test_lines_are_counted_from_the_top_of_the_file(write_kernel, line_of):
+    path = write_kernel(precisions="[f23]")
+    path.write_text("\n\n" + path.read_text())
+    with pytest.raises(SpecError) as fault:
+        read_variant(path)
+    assert fault.value.line == line_of(path, "f23") == 7
+
+
+def test_a_file_with_windows_line_ends_is_read(write_kernel):
+    path = write_kernel()
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_variant(path).launch.symbol == "gemm"
+
+
+def test_a_file_that_is_no_text_cannot_be_read(tmp_path):
+    path = tmp_path / "binary.cu"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match=r"binary\.cu: cannot be read: "):
+        read_variant(path)
+
+
+@pytest.mark.parametrize("key", ["summary", "order", "symbol", "precisions", "layouts"])
+def test_a_missing_key_is_named(write_kernel, key):
+    path = write_kernel(**{key: None})
+    with pytest.raises(SpecError) as fault:
+        read_variant(path)
+    assert str(fault.value).startswith(f"{shown(path)}:") and f"`{key}`" in str(fault.value)
+
+
+def test_an_unknown_key_offers_the_nearest(faulty):
+    assert faulty("requires:", requires=["M > 1"]).startswith(
+        "unknown key 'requires' (did you mean 'require'?); known:"
+    )
+
+
+@pytest.mark.parametrize(
+    ("at", "changed"),
+    [
+        ("order:", {"order": "first"}),
+        ("precisions:", {"precisions": "f32"}),
+        ("- 8", {"require": ["8"]}),
+        ("min_sm:", {"min_sm": "8.0"}),
+        ("params:", {"params": "[BM, BN]"}),
+        ("shared:", {"shared": "1.5"}),
+        ("- 2.5", {"block": ["16", "2.5"]}),
+    ],
+)
+def test_a_wrong_type_names_the_key_and_both_types(faulty, at, changed):
+    message = faulty(at, **changed)
+    assert message.startswith(next(iter(changed))) and "Expected" in message
+
+
+def test_a_wrong_symbol_lists_those_of_the_file(faulty):
+    message = faulty("symbol:", symbol="gem")
+    assert message == 'symbol: no `extern "C" __global__ void gem(int M, ...)` in this file; it defines gemm'
+
+
+def test_a_kernel_without_extern_c_is_no_symbol(faulty):
+    message = faulty("symbol:", body="__global__ void gemm(int M, int N) {}")
+    assert message.endswith("in this file; it defines none")
+
+
+def test_launch_bounds_may_stand_before_the_symbol(write_kernel):
+    body = 'extern "C" __global__ void __launch_bounds__(16 * 16)\n    gemm(int M, int N, int K) {}'
+    assert read_variant(write_kernel(body=body)).launch.symbol == "gemm"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"precisions": "[f23]"}, "precisions: unknown 'f23'"),
+        ({"precisions": "[]"}, "precisions: empty; choose from f32, tf32"),
+        ({"layouts": "[nnn]"}, "layouts: unknown 'nnn' (did you mean 'nn'?); known: nn, nt, tn, tt"),
+        ({"layouts": "[]"}, "layouts: empty; choose from nn, nt, tn, tt"),
+    ],
+)
+def test_precisions_and_layouts_are_known_ones(faulty, changed, message):
+    ((key, text),) = changed.items()
+    assert faulty(f"{key}: {text}", **changed).startswith(message)

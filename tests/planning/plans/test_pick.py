@@ -1,0 +1,127 @@
+"""Variants that dispatch: the first row that holds and can run is planned under their name."""
+
+import pytest
+
+from gemmbench.errors import SpecError
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.expansion import configurations, count_configurations, expand, unready
+from gemmbench.planning.plans.plan import Plan, Skip, Target
+from gemmbench.planning.problems.problem import Problem
+
+GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
+CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33)
+BARE = {"symbol": None, "grid": None, "block": None, "body": ""}
+SMALL = "variant: small\n    when: M * N <= 64 * 64\n    params: {BM: 8}"
+
+
+@pytest.fixture
+def kernels(write_kernel, tmp_path):
+    """A catalog of `small` (BM 16 or 8), `large` (for even K on sm_90) and `best`, which has these rows."""
+
+    def make(*rows, **large):
+        write_kernel("small.cu", params={"BM": "[16, 8]"}, order="1")
+        write_kernel("large.cu", **{"require": ["K % 2 == 0"], "min_sm": "90", "order": "2", **large})
+        write_kernel("best.cu", **BARE, order="7", pick=list(rows))
+        return Catalog([tmp_path / "kernels"])
+
+    return make
+
+
+def plan(catalog, problem, target=GPU, refuses=lambda *_: ""):
+    variant = catalog.get("best")
+    chosen = [(variant, configurations(variant, {}))]
+    (found,) = expand([problem], chosen, target.kind, {target.kind: target}, refuses)
+    return found
+
+
+def test_the_first_row_that_holds_is_planned_under_the_name_of_the_row(kernels):
+    catalog = kernels(SMALL, "variant: large\n    when: N > 1", "variant: small")
+    small, large, rest = (plan(catalog, Problem(*shape)) for shape in ((64, 64, 3), (65, 64, 4), (5000, 1, 8)))
+    assert [str(found.config) for found in (small, large, rest)] == ["small: BM=8", "large", "small: BM=16"]
+    assert {(found.variant.name, found.variant.order) for found in (small, large, rest)} == {("best", 7)}
+    assert small.variant.path.endswith("small.cu") and large.variant.path.endswith("large.cu")
+    assert dict(small.defines)["BM"] == "8"
+
+
+def test_a_row_that_cannot_run_gives_way_to_the_next(kernels):
+    catalog = kernels("variant: large\n    when: M > 0", "variant: small")
+    assert str(plan(catalog, Problem(8, 8, 8)).config) == "large"
+    assert str(plan(catalog, Problem(8, 8, 7)).config) == "small: BM=16"
+    old = Target("cuda", sm=80, sms=1, smem=1 << 16, l2=0, memory=1 << 30)
+    assert str(plan(catalog, Problem(8, 8, 8), old).config) == "small: BM=16"
+    refused = plan(catalog, Problem(8, 8, 8), CPU, lambda variant, _: "no" if variant.name == "large" else "")
+    assert str(refused.config) == "small: BM=16"
+
+
+def test_no_row_is_a_skip_and_so_is_a_last_row_that_is_excluded(kernels):
+    catalog = kernels(SMALL, "variant: large\n    when: M > 100")
+    none, excluded = plan(catalog, Problem(80, 80, 8)), plan(catalog, Problem(200, 200, 7))
+    assert isinstance(none, Skip) and none.reason.startswith("no row of its pick holds for this problem (")
+    assert isinstance(excluded, Skip) and excluded.reason.startswith("large: require K % 2 == 0 (")
+    assert excluded.variant.name == "best"
+
+
+def test_a_condition_without_a_value_is_passed_over(kernels):
+    catalog = kernels("variant: large\n    when: M / 3 > 1", "variant: small")
+    assert str(plan(catalog, Problem(8, 8, 8)).config) == "small: BM=16"
+    assert str(plan(catalog, Problem(9, 8, 8)).config) == "large"
+
+
+def test_its_own_precisions_and_layouts_come_first(kernels):
+    catalog = kernels("variant: small")
+    assert plan(catalog, Problem(8, 8, 8, "tn")).reason == "layout tn is not among its layouts: nn"
+
+
+def test_one_that_dispatches_can_be_picked_itself(kernels, write_kernel):
+    catalog = kernels("variant: inner")
+    write_kernel("inner.cu", **BARE, pick=["variant: small\n    params: {BM: 8}"])
+    catalog = Catalog([catalog._files["best"].parent])
+    found = plan(catalog, Problem(8, 8, 8))
+    assert (found.variant.name, str(found.config)) == ("best", "small: BM=8")
+
+
+def test_a_picked_plan_is_cut_into_panels_of_the_same_kernel(kernels):
+    whole = plan(kernels(SMALL, "variant: large"), Problem(64, 64, 8))
+    panel = expand([Problem(9000, 64, 8)], [(whole.variant, [whole.config])], "cuda", {"cuda": GPU}, lambda *_: "")[0]
+    assert isinstance(panel, Plan)
+    assert (panel.variant, panel.config) == (whole.variant, whole.config)
+
+
+def test_it_is_ready_where_any_of_its_rows_is(kernels):
+    best = kernels("variant: large\n    when: M > 1", "variant: small").get("best")
+    assert unready(best, "cpu", CPU, lambda variant, _: "no" if variant.name == "large" else "") == ""
+    assert unready(best, "cpu", CPU, lambda variant, _: "" if variant.name == "best" else f"no {variant.name}")
+    assert unready(best, "cuda", None, lambda *_: "") == "needs an NVIDIA GPU; this run has none"
+    assert count_configurations(best) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("variant: smal", "pick: 'smal' is no kernel (did you mean 'small'?)"),
+        ("variant: best", "pick: goes round in a circle: best -> best; pick another"),
+        ("variant: cublas", "pick: 'cublas' is a library, which no row can pick"),
+        ("variant: host", "pick: 'host' is no .cu file that computes a GEMM; pick another"),
+        ("variant: small\n    params: {BN: 8}", "pick: small has no parameter 'BN' (did you mean 'BM'?); known: BM"),
+        ("variant: large\n    params: {BN: 8}", "pick: large has no parameter 'BN'; known: none"),
+    ],
+)
+def test_a_row_that_names_what_it_cannot_have_is_told_with_its_line(
+    kernels, write_kernel, make_variant, line_of, row, message
+):
+    kernels(row)
+    host = 'extern "C" void gemm(int M, int N) {}'
+    folder = write_kernel("host.cpp", grid=None, block=None, body=host).parent
+    library = make_variant("cublas", kind="library", devices=("cuda",), text="", path="")
+    with pytest.raises(SpecError) as fault:
+        Catalog([folder], [library]).get("best")
+    path = folder / "best.cu"
+    assert (fault.value.line, fault.value.fault) == (line_of(path, "- variant"), message)
+    assert fault.value.place.endswith("best.cu")
+
+
+def test_a_longer_circle_is_told_whole(kernels, write_kernel):
+    kernels("variant: other")
+    folder = write_kernel("other.cu", **BARE, pick=["variant: best"]).parent
+    with pytest.raises(SpecError, match=r"other\.cu:\d+: pick: goes round in a circle: best -> other -> best"):
+        Catalog([folder]).get("best")

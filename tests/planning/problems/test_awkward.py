@@ -1,0 +1,36 @@
+"""The awkward problems of `verify`."""
+
+from gemmbench.planning.problems import awkward
+from gemmbench.planning.problems.problem import LAYOUTS
+
+
+def test_the_shapes_hold_what_the_method_asks_for():
+    used = {size for shape in (*awkward.SHAPES, awkward.LARGE) for size in shape}
+    assert used >= {1, 17, 127, 129, 1000}
+    assert any(len(set(shape)) == 3 for shape in awkward.SHAPES)
+    assert (1, 1, 1) in awkward.SHAPES
+
+
+def test_alpha_and_beta_are_neither_one_nor_zero():
+    assert {awkward.ALPHA, awkward.BETA}.isdisjoint({0, 1, -1})
+    assert abs(awkward.BETA) < 1
+
+
+def test_problems_are_every_combination_once():
+    found = awkward.problems(awkward.SHAPES, LAYOUTS, ("f32", "tf32"))
+    assert len(set(found)) == len(found) == len(awkward.SHAPES) * 4 * 2
+    assert {(problem.alpha, problem.beta) for problem in found} == {(awkward.ALPHA, awkward.BETA)}
+
+
+def test_one_change_each_leaves_every_other_parameter_at_its_default(make_variant):
+    variant = make_variant(params=(("BM", (128, 64, 32)), ("BK", (8, 16)), ("T", (4,))))
+    assert [str(config) for config in awkward.one_change_each(variant)] == [
+        "BM=128 BK=8 T=4",
+        "BM=64 BK=8 T=4",
+        "BM=32 BK=8 T=4",
+        "BM=128 BK=16 T=4",
+    ]
+
+
+def test_a_variant_without_parameters_has_one_configuration(make_variant):
+    assert [str(config) for config in awkward.one_change_each(make_variant())] == [""]

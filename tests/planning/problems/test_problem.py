@@ -1,0 +1,70 @@
+"""The numbers that follow from a problem and its precision."""
+
+import numpy as np
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.problems.precision import PRECISIONS, precision
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+
+
+def test_flops_are_two_m_n_k():
+    assert Problem(3, 5, 7).flops == 210
+
+
+@pytest.mark.parametrize(
+    ("layout", "a", "b"),
+    [("nn", (3, 7), (7, 5)), ("nt", (3, 7), (5, 7)), ("tn", (7, 3), (7, 5)), ("tt", (7, 3), (5, 7))],
+)
+def test_the_stored_shapes_follow_the_layout(layout, a, b):
+    problem = Problem(3, 5, 7, layout=layout)
+    assert (problem.shape("A"), problem.shape("B"), problem.shape("C")) == (a, b, (3, 5))
+
+
+def test_every_layout_has_its_shapes():
+    assert LAYOUTS == ("nn", "nt", "tn", "tt")
+
+
+def test_bytes_count_c_twice_only_if_beta_reads_it():
+    assert Problem(3, 5, 7).bytes == 4 * (21 + 35 + 15)
+    assert Problem(3, 5, 7, beta=0.5).bytes == 4 * (21 + 35 + 15 + 15)
+
+
+def test_the_size_is_short_for_a_cube():
+    assert Problem(64, 64, 64).size == "64"
+    assert Problem(64, 32, 64).size == "64x32x64"
+
+
+def test_a_problem_prints_scalars_only_where_they_matter():
+    assert str(Problem(64, 64, 64)) == "64 nn f32"
+    assert str(Problem(1, 2, 3, "tn", "tf32", 1.5, -0.5)) == "1x2x3 tn tf32 alpha=1.5 beta=-0.5"
+
+
+def test_precisions_hold_the_numbers_of_their_formats():
+    f32, tf32 = PRECISIONS["f32"], PRECISIONS["tf32"]
+    assert (f32.factor_bits, f32.unit, f32.result_unit) == (24, 2**-24, 2**-24)
+    assert tf32.factor_bits == 11
+    assert tf32.unit >= f32.unit
+    assert {name: kind.bytes for name, kind in PRECISIONS.items()} == {
+        "f32": 4,
+        "tf32": 4,
+        "f64": 8,
+        "f16": 2,
+        "bf16": 2,
+    }
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_numpy_knows_every_format_and_agrees_on_its_precision(name):
+    kind = PRECISIONS[name].numpy_type()
+    one = np.ones(1, kind)
+    unit = PRECISIONS[name].result_unit
+    assert kind.itemsize == PRECISIONS[name].bytes
+    assert (one + np.array([4 * unit], kind) > one)[0] and (one + np.array([unit / 4], kind) == one)[0]
+
+
+def test_an_unknown_precision_offers_the_nearest():
+    with pytest.raises(UsageError) as fault:
+        precision("f23")
+    assert str(fault.value).startswith("unknown precision 'f23' (did you mean '")
+    assert str(fault.value).endswith("; known: " + ", ".join(PRECISIONS))

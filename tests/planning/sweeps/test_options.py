@@ -1,0 +1,138 @@
+"""What the command line changes in a sweep."""
+
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_precisions
+from gemmbench.planning.sweeps.sweep import Choice
+from gemmbench.planning.sweeps.sweep_config import read_sweep
+
+CONFIG = """
+variants: [naive, tiled: {TILE: 32}]
+sizes: [64, 128]
+shapes: [[1, 2, 3]]
+precisions: [f32]
+params: {TILE: 8}
+alpha: 2
+baseline: cublas
+measure: {seed: 1, rounds: 4}
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(CONFIG)
+    return lambda **options: read_sweep(str(path), Options(**options), on_cpu=False)
+
+
+def fault_of(sweep, **options):
+    with pytest.raises(UsageError) as fault:
+        sweep(**options)
+    return str(fault.value)
+
+
+def test_sizes_replace_those_of_the_config(sweep):
+    assert [problem.size for problem in sweep(sizes="8,1x2x3").problems] == ["8", "1x2x3"]
+
+
+def test_a_size_that_is_asked_for_twice_is_measured_once(sweep):
+    assert [problem.size for problem in sweep(sizes="8,8x8x8,8:8:1").problems] == ["8"]
+
+
+def test_precisions_layouts_and_scalars_replace_those_of_the_config(sweep):
+    found = sweep(sizes="8", precisions="tf32, f32", layouts="nt", alpha=0.0, beta=1.5)
+    kinds = [(p.precision_name, p.layout, p.alpha, p.beta) for p in found.problems]
+    assert kinds == [("tf32", "nt", 0.0, 1.5), ("f32", "nt", 0.0, 1.5)]
+
+
+def test_named_variants_replace_those_of_the_config_and_take_its_common_values(sweep):
+    assert sweep(variants=("tiled", "other", "tiled")).choices == (
+        Choice("tiled", {"TILE": (8,)}),
+        Choice("other", {"TILE": (8,)}),
+    )
+
+
+def test_params_replace_the_values_of_every_variant(sweep):
+    found = sweep(params=("BM=64,128", "BK= 8"))
+    values = {"BM": (64, 128), "BK": (8,)}
+    assert found.choices == (Choice("naive", values), Choice("tiled", values))
+
+
+def test_param_all_asks_for_every_value_and_may_be_narrowed(sweep):
+    assert sweep(params=("all",)).choices[0].params == {ALL: ()}
+    assert sweep(params=("all", "BM=64")).choices[0].params == {ALL: (), "BM": (64,)}
+
+
+def test_a_value_that_is_asked_for_twice_is_tried_once(sweep):
+    assert sweep(params=("TILE=8,8,16",)).choices[0].params == {"TILE": (8, 16)}
+
+
+def test_a_negative_value_is_read(sweep):
+    assert sweep(params=("BM=-1",)).choices[0].params == {"BM": (-1,)}
+
+
+@pytest.mark.parametrize("text", ["BM", "BM=", "BM=x", "BM=8,", "BM=8;16", "BM=1.5", "BM=--4", "BM=²", "=8", "all=8"])
+def test_a_param_that_is_none_is_refused_with_both_forms(sweep, text):
+    assert fault_of(sweep, params=(text,)) == f"--param '{text}' is not one; write --param BM=64,128 or --param all"
+
+
+def test_the_measuring_policy_is_changed_key_by_key(sweep):
+    found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False).measuring
+    assert (found.cache, found.data, found.rounds, found.max_time, found.gate) == ("hot", "ints", 3, 0.25, False)
+    assert found.seed == 1
+    assert sweep(seed=0).measuring.seed == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "rounds", "until"),
+    [
+        ({}, 4, 0.0),  # the config asks for 4 rounds and no more
+        ({"rounds": 16}, 16, 0.0),
+        ({"until": "1%"}, 4, 0.01),
+        ({"until": "0.002", "rounds": 100}, 100, 0.002),
+        ({"until": "0"}, 4, 0.0),
+        ({"until": " 2.5 %"}, 4, 0.025),
+    ],
+)
+def test_rounds_alone_are_a_number_and_with_until_a_limit(sweep, options, rounds, until):
+    found = sweep(**options).measuring
+    assert (found.rounds, found.until) == (rounds, until)
+
+
+def test_the_baseline_is_changed(sweep):
+    assert sweep().baseline == "cublas"
+    assert sweep(baseline="tiled").baseline == "tiled"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (10 for an interval)"),
+        ({"rounds": -3}, "rounds: -3 is below 1"),
+        ({"until": "5"}, "until: '5' is no share; write 0.5% or 0.005, or 0 for all rounds"),
+        ({"until": "-1%"}, "until: '-1%' is no share"),
+        ({"until": "soon"}, "until: 'soon' is no share"),
+        ({"until": "nan"}, "until: 'nan' is no share"),
+        ({"max_time": 0.0}, "max_time: 0.0 s leaves no time; give a positive number of seconds"),
+        ({"max_time": -1.0}, "max_time: -1.0 s leaves no time"),
+        ({"max_time": float("nan")}, "max_time: nan s leaves no time"),
+        ({"seed": -1}, "seed: -1 is negative; give 0 or more"),
+        ({"sizes": "0"}, "size '0': 0 is not positive"),
+        ({"precisions": "f31"}, "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
+        ({"precisions": ","}, "unknown precision ''"),
+        ({"layouts": "nm"}, "unknown layout 'nm' (did you mean '"),
+        ({"alpha": float("nan")}, "alpha"),
+        ({"beta": float("inf")}, "beta"),
+    ],
+)
+def test_a_bad_option_names_the_value_and_the_rule(sweep, options, message):
+    assert fault_of(sweep, **options).startswith(message)
+
+
+def test_lists_of_precisions_and_layouts_hold_each_name_once():
+    assert chosen_precisions("f32, tf32,f32") == ["f32", "tf32"]
+    assert chosen_layouts("tt,nn ,tt") == ["tt", "nn"]
+    assert chosen_precisions(None) == chosen_layouts(None) == []

@@ -1,0 +1,228 @@
+"""Sweeps as a config says them."""
+
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.config_file import find_config
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.sweep import Choice
+from gemmbench.planning.sweeps.sweep_config import named_sweep, read_sweep
+
+BASE = "variants: [naive, tiled]\nsizes: [64]\n"
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch):
+    """Read a config of this text, under the name mine.yaml."""
+    monkeypatch.chdir(tmp_path)
+
+    def read(text, on_cpu=False, **options):
+        (tmp_path / "mine.yaml").write_text(text)
+        return read_sweep("mine.yaml", Options(**options), on_cpu)
+
+    return read
+
+
+@pytest.fixture
+def faulty(sweep):
+    def read(text, **options):
+        with pytest.raises(UsageError) as fault:
+            sweep(text, **options)
+        return str(fault.value)
+
+    return read
+
+
+def sizes(found):
+    return [problem.size for problem in found.problems]
+
+
+def test_a_config_of_the_project_is_found_by_name():
+    assert find_config("quick").name == "quick.yaml"
+    assert read_sweep("quick", Options(), on_cpu=False).name == "quick"
+
+
+def test_a_config_is_found_by_path(sweep):
+    assert sweep(BASE).name == "mine"
+
+
+def test_an_unknown_config_offers_the_nearest():
+    with pytest.raises(UsageError) as fault:
+        find_config("quik")
+    assert str(fault.value).startswith("no config 'quik' (did you mean 'quick'?); known: ")
+    assert "sgemm" in str(fault.value) and str(fault.value).endswith(", or the path of a file")
+
+
+def test_what_is_left_out_has_its_default(sweep):
+    found = sweep(BASE)
+    assert found.problems == (Problem(64, 64, 64, "nn", "f32", 1.0, 0.0),)
+    assert found.choices == (Choice("naive", {}), Choice("tiled", {}))
+    assert found.baseline == ""
+    assert found.measuring == Measuring("cold", "uniform", 0, 64, 5.0, 1e-3, True, until=0.005)
+
+
+def test_a_full_config_is_read(sweep):
+    found = sweep(
+        "summary: all of it\nsizes: [64]\nprecisions: [f32, tf32]\nlayouts: [nn, tt]\nalpha: 2\nbeta: -0.5\n"
+        "variants: [naive]\nbaseline: tiled\n"
+        "measure: {cache: hot, data: normal, seed: 7, rounds: 4, max_time: 0.5}\n"
+    )
+    kinds = [(problem.precision_name, problem.layout) for problem in found.problems]
+    assert kinds == [("f32", "nn"), ("f32", "tt"), ("tf32", "nn"), ("tf32", "tt")]
+    assert {(problem.alpha, problem.beta) for problem in found.problems} == {(2.0, -0.5)}
+    assert found.baseline == "tiled"
+    assert found.measuring == Measuring("hot", "normal", 7, 4, 0.5, until=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sizes: [64, 128]", ["64", "128"]),
+        ("sizes: [32:96:32, 1x2x3]", ["32", "64", "96", "1x2x3"]),
+        ("sizes: [8:40:8]", ["8", "16", "24", "32", "40"]),
+        ("shapes: [[1, 2, 3], [4, 4, 4]]", ["1x2x3", "4"]),
+        ("axes: {M: [1, 2], N: [3], K: [4, 5]}", ["1x3x4", "1x3x5", "2x3x4", "2x3x5"]),
+        ("sizes: [64]\nshapes: [[64, 64, 64], [1, 1, 2]]", ["64", "1x1x2"]),
+    ],
+)
+def test_sizes_shapes_and_axes_give_problems_each_once(sweep, text, expected):
+    assert sizes(sweep(f"variants: [naive]\n{text}")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sizes: []", "mine.yaml: no sizes, shapes or axes; add `sizes: [1024]`"),
+        ("sizes:\n  - 64\n  - 0", "mine.yaml:4: size '0': 0 is not positive"),
+        ("sizes:\n  - 64x64", "mine.yaml:3: size '64x64' is not one; write 1024"),
+        ("shapes:\n  - [1, 2]", "mine.yaml:3: shapes: [1, 2] should be [M, N, K]"),
+        ("shapes:\n  - [1, 2, -3]", "mine.yaml:3: size '1x2x-3': -3 is not positive"),
+        ("axes: {M: [1], N: [1]}", "mine.yaml:2: axes: has M, N; give M, N and K"),
+        ("axes: {M: [0], N: [1], K: [1]}", "mine.yaml:2: size '0x1x1': 0 is not positive"),
+        ("sizes: 64", "mine.yaml:2: sizes: Expected `array`"),
+        ("sizes: [1.5]", "mine.yaml:2: sizes.0: Expected "),
+        ("sizes: [010]", "mine.yaml:2: YAML reads `010` as an octal number"),
+        ("sizes: [1e3]", "mine.yaml:2: YAML reads `1e3` as text; write 1000"),
+        ("sizes: [64]\nsizes: [32]", "mine.yaml:3: duplicate key 'sizes' (first on line 2)"),
+        ("sizs: [64]", "mine.yaml:2: unknown key 'sizs' (did you mean 'sizes'?); known: "),
+        (
+            "sizes: [64]\nmeasure: {round: 3}",
+            "mine.yaml:3: unknown key 'round' (did you mean 'rounds'?); known: cache,",
+        ),
+        (
+            "sizes: [64]\nmeasure: {cache: warm}",
+            "mine.yaml:3: measure.cache: Invalid enum value 'warm'; known: cold, hot",
+        ),
+        ("sizes: [64]\nmeasure: {seed: x}", "mine.yaml:3: measure.seed: Expected `int`, got `str`"),
+        ("sizes: [64]\nalpha: no", "mine.yaml:3: YAML reads `no` as a truth value"),
+        ("sizes: [64", "mine.yaml:3: broken YAML: "),
+        ("layers: [8x8]", "mine.yaml:2: `layers`: this is the config of a network; gemmbench mlp -c reads it"),
+    ],
+)
+def test_a_fault_in_a_config_names_the_file_and_the_line(faulty, text, message):
+    assert faulty(f"variants: [naive]\n{text}\n").startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("precisions:\n  - f23", "mine.yaml:4: unknown precision 'f23' (did you mean"),
+        ("layouts:\n  - nx", "mine.yaml:4: unknown layout 'nx' (did you mean"),
+        ("precisions: []", "mine.yaml:3: precisions"),
+        ("layouts: []", "mine.yaml:3: layouts"),
+        ("measure:\n  until: 0.5 %%", "mine.yaml:4: until: '0.5 %%' is no share; write 0.5%"),
+        ("measure:\n  rounds: 0", "mine.yaml:4: rounds: 0 is below 1; give at least 1"),
+        ("measure:\n  max_time: 0", "mine.yaml:4: max_time: 0 s leaves no time"),
+        ("measure:\n  seed: -1", "mine.yaml:4: seed: -1 is negative"),
+        ("alpha: .nan", "mine.yaml:3: "),
+    ],
+)
+def test_a_value_that_makes_no_sense_names_the_file_and_the_line(faulty, text, message):
+    assert faulty(BASE + text + "\n").startswith(message)
+
+
+def test_variants_may_bring_their_own_values(sweep):
+    found = sweep(
+        "sizes: [64]\nparams: {TILE: [8, 16]}\n"
+        "variants:\n  - naive\n  - tiled: {TILE: 32}\n  - cublaslt: all\n  - other: {BM: [64, 128], BN: 8}\n"
+    )
+    assert found.choices == (
+        Choice("naive", {"TILE": (8, 16)}),
+        Choice("tiled", {"TILE": (32,)}),
+        Choice("cublaslt", {ALL: ()}),
+        Choice("other", {"BM": (64, 128), "BN": (8,)}),
+    )
+
+
+def test_all_values_of_all_parameters_are_asked_for_by_a_word(sweep):
+    assert sweep(BASE + "params: all\n").choices == (Choice("naive", {ALL: ()}), Choice("tiled", {ALL: ()}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("params: most", "mine.yaml:3: params: 'most' should be `all` or names with values"),
+        ("params:\n  BM: [x]", "mine.yaml:4: BM: ['x'] should be integers, such as [64, 128]"),
+        ("params:\n  BM: []", "mine.yaml:4: BM: [] should be integers"),
+        ("params:\n  BM: true", "mine.yaml:4: BM: [True] should be integers"),
+    ],
+)
+def test_values_that_are_no_integers_are_refused(faulty, text, message):
+    assert faulty(BASE + text).startswith(message)
+
+
+@pytest.mark.parametrize("text", ["  - {naive: {}, tiled: {}}", "  - {}"])
+def test_a_variant_with_two_names_or_none_is_refused(faulty, text):
+    message = "mine.yaml:3: variants: write `- name` or `- name: {PARAMETER: [values]}`"
+    assert faulty(f"sizes: [64]\nvariants:\n{text}\n") == message
+
+
+CPU = f"""{BASE}baseline: cublas
+measure: {{rounds: 4, seed: 3}}
+on_cpu:
+  sizes: [8]
+  baseline: openblas
+  measure: {{seed: 5}}
+"""
+
+
+def test_on_cpu_is_laid_over_the_config_on_a_cpu_only(sweep):
+    there, here = sweep(CPU, on_cpu=False), sweep(CPU, on_cpu=True)
+    assert (sizes(there), there.baseline, there.measuring.seed) == (["64"], "cublas", 3)
+    assert (sizes(here), here.baseline, here.measuring.seed) == (["8"], "openblas", 5)
+    assert here.choices == there.choices
+    assert here.measuring.rounds == 4
+
+
+def test_sizes_of_on_cpu_replace_shapes_and_axes_too(sweep):
+    text = "variants: [naive]\nshapes: [[1, 2, 3]]\naxes: {M: [1], N: [1], K: [1]}\non_cpu: {sizes: [8]}\n"
+    assert sizes(sweep(text, on_cpu=True)) == ["8"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("  size: [8]", "mine.yaml:4: unknown key 'size' (did you mean 'sizes'?)"),
+        ("  baseline: x\n  sizes:\n    - 0", "mine.yaml:6: size '0': 0 is not positive"),
+        ("  baseline: x\n  measure:\n    rounds: few", "mine.yaml:6: measure.rounds: Expected `int | null`"),
+    ],
+)
+def test_a_fault_in_on_cpu_names_its_own_line(faulty, text, message):
+    assert faulty(f"{BASE}on_cpu:\n{text}\n", on_cpu=True).startswith(message)
+
+
+def test_a_comparison_takes_sizes_and_policy_from_a_config():
+    found = named_sweep(("naive", "cublas"), "quick", Options(), on_cpu=False)
+    quick = read_sweep("quick", Options(), on_cpu=False)
+    assert found.name == "compare"
+    assert [choice.name for choice in found.choices] == ["naive", "cublas"]
+    assert (found.problems, found.measuring, found.baseline) == (quick.problems, quick.measuring, quick.baseline)
+
+
+@pytest.mark.parametrize(("text", "until"), [("0.2%", 0.002), ("0.004", 0.004), ("0", 0.0), ("'1 %'", 0.01)])
+def test_until_is_written_in_percent_or_as_a_share(sweep, text, until):
+    found = sweep(f"{BASE}\nmeasure: {{rounds: 32, until: {text}}}").measuring
+    assert (found.rounds, found.until) == (32, pytest.approx(until))

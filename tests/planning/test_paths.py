@@ -1,0 +1,33 @@
+"""How the data folders are found, and how messages name a file."""
+
+from pathlib import Path
+
+from gemmbench.planning import paths
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_checkout_uses_its_own_folders():
+    assert paths.data_folder("cuda").resolve() == ROOT / "cuda"
+    assert paths.data_folder("configs").resolve() == ROOT / "configs"
+
+
+def test_package_data_comes_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "gemmbench")
+    assert paths.data_folder("cuda") == tmp_path / "cuda"
+    (tmp_path / "gemmbench/data/cuda").mkdir(parents=True)
+    assert paths.data_folder("cuda") == tmp_path / "gemmbench/data/cuda"
+
+
+def test_a_kernel_of_the_tree_is_named_from_cuda_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert paths.shown(ROOT / "cuda/tiled.cu") == "cuda/tiled.cu"
+    assert paths.shown(ROOT / "configs/quick.yaml") == "configs/quick.yaml"
+
+
+def test_other_files_are_named_from_the_current_folder_or_in_full(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert paths.shown(tmp_path / "mine/x.cu") == "mine/x.cu"
+    monkeypatch.chdir("/")
+    outside = tmp_path / "x.cu"
+    assert paths.shown(outside) in (str(outside), str(outside.relative_to("/")))

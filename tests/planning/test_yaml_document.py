@@ -1,0 +1,161 @@
+"""YAML without its traps: each is refused with the line and the fix."""
+
+import msgspec
+import pytest
+
+from gemmbench.errors import SpecError
+from gemmbench.planning import yaml_document as yamlfile
+
+
+def load(text):
+    return yamlfile.load(text, "some.yaml").data
+
+
+def fault_of(text):
+    with pytest.raises(SpecError) as fault:
+        load(text)
+    return str(fault.value)
+
+
+def test_plain_data_is_read_as_it_looks():
+    text = "a: 1\nb: [1, x, 2.5, true, 'no']\nc:\n  d: -7\n  e: 1_000\nf: 0x10\ng: ~\n"
+    assert load(text) == {
+        "a": 1,
+        "b": [1, "x", 2.5, True, "no"],
+        "c": {"d": -7, "e": 1000},
+        "f": 16,
+        "g": None,
+    }
+
+
+@pytest.mark.parametrize("text", ["512:4096:512", "512:40:8", "1:30", "190:20:30", "2024-01-01"])
+@pytest.mark.parametrize("style", ["a: {}", "a: [{}]", "a:\n  - {}", "a: '{}'"])
+def test_ranges_and_dates_stay_text(text, style):
+    assert text in (load(style.format(text))["a"], *load(style.format(text))["a"])
+
+
+@pytest.mark.parametrize("text", ["010", "-010", "0777", "00"])
+def test_an_octal_number_is_refused(text):
+    message = f"some.yaml:2: YAML reads `{text}` as an octal number; write it without the leading 0"
+    assert fault_of(f"a: 1\nb: {text}") == message
+
+
+@pytest.mark.parametrize("text", ["no", "yes", "on", "off", "No", "YES"])
+def test_a_word_that_becomes_a_truth_value_is_refused(text):
+    message = f"some.yaml:3: YAML reads `{text}` as a truth value; write true or false, or quote it"
+    assert fault_of(f"a:\n  - x\n  - {text}") == message
+
+
+@pytest.mark.parametrize(
+    ("text", "better"), [("1e3", "1000"), ("2E6", "2000000"), ("1.5e3", "1500"), ("-1e-2", "-0.01")]
+)
+def test_an_exponent_that_stays_text_is_refused(text, better):
+    assert fault_of(f"a: 1\nb: {text}") == f"some.yaml:2: YAML reads `{text}` as text; write {better}"
+
+
+def test_a_quoted_exponent_was_meant_as_text():
+    assert load("a: '1e3'") == {"a": "1e3"}
+
+
+def test_a_duplicate_key_names_both_lines():
+    assert fault_of("a: 1\nb: 2\na: 3") == "some.yaml:3: duplicate key 'a' (first on line 1); keep one of them"
+    assert fault_of("c:\n  a: 1\n  a: 3").startswith("some.yaml:3: duplicate key 'a' (first on line 2)")
+
+
+@pytest.mark.parametrize("text", ["grid: [cdiv(N, BN)]", "grid: [cdiv(N, BN), cdiv(M, BM)]"])
+def test_a_flow_list_cut_at_a_comma_is_refused(text):
+    message = "some.yaml:1: 'cdiv(N' was cut at a comma; write one item a line, each after a dash"
+    assert fault_of(text) == message
+
+
+def test_a_quoted_text_may_hold_one_parenthesis():
+    assert load("a: 'x (y'") == {"a": "x (y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a: 1\nb: [1, 2\nc: 3", 3), ("a: b: c", 1), ("a: 1\n\tb: 2", 2), ("a: *x", 1), ("a: 'x", 1), ("a: \x01", 1)],
+)
+def test_broken_yaml_names_the_line(text, line):
+    message = fault_of(text)
+    assert message.startswith(f"some.yaml:{line}: broken YAML: ")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing", "- a\n- b", "just words", "3"])
+def test_what_is_no_mapping_is_refused(text):
+    assert fault_of(text) == "some.yaml:1: expected `key: value` lines"
+
+
+def test_two_documents_in_one_file_are_refused():
+    assert "broken YAML: but found another document" in fault_of("a: 1\n---\nb: 2")
+
+
+@pytest.mark.parametrize("text", ["a: &x [*x]", "a: &x {b: *x}", "a: &x\n  - b\n  - *x"])
+def test_an_alias_that_contains_itself_is_refused(text):
+    assert "too large, or an alias that contains itself" in fault_of(text)
+
+
+def test_aliases_that_grow_without_end_are_refused():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert "too large" in fault_of("\n".join(lines))
+
+
+def test_an_alias_used_twice_is_fine():
+    assert load("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: !!python/name:os.system x",
+        "a: !!binary aGk=",
+        "a: !mine x",
+        "a: =",
+        "<<: {a: 1}",
+        "? [a]\n: 1",
+        "? {a: b}\n: 1",
+    ],
+)
+def test_tags_merges_and_odd_keys_are_refused(text):
+    assert fault_of(text).startswith("some.yaml:1: ")
+
+
+@pytest.mark.parametrize("text", [".inf", "-.inf", ".nan", "1:30.5", "0b_", "!!int x", "!!float x", "9" * 5000])
+def test_a_number_that_python_cannot_read_is_a_fault_and_no_crash(text):
+    assert fault_of(f"a: 1\nb: {text}").startswith("some.yaml:2: ")
+
+
+class Inner(msgspec.Struct, forbid_unknown_fields=True):
+    rounds: int = 1
+
+
+class Model(msgspec.Struct, forbid_unknown_fields=True):
+    sizes: list[int] = []
+    measure: Inner = msgspec.field(default_factory=Inner)
+
+
+def convert(text):
+    with pytest.raises(SpecError) as fault:
+        yamlfile.load(text, "some.yaml", first_line=10).convert(Model)
+    return str(fault.value)
+
+
+def test_an_unknown_key_offers_the_nearest_and_names_its_line():
+    message = convert("sizes: [1]\nsize: 3")
+    assert message == "some.yaml:11: unknown key 'size' (did you mean 'sizes'?); known: sizes, measure"
+
+
+def test_an_unknown_key_inside_another_offers_the_keys_of_that_place():
+    message = convert("measure:\n  round: 3")
+    assert message == "some.yaml:11: unknown key 'round' (did you mean 'rounds'?); known: rounds"
+
+
+def test_a_wrong_type_names_the_path_and_the_line():
+    message = convert("sizes:\n  - 1\n  - two")
+    assert message.startswith("some.yaml:12: sizes.1: ")
+    assert "`int`" in message and "`str`" in message
+
+
+def test_a_wrong_type_deep_inside_names_its_line():
+    assert convert("measure:\n  rounds: many").startswith("some.yaml:11: measure.rounds: ")
