@@ -14,8 +14,12 @@ from typing import Any
 
 import pytest
 
+from gemmbench.analysis import toolkit
+from gemmbench.backends.cuda.compiling import nvcc
 from gemmbench.bench.record import Environment, Record
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.errors import DeviceError
+from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.manifests.variant import Launch, Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
@@ -182,3 +186,29 @@ calls = open({str(tmp_path / "calls")!r}, "a")
         return tmp_path / "calls"
 
     return write
+
+
+def _text_plan(text: str, arch: str = "90", symbol: str = "gemm") -> Plan:
+    one = (parse(1),)
+    launch = Launch(symbol, one, one, parse(0))
+    variant = Variant(
+        "tiny", "a test", 1, "cuda", ("cuda",), ("f32",), ("nn",), launch=launch, path="cuda/tiny.cu", text=text
+    )
+    return Plan(Problem(8, 8, 8), variant, Config((("T", 16),)), "cuda", arch, Geometry((1, 1, 1), (32, 1, 1), 0))
+
+
+@pytest.fixture
+def make_text_plan() -> Callable[..., Plan]:
+    """A plan of a kernel text, for an architecture."""
+    return _text_plan
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nvcc.NvccCompiler:
+    """nvcc with an empty cache, or a skip."""
+    try:
+        toolkit.find_nvcc()
+    except DeviceError as fault:
+        pytest.skip(str(fault))
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    return nvcc.NvccCompiler()

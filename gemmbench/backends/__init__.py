@@ -72,7 +72,7 @@ def choose(option: str) -> Choice:
 
 
 def _why_no_cuda(index: int) -> str:
-    from gemmbench.backends.cuda import probe
+    from gemmbench.backends.cuda.system import probe
 
     if why := probe.why_not():
         return why
@@ -87,7 +87,7 @@ def glance(choice: Choice) -> dict[str, Target]:
 
     targets = {"cpu": host.describe().target}
     if choice.primary == "cuda":
-        from gemmbench.backends.cuda import probe
+        from gemmbench.backends.cuda.system import probe
 
         seen = probe.probe(choice.index)
         if seen is not None:
@@ -103,7 +103,7 @@ def describe(choice: Choice) -> Machine:
 
     devices = {"cpu": host.describe()}
     if choice.primary == "cuda":
-        from gemmbench.backends.cuda import device
+        from gemmbench.backends.cuda.system import device
 
         devices["cuda"] = device.describe(choice.index)
     return Machine(choice, devices)
@@ -117,7 +117,7 @@ def no_transfers(machine: Machine) -> str:
 
 
 def _fake_device() -> Device:
-    from gemmbench.backends import fake
+    from gemmbench.backends.fake import backend as fake
 
     return fake.describe()
 
@@ -129,11 +129,11 @@ def compilers(machine: Machine, names: Iterable[str], limit: float = Limits.comp
 
 def _compiler(machine: Machine, name: str, limit: float) -> Compiler:
     if name == "fake":
-        from gemmbench.backends.fake import FakeCompiler
+        from gemmbench.backends.fake.backend import FakeCompiler
 
         return FakeCompiler(_script(machine.choice))
     if name == "cuda":
-        from gemmbench.backends.cuda.nvcc import NvccCompiler
+        from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 
         return NvccCompiler(limit)
     from gemmbench.backends.cpu.compiler import CpuCompiler
@@ -146,7 +146,7 @@ def isolated(machine: Machine) -> bool:
 
     The CPU's kernels have processes of their own. Under a tool that watches this process, work stays in it.
     """
-    from gemmbench.backends.cuda.gate import off_reason
+    from gemmbench.backends.cuda.launching.gate import off_reason
 
     if machine.choice.primary == "fake":
         return _script(machine.choice).isolated
@@ -165,7 +165,7 @@ def open_backends(
 
 def _open(machine: Machine, name: str, gate: bool, launch_limit: float) -> Backend:
     if name == "fake":
-        from gemmbench.backends.fake import FakeBackend
+        from gemmbench.backends.fake.backend import FakeBackend
 
         return FakeBackend(_script(machine.choice))
     if name == "cuda":
@@ -178,7 +178,7 @@ def _open(machine: Machine, name: str, gate: bool, launch_limit: float) -> Backe
 
 
 def _script(choice: Choice):  # type: ignore[no-untyped-def]
-    from gemmbench.backends.fake import Script
+    from gemmbench.backends.fake.backend import Script
 
     return Script.read(Path(choice.script)) if choice.script else Script()
 
@@ -186,7 +186,7 @@ def _script(choice: Choice):  # type: ignore[no-untyped-def]
 def libraries() -> list[Variant]:
     """The variants that come from libraries."""
     from gemmbench.backends.cpu.library import OPENBLAS
-    from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
+    from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
 
     return [CUBLAS, CUBLASLT, OPENBLAS]
 
@@ -206,7 +206,7 @@ def refusal(variant: Variant, device: str) -> str:
 
         return unsupported(variant)
     if device == "cuda" and variant.kind == "library":
-        from gemmbench.backends.cuda.probe import why_no_library
+        from gemmbench.backends.cuda.system.probe import why_no_library
 
         return why_no_library()
     return ""

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from gemmbench.backends import Choice, Machine, cache, choose
-from gemmbench.backends.finding import Finding, Peaks, writable
+from gemmbench.backends.health import Finding, Peaks, writable
 from gemmbench.errors import DeviceError
 
 
@@ -15,7 +15,7 @@ def examine(option: str, results: Path) -> list[Finding]:
     choice = _asked(option)
     found: list[Finding] = []
     if choice.primary == "cuda" or option == "auto":
-        from gemmbench.backends.cuda import checks
+        from gemmbench.backends.cuda.system import checks
 
         found += checks.examine(choice.index, asked=option != "auto")
     if choice.primary != "fake":
@@ -38,13 +38,13 @@ def peaks(machine: Machine) -> Peaks | None:
     """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
     choice = machine.choice
     if choice.primary == "fake":
-        from gemmbench.backends.fake import PEAKS
+        from gemmbench.backends.fake.backend import PEAKS
 
         return PEAKS
     if choice.primary == "cpu":
         return None
-    from gemmbench.backends.cuda import peaks as measured
     from gemmbench.backends.cuda.backend import CudaBackend
+    from gemmbench.backends.cuda.system import peaks as measured
 
     with closing(CudaBackend(choice.index)) as backend:
         return measured.measure(backend)

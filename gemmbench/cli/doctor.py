@@ -10,7 +10,7 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench.backends.finding import Finding
+    from gemmbench.backends.health import Finding
 
 
 @click.command()

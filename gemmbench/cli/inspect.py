@@ -11,7 +11,7 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
     from gemmbench.planning.plans.plan import Plan, Skip
     from gemmbench.report.sass import Peak
 
@@ -45,7 +45,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     """
     from tabulate import tabulate
 
-    from gemmbench.backends.cuda.nvcc import NvccCompiler
+    from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
     from gemmbench.cli.output import plain
     from gemmbench.cli.sass_mix import sass_mix
     from gemmbench.errors import OK, UsageError
@@ -76,7 +76,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
 
 def _peak(sm: int, sms: int, clock: float | None) -> Peak | None:
     """The f32 rate of such a GPU; None if its architecture is not known."""
-    from gemmbench.backends.cuda.device import flops_per_cycle
+    from gemmbench.backends.cuda.system.device import flops_per_cycle
     from gemmbench.report.inspection import USUAL_CLOCK
     from gemmbench.report.sass import Peak
 
@@ -96,7 +96,7 @@ def _architecture(written: str) -> str:
 
 
 def _this_gpu() -> str:
-    from gemmbench.backends.cuda.probe import probe
+    from gemmbench.backends.cuda.system.probe import probe
 
     seen = probe(0)
     return str(seen.sm) if seen and seen.sm else "90"

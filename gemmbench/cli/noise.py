@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from gemmbench import backends
-    from gemmbench.backends.finding import Finding
+    from gemmbench.backends.health import Finding
     from gemmbench.bench.noise import Noise
     from gemmbench.planning.plans.plan import Plan
     from gemmbench.planning.sweeps.limits import Limits

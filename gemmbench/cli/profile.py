@@ -34,8 +34,8 @@ def profile(variant: str, style: str | None, **settings: Any) -> int:
     occupancy, stalls. The clock is left alone; ncu empties the caches before each of its passes.
     """
     from gemmbench import backends
-    from gemmbench.backends.cuda import ncu
-    from gemmbench.backends.cuda.tools import find
+    from gemmbench.analysis import ncu
+    from gemmbench.analysis.watched_program import find
     from gemmbench.cli.output import plain
     from gemmbench.cli.planning import find_gpu
     from gemmbench.errors import OK

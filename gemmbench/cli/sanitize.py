@@ -43,8 +43,8 @@ def sanitized(
     names: Sequence[str], tools: Sequence[str], every: bool, style: str | None, settings: dict[str, Any]
 ) -> int:
     """Watch the variants, print what was found, return the exit code. Raises UsageError, DeviceError."""
-    from gemmbench.backends.cuda import sanitizer
-    from gemmbench.backends.cuda.tools import find
+    from gemmbench.analysis import sanitizer
+    from gemmbench.analysis.watched_program import find
     from gemmbench.cli import output, planning
     from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
     from gemmbench.report.sanitizing import notes, table
@@ -67,7 +67,7 @@ def sanitized(
 
 
 def _check_tools(tools: Sequence[str]) -> None:
-    from gemmbench.backends.cuda.sanitizer import TOOLS
+    from gemmbench.analysis.sanitizer import TOOLS
     from gemmbench.errors import UsageError, nearest
 
     for name in tools:
@@ -166,7 +166,7 @@ def _watch(subjects: Sequence[Subject], tools: Sequence[str], settings: dict[str
 
 def _findings(subject: Subject, tool: str, limit: float) -> Iterator[Finding]:
     """One finding if all configurations are clean together, else one for each on its own."""
-    from gemmbench.backends.cuda.sanitizer import check
+    from gemmbench.analysis.sanitizer import check
     from gemmbench.report.sanitizing import Finding
 
     configs = subject.configs

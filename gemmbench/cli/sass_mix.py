@@ -10,16 +10,16 @@ import click
 from gemmbench.errors import BAD_ROW, OK, UsageError
 
 if TYPE_CHECKING:
-    from gemmbench.backends.cuda.nvcc import NvccCompiler
-    from gemmbench.backends.cuda.sass_facts import Facts
+    from gemmbench.analysis.sass.facts import Facts
+    from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
     from gemmbench.planning.plans.plan import Plan
     from gemmbench.report.sass import Peak, Reading
 
 
 def sass_mix(compiler: NvccCompiler, plans: Sequence[Plan], sm: int, peak: Peak | None, style: str) -> int:
     """Show every kernel's hottest loop; 1 if that of a plan breaks a limit of its manifest."""
-    from gemmbench.backends.cuda.sass import FIRST_SM
-    from gemmbench.backends.cuda.sass_limits import broken
+    from gemmbench.analysis.sass.instructions import FIRST_SM
+    from gemmbench.analysis.sass.limits import broken
     from gemmbench.report.sass import MODEL, table
 
     if sm < FIRST_SM:
@@ -48,9 +48,9 @@ def _math(facts: Facts | None) -> int:
 
 
 def _read(compiler: NvccCompiler, plan: Plan, peak: Peak | None, several: bool) -> Reading:
-    from gemmbench.backends.cuda.sass import kernels
-    from gemmbench.backends.cuda.sass_facts import Facts
-    from gemmbench.backends.cuda.sass_loop import hottest
+    from gemmbench.analysis.sass.facts import Facts
+    from gemmbench.analysis.sass.instructions import kernels
+    from gemmbench.analysis.sass.loop import hottest
     from gemmbench.report.sass import Reading
 
     symbol = plan.symbols[-1]

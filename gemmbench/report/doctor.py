@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gemmbench.backends.base import Device
-from gemmbench.backends.finding import Finding, Peaks, bad, ok
+from gemmbench.backends.health import Finding, Peaks, bad, ok
 from gemmbench.bench.noise import Noise
 from gemmbench.report.tables import number
 

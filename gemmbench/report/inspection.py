@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmbench.analysis.occupancy import Occupancy, theoretical
 from gemmbench.backends.base import Build
-from gemmbench.backends.cuda.occupancy import Occupancy, theoretical
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.report.tables import number
 

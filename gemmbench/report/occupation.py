@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gemmbench.backends.cuda.occupancy import Occupancy, theoretical
+from gemmbench.analysis.occupancy import Occupancy, theoretical
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import DeviceError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gemmbench.backends.cuda.ncu import Counters
+from gemmbench.analysis.ncu import Counters
 from gemmbench.report.tables import number, tabulated
 
 ABSENT = "not counted on this GPU"

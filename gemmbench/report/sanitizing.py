@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.backends.cuda.sanitizer import Verdict
+from gemmbench.analysis.sanitizer import Verdict
 from gemmbench.report.tables import tabulated
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.backends.cuda.sass_facts import Facts
+from gemmbench.analysis.sass.facts import Facts
 from gemmbench.report.tables import number
 
 MODEL = """\

@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench import backends
 from gemmbench.backends import doctor
-from gemmbench.backends.cuda import probe
+from gemmbench.backends.cuda.system import probe
 from gemmbench.errors import UsageError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend, Script
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.worker import Worker
 from gemmbench.planning.problems.problem import Problem

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.fake_kernels import FakeExecutable
+from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.bench import verify
 from gemmbench.bench.fill import filled, round_factor
 from gemmbench.bench.verify import Reference

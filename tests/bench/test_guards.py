@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.base import ALIGN
-from gemmbench.backends.fake import FakeBackend
+from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.guards import NAN, PATTERN, Breach, Layout, Zone
 
 BASE = 1 << 12

@@ -10,7 +10,7 @@ import pytest
 from gemmbench import backends
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.fake import FakeBackend, FakeCompiler, Script
+from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler, Script
 from gemmbench.bench import cases, parameters, reference
 from gemmbench.bench.layers import Layers, cold_sets
 from gemmbench.bench.mlp import MlpRunner
@@ -158,7 +158,7 @@ def test_the_stored_accuracy_is_that_of_the_stored_weights_on_the_stored_digits(
 
 
 def rows_of(names: list[str], device: str, network: Network, params=None):
-    target = (backends.fake.describe() if device == "fake" else CpuBackend().device).target
+    target = (backends.fake.backend.describe() if device == "fake" else CpuBackend().device).target
     catalog = Catalog([data_folder("cuda")], backends.libraries())
     choices = [RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
     chosen = [(choice, catalog.get(choice.variant)) for choice in choices]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend, Script
 from gemmbench.bench.noise import against_itself
 from gemmbench.bench.stats import Interval, verdict
 from gemmbench.bench.worker import Worker

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake import FakeBackend
-from gemmbench.backends.fake_kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.bench.fill import filled
 from gemmbench.bench.one_launch import launch_once
 from gemmbench.errors import LaunchError
@@ -27,7 +27,7 @@ class Watched(FakeExecutable):
 
 @pytest.fixture
 def run(make_plan, monkeypatch):
-    monkeypatch.setattr("gemmbench.backends.fake.FakeExecutable", Watched)
+    monkeypatch.setattr("gemmbench.backends.fake.backend.FakeExecutable", Watched)
 
     def launch(problem, **faults):
         backend, kept = FakeBackend(), []

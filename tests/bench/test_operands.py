@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.fake import FakeBackend
+from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench import operands
 from gemmbench.bench.fill import filled
 from gemmbench.bench.operands import Arena, cold_sets, set_bytes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build, OperandSet
-from gemmbench.backends.fake import FakeBackend
+from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.jobs import Copy
 from gemmbench.bench.fill import filled
 from gemmbench.bench.matrices import Matrices

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.fake import FakeCompiler, Script, describe
+from gemmbench.backends.fake.backend import FakeCompiler, Script, describe
 from gemmbench.bench.transfer_tasks import best, tasks
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch

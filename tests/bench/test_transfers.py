@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake import FakeBackend, Script
-from gemmbench.backends.fake_kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.backends.jobs import Launch
 from gemmbench.bench import transfers
 from gemmbench.bench.pipeline import Piece, steps

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from gemmbench.backends.base import Window
-from gemmbench.backends.fake_monitor import FakeMonitor
+from gemmbench.backends.fake.monitor import FakeMonitor
 from gemmbench.backends.monitor import Reading
 from gemmbench.bench.watch import Look, Span, Watch, vitals
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.backends.base import Artifact, Build, Window
-from gemmbench.backends.fake import FakeBackend, Script
-from gemmbench.backends.fake_kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.worker import Worker
 from gemmbench.errors import LaunchError, OutOfMemory

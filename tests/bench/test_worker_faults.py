@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from gemmbench.backends.fake import FakeBackend
-from gemmbench.backends.fake_kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring

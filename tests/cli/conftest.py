@@ -13,8 +13,8 @@ import yaml
 
 from gemmbench import backends
 from gemmbench.backends.base import Device
-from gemmbench.backends.fake import FakeCompiler, Script
-from gemmbench.backends.fake_kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeCompiler, Script
+from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.cli import main, planning
 from gemmbench.planning.plans.plan import Target
 

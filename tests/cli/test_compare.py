@@ -157,7 +157,7 @@ def test_run_and_the_baseline_know_the_past_too(gemmbench, history):
 
 
 def test_two_revisions_are_compiled_from_their_own_texts(past, history, monkeypatch):
-    from gemmbench.backends.fake import FakeCompiler
+    from gemmbench.backends.fake.backend import FakeCompiler
 
     texts, compile_ = {}, FakeCompiler.compile
 

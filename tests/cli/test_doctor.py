@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.cuda import probe
+from gemmbench.backends.cuda.system import probe
 from gemmbench.cli import noise
 
 

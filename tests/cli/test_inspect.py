@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-LISTING = Path(__file__).resolve().parents[1] / "backends" / "cuda" / "sass" / "warptile.txt"
+LISTING = Path(__file__).resolve().parents[1] / "analysis" / "listings" / "warptile.txt"
 NVCC = """#!/bin/sh
 test "$1" = --version && { echo "release 13.0, V13.0.88"; exit; }
 while test "$1" != -o; do shift; done

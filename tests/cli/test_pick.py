@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends.cuda import nvcc
+from gemmbench.analysis import toolkit
 from gemmbench.errors import DeviceError
 
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -60,7 +60,7 @@ def test_what_cannot_be_picked_is_told_with_its_place(gemmbench, write_kernel):
 
 def test_inspect_has_a_row_for_every_kernel_that_is_launched(gemmbench):
     try:
-        nvcc.find_nvcc()
+        toolkit.find_nvcc()
     except DeviceError as fault:
         pytest.skip(str(fault))
     said = gemmbench("inspect", "dispatch", "--kernels", KERNELS, "--sizes", "16", "--arch", "90")

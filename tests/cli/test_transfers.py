@@ -111,7 +111,7 @@ def test_resume_repeats_only_what_is_not_complete(run, saved, rows):
 
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 def test_transfers_on_the_cpu_are_refused_before_anything_runs(gemmbench, monkeypatch, tmp_path, device):
-    from gemmbench.backends.cuda import probe
+    from gemmbench.backends.cuda.system import probe
 
     monkeypatch.setattr(probe, "why_not", lambda: "no NVIDIA driver")
     for command in (["run", "naive"], ["compare", "naive", "openblas"]):

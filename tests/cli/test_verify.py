@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.fake_kernels import FakeExecutable
+from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.planning.problems import awkward
 
 

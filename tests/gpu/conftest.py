@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gemmbench.backends.cuda import probe
+from gemmbench.backends.cuda.system import probe
 
 if TYPE_CHECKING:
     from gemmbench.backends.cuda.backend import CudaBackend

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import OperandSet
-from gemmbench.backends.cuda import probe
-from gemmbench.backends.cuda.gate import Gate
-from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
-from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.launching.gate import Gate
+from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.system import probe
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch, Variant
@@ -308,7 +308,7 @@ def test_an_absurd_allocation_does_not_fit(backend):
 CRASH = f"""
 from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.plans.plan import Config, Geometry, Plan

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gemmbench.backends.cuda import peaks
+from gemmbench.backends.cuda.system import peaks
 
 pytestmark = pytest.mark.filterwarnings("default")
 

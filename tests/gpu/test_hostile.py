@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gemmbench.backends.cuda import probe
+from gemmbench.backends.cuda.system import probe
 
 FOLDER = Path(__file__).parents[1] / "hostile"
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())

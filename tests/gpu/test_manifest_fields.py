@@ -10,7 +10,7 @@ import pytest
 
 from gemmbench import backends
 from gemmbench.backends.base import OperandSet, Step
-from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.jobs import Launch
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.fill import filled

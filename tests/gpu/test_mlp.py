@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gemmbench import backends
-from gemmbench.backends.cuda import probe
-from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.system import probe
 from gemmbench.bench import cases, reference
 from gemmbench.bench.layers import Layers
 from gemmbench.bench.mlp import MlpRunner

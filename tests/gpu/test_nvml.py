@@ -8,8 +8,8 @@ import time
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.cuda import nvml
-from gemmbench.backends.cuda.library import CUBLAS
+from gemmbench.backends.cuda.libraries.variants import CUBLAS
+from gemmbench.backends.cuda.system import nvml
 from gemmbench.bench.batch import Batch
 from gemmbench.bench.worker import Worker
 from gemmbench.planning.plans.plan import Config, Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda import ncu, sanitizer
+from gemmbench.analysis import ncu, sanitizer
 from gemmbench.errors import DeviceError
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -12,9 +12,9 @@ import pytest
 
 from gemmbench import backends
 from gemmbench.backends.base import Artifact, Build, OperandSet
-from gemmbench.backends.cuda import probe
-from gemmbench.backends.cuda.nvcc import NvccCompiler
-from gemmbench.backends.cuda.pipeline import HostBuffer
+from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.memory.transfer_jobs import HostBuffer
+from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.jobs import Copy, Launch
 from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.transfer_runner import TransferRunner

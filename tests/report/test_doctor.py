@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.backends import fake
-from gemmbench.backends.finding import Peaks, bad, ok
+from gemmbench.backends.fake import backend as fake
+from gemmbench.backends.health import Peaks, bad, ok
 from gemmbench.bench.noise import Noise
 from gemmbench.bench.stats import Interval
 from gemmbench.report.doctor import judged, lines, of_noise, summary

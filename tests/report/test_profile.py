@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.cuda.ncu import Counters
+from gemmbench.analysis.ncu import Counters
 from gemmbench.report.profile import ABSENT, shares, table, verdict
 
 

@@ -1,6 +1,6 @@
 """The table of `verify --sanitize`."""
 
-from gemmbench.backends.cuda.sanitizer import Verdict
+from gemmbench.analysis.sanitizer import Verdict
 from gemmbench.report.sanitizing import Finding, notes, table
 
 FINDINGS = [

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gemmbench.backends.cuda.sass import kernels
-from gemmbench.backends.cuda.sass_facts import Facts
-from gemmbench.backends.cuda.sass_loop import hottest
+from gemmbench.analysis.sass.facts import Facts
+from gemmbench.analysis.sass.instructions import kernels
+from gemmbench.analysis.sass.loop import hottest
 from gemmbench.report.sass import Peak, Reading, table
 
 H200 = Peak(66.9e12, 128)

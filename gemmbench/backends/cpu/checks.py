@@ -7,7 +7,7 @@ import os
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.device import cores, cpu_name
 from gemmbench.backends.cpu.openblas import blas
-from gemmbench.backends.finding import Finding, bad, ok
+from gemmbench.backends.health import Finding, bad, ok
 from gemmbench.errors import DeviceError
 
 _BUSY = 0.25  # runnable processes a core

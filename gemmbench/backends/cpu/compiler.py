@@ -14,13 +14,13 @@ import subprocess
 from functools import cached_property
 from pathlib import Path
 
+from gemmbench.analysis.time_limit import run
 from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cpu import library
 from gemmbench.backends.cpu.device import cpu_name
 from gemmbench.backends.cpu.support import ALIGNMENT, synchronises
 from gemmbench.backends.source import compiler_text
-from gemmbench.backends.tool import run
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import Limits

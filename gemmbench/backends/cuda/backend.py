@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from gemmbench.backends.base import Artifact, Memory, OperandSet, Step
-from gemmbench.backends.cuda import device, nvml
-from gemmbench.backends.cuda.chain import joined, recorded
-from gemmbench.backends.cuda.clock import Clock
-from gemmbench.backends.cuda.cublas import Cublas
-from gemmbench.backends.cuda.cublaslt import CublasLt
-from gemmbench.backends.cuda.equality import Equality
+from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.failure import translated
-from gemmbench.backends.cuda.gate import QUEUE, Gate, off_reason
-from gemmbench.backends.cuda.kernel import Addresses, Kernel
-from gemmbench.backends.cuda.library import CUBLAS, CUBLASLT
-from gemmbench.backends.cuda.memory import DeviceMemory, SeparateMemory
-from gemmbench.backends.cuda.nvcc import NvccCompiler
-from gemmbench.backends.cuda.pipeline import CudaJob, HostBuffer
-from gemmbench.backends.cuda.window import Calls, WindowTimer
+from gemmbench.backends.cuda.launching.clock import Clock
+from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, off_reason
+from gemmbench.backends.cuda.launching.graphs import joined, recorded
+from gemmbench.backends.cuda.launching.kernel import Addresses, Kernel
+from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
+from gemmbench.backends.cuda.libraries.cublas import Cublas
+from gemmbench.backends.cuda.libraries.cublaslt import CublasLt
+from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.memory.device_memory import DeviceMemory, SeparateMemory
+from gemmbench.backends.cuda.memory.equality import Equality
+from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
+from gemmbench.backends.cuda.system import device, nvml
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan

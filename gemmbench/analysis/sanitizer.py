@@ -1,0 +1,106 @@
+"""compute-sanitizer: this program run under it, and what it says, in one line.
+
+What it prints: NVIDIA, "Compute Sanitizer User Manual", the chapters on its four tools.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmbench.analysis import watched_program as tools
+from gemmbench.errors import DeviceError
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+PROGRAM = "compute-sanitizer"
+
+# Bytes after each allocation that no other allocation gets, so that a tile too far does not land in the next one.
+_PADDING = 64 << 10
+_ALONE = {"GEMMBENCH_GUARDS": "0", "GEMMBENCH_GATE": "0"}
+_SAID = re.compile(r"^=========(?: (.*))?$", re.MULTILINE)
+_SUMMARY = re.compile(r"^(?:\w+ )?SUMMARY: ([\d,]+) (?:error|hazard)s?\b(?! were not)")
+_REFUSED = re.compile(
+    r"device (?:is )?not supported|operation not permitted|insufficient permission|failed to initialize|"
+    r"unable to (?:initialize|attach)|internal sanitizer error",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a tool says of a run.
+
+    `status` is "clean", "errors" (or hazards), "timeout", or "failed" where the tool came to
+    no end or saw no error but the program did; `message` is the first error, or why.
+    """
+
+    status: str
+    errors: int = 0
+    message: str = ""
+
+
+def check(tool: str, arguments: Sequence[str], limit: float) -> Verdict:
+    """Run `gemmbench ARGUMENTS` under a tool, each operand an allocation of its exact size.
+
+    Raises DeviceError if compute-sanitizer is missing or may not watch this GPU.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        ran = tools.run(_command(tool, log, tools.gemmbench(*arguments)), limit, _ALONE)
+        said = log.read_text(errors="replace") if log.exists() else ""
+    if ran.code is None:
+        return Verdict("timeout", message=f"did not end within {limit:g} s")
+    return read(said, ran)
+
+
+def _command(tool: str, log: Path, target: Sequence[str]) -> list[str]:
+    # cuda-bindings, asked for a tensor map, looks for every function of the driver: what it misses is no fault.
+    own = ["--padding", str(_PADDING), "--report-api-errors", "no"] if tool == "memcheck" else []
+    # Of the target alone: the compiler that it may start is none of our business.
+    watched = ["--target-processes", "application-only", "--log-file", str(log)]
+    return [tools.find(PROGRAM), "--tool", tool, *own, *watched, *target]
+
+
+def read(said: str, ran: tools.Ran) -> Verdict:
+    """The verdict in a tool's log. Raises DeviceError if the tool may not watch this GPU."""
+    lines = [line.strip() for line in _SAID.findall(said)]
+    counts = [int(found[1].replace(",", "")) for line in lines if (found := _SUMMARY.match(line))]
+    if refused := next(filter(_refused, lines), ""):
+        raise DeviceError(f"{PROGRAM} cannot watch this GPU: {refused}; it may need a newer toolkit, or other rights")
+    if not counts:
+        return Verdict("failed", message=next(filter(_fault, lines), "") or ran.last_words)
+    if sum(counts):
+        return Verdict("errors", sum(counts), first_error(lines))
+    if ran.code:
+        return Verdict("failed", message=_complaint(ran))
+    return Verdict("clean")
+
+
+def _refused(line: str) -> bool:
+    # "Program hit" begins what a call of the program returned.
+    return not line.startswith("Program hit") and bool(_REFUSED.search(line))
+
+
+def _fault(line: str) -> bool:
+    return line.startswith(("Error", "Fatal"))
+
+
+def first_error(lines: Sequence[str]) -> str:
+    """The first error of a log as one sentence: what, where in which file and line, by which thread."""
+    parts: list[str] = []
+    for line in lines:
+        ends = not line or line.startswith(("Saved host backtrace", "Host Frame", "Device Frame")) or "SUMMARY" in line
+        if parts and ends:
+            break
+        if not ends and line != "COMPUTE-SANITIZER":
+            parts.append(line)
+    return " ".join(parts)
+
+
+def _complaint(ran: tools.Ran) -> str:
+    """What gemmbench itself found wrong: its row, else its last words."""
+    wrong = re.search(r"^.*?: (?:wrong|failed|timeout|out of memory)\b.*$", ran.out, re.MULTILINE)
+    return wrong[0].strip() if wrong else ran.last_words

@@ -1,0 +1,48 @@
+"""What a manifest demands of machine code under `sass`, held against the hottest loop that was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gemmbench.analysis.sass.facts import Facts
+from gemmbench.planning.manifests.expressions import Expression, ExpressionError
+from gemmbench.planning.plans.plan import Plan
+
+
+def values(facts: Facts, plan: Plan, sm: int) -> dict[str, int]:
+    """What expressions under `sass` may read: the parameters and expr.SASS_NAMES.
+
+    There is no `load_distance` where no shared load is used.
+    """
+    found = {
+        **dict(plan.config.values),
+        "BYTES": plan.problem.precision.bytes,
+        "sm": sm,
+        "instructions": facts.instructions,
+        "ffma": facts.mix["FFMA"],
+        "conflicts": facts.conflicts,
+        "reuse": facts.reuse,
+        "spills": facts.mix["spills"],
+        "shared_loads": facts.mix["shared loads"],
+        "code_bytes": facts.loop.code_bytes,
+    }
+    return found if facts.load_distance is None else {**found, "load_distance": facts.load_distance}
+
+
+def broken(plan: Plan, facts: Facts | None, sm: int) -> list[str]:
+    """One sentence for every limit of the plan's variant that does not hold; `facts` None: no loop has math."""
+    limits = plan.variant.sass
+    if facts is None:
+        return [f"{limit}: no loop has math" for limit in limits]
+    known = values(facts, plan, sm)
+    return [fault for limit in limits if (fault := _fault(limit, known))]
+
+
+def _fault(limit: Expression, known: Mapping[str, int]) -> str:
+    if missing := [name for name in limit.names if name not in known]:
+        return f"{limit}: there is no {missing[0]}, the loop uses nothing from shared memory"
+    try:
+        holds = limit.value(known)
+    except ExpressionError as fault:
+        return str(fault)
+    return "" if holds else f"{limit}: {', '.join(f'{name} is {known[name]}' for name in limit.names)}"

@@ -1,0 +1,139 @@
+"""The loops of machine code, and the one where a GEMM spends its time.
+
+A loop is found as compilers find it: a branch back to an instruction that lies on every path to the
+branch (its header), with all that can reach the branch without passing the header (a natural loop;
+Aho, Lam, Sethi, Ullman, "Compilers", 9.6). A branch back out of code that ptxas has put at the end of the
+kernel, where it keeps what seldom runs, so makes no loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmbench.analysis.sass.instructions import Instruction
+
+Edges = Sequence[Sequence[int]]
+
+_MATH = ("FFMA", "other math")
+_BYTES = 16  # of an instruction
+_TARGET = re.compile(r"0x([0-9a-f]+)")
+_JUMPS = frozenset("BRA JMP CALL".split())
+_ENDS = frozenset("BRA JMP BRX BRXU JMX EXIT RET KILL".split())
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Instructions of a loop in the order of their addresses, those of loops inside it included.
+
+    `code_bytes` are from its first instruction to the end of its last. `inside` counts the
+    instructions that belong to a loop inside it. `ffma` and `path` are the FFMA and all instructions of the way
+    round with the most FFMA and, of those, the fewest instructions.
+    """
+
+    body: tuple[Instruction, ...]
+    code_bytes: int
+    inside: int
+    ffma: int
+    path: int
+
+    @property
+    def math(self) -> int:
+        """Instructions that multiply or add floating-point numbers, tensor cores included."""
+        return sum(instruction.kind in _MATH for instruction in self.body)
+
+
+def hottest(code: Sequence[Instruction]) -> Loop | None:
+    """Of the loops with math and no loop with math inside, that with the most; None if no loop has any.
+
+    Of two with as much, a kernel has one for aligned operands and one for others; the shorter is that of benchmarks.
+    """
+    found = [loop for loop in loops(code) if loop.math]
+    innermost = [loop for loop in found if not any(_holds(loop, other) for other in found)]
+    return max(innermost, key=lambda loop: (loop.math, -loop.path), default=None)
+
+
+def loops(code: Sequence[Instruction]) -> list[Loop]:
+    """Every loop of a kernel, by the address of its header.
+
+    Of its code that lies behind the last branch back, which seldom runs, nothing is counted.
+    """
+    if not code:
+        return []
+    after = _successors(code)
+    before = _turned(after)
+    everywhere = _reached(after, 0)
+    found: dict[int, set[int]] = {}
+    for header in sorted({target for source, targets in enumerate(after) for target in targets if target <= source}):
+        elsewhere = _reached(after, 0, without=header)
+        back = {source for source in before[header] if header <= source and source in everywhere - elsewhere}
+        if back:
+            members = {header}.union(*(_reached(before, source, without=header) for source in back))
+            found[header] = {member for member in members if header <= member <= max(back)}
+    return [_loop(code, after, members, list(found.values())) for members in found.values()]
+
+
+def _loop(code: Sequence[Instruction], after: Edges, members: set[int], found: Sequence[set[int]]) -> Loop:
+    first, last = code[min(members)], code[max(members)]
+    inside = set[int]().union(*(other for other in found if other < members))
+    body = tuple(code[member] for member in sorted(members))
+    return Loop(body, last.address + _BYTES - first.address, len(inside), *_way_round(code, after, members))
+
+
+def _way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> tuple[int, int]:
+    """FFMA and instructions from the header to a branch back to it, loops inside taken at most once."""
+    header = min(members)
+    best, ends = {header: (0, 0)}, list[tuple[int, int]]()  # before each instruction: FFMA, less instructions
+    for member in sorted(members):
+        if member in best:
+            ffma, less = best[member]
+            here = (ffma + (code[member].kind == "FFMA"), less - 1)
+            for target in after[member]:
+                if target in members and target > member:
+                    best[target] = max(here, best.get(target, here))
+            ends += [here] if header in after[member] else []
+    ffma, less = max(ends)
+    return ffma, -less
+
+
+def _holds(loop: Loop, other: Loop) -> bool:
+    return loop is not other and set(other.body) < set(loop.body)
+
+
+def _successors(code: Sequence[Instruction]) -> list[list[int]]:
+    """For each instruction, by index, those that can run next."""
+    index = {instruction.address: number for number, instruction in enumerate(code)}
+    after: list[list[int]] = []
+    for number, instruction in enumerate(code):
+        follows = [] if _never_falls_through(instruction) or number + 1 == len(code) else [number + 1]
+        target = _TARGET.fullmatch(instruction.operands[-1]) if instruction.operands else None
+        if instruction.name in _JUMPS and target and int(target[1], 16) in index:
+            follows.append(index[int(target[1], 16)])
+        after.append(follows)
+    return after
+
+
+def _never_falls_through(instruction: Instruction) -> bool:
+    # A branch may have its condition as an operand before the target: BRA.DIV UR4, 0x1a0.
+    conditional = instruction.guard or (instruction.name in _JUMPS and len(instruction.operands) > 1)
+    return instruction.name in _ENDS and not conditional
+
+
+def _turned(after: Edges) -> list[list[int]]:
+    before: list[list[int]] = [[] for _ in after]
+    for source, targets in enumerate(after):
+        for target in targets:
+            before[target].append(source)
+    return before
+
+
+def _reached(edges: Edges, start: int, without: int = -1) -> set[int]:
+    """What can be reached from `start` along the edges, itself included, not passing `without`."""
+    seen, open_ends = set[int](), [start] if start != without else []
+    while open_ends:
+        here = open_ends.pop()
+        if here not in seen:
+            seen.add(here)
+            open_ends += [target for target in edges[here] if target != without]
+    return seen

@@ -1,0 +1,111 @@
+"""nvcc, called directly: plans to cubins with their build facts, to PTX, to SASS.
+
+pycuda's compiler module loads the driver even to compile; this needs only the toolkit.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+from gemmbench.analysis.time_limit import run
+from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc, nvcc_version
+from gemmbench.backends import cache
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.cuda.compiling import ptxas
+from gemmbench.backends.source import compiler_text
+from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.limits import Limits
+
+_FLAGS = ("-O3", "-std=c++17", "-lineinfo")
+_MOST_LINES = 10
+
+
+class NvccCompiler:
+    """Compiles plans; safe to call from several threads, since each call is a process of its own.
+
+    nvcc is looked for at the first compilation, so a run of libraries alone needs none. `limit` is
+    seconds for one compilation.
+    """
+
+    def __init__(self, limit: float = Limits.compile):
+        self._limit = limit
+
+    @cached_property
+    def nvcc(self) -> str:
+        """Path of the compiler. Raises DeviceError."""
+        return find_nvcc()
+
+    def compile(self, plan: Plan) -> Artifact:
+        """Compile, or find in the cache; a library has nothing to compile.
+
+        The facts are those of the last kernel that it launches.
+        Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError if there is none.
+        """
+        if plan.variant.launch is None:
+            return Artifact(f"{plan.variant.name} {_cublas_release()}".strip(), "", Build())
+        return self.cubin(compiler_text(plan), plan.arch, plan.symbols[-1], plan.variant.path)
+
+    def cubin(self, text: str, arch: str, symbol: str, place: str) -> Artifact:
+        """Compile `text` for `arch` ("90a"); `symbol` is the kernel whose facts are told, `place` its file."""
+        key = cache.key_of(["nvcc", nvcc_version(self.nvcc), *_FLAGS, arch, symbol, text])
+
+        def build(draft: Path) -> Build:
+            said = self._run(["-cubin", "-Xptxas", "-v"], text, arch, draft, place)
+            facts = ptxas.facts(said, symbol)
+            if facts is None:
+                others = ", ".join(ptxas.kernels(said)) or "none"
+                raise BuildError(f"{place}: no extern \"C\" kernel '{symbol}'; kernels here: {others}")
+            return facts
+
+        return cache.fetch(key, ".cubin", build)
+
+    def ptx(self, plan: Plan) -> str:
+        """The PTX of a plan. Raises as compile does."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "kernel.ptx"
+            self._run(["-ptx"], compiler_text(plan), plan.arch, out, plan.variant.path)
+            return out.read_text()
+
+    def sass(self, plan: Plan) -> str:
+        """The machine code of a plan, disassembled. Raises as compile does, or DeviceError without cuobjdump."""
+        command = [find_cuobjdump(), "--dump-sass", self.compile(plan).path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise DeviceError(f"cuobjdump failed: {done.stderr.strip()}")
+        return done.stdout
+
+    def _run(self, mode: list[str], text: str, arch: str, out: Path, place: str) -> str:
+        """Compile `text` to `out` and return what the compiler said."""
+        source = out.with_suffix(".cu")
+        source.write_text(text)
+        # -arch=sm_90a would also run a pass for plain sm_90 under some nvcc; this never does.
+        code = "sm" if "-cubin" in mode else "compute"
+        target = f"-gencode=arch=compute_{arch},code={code}_{arch}"
+        command = [self.nvcc, *mode, *_FLAGS, target, "-o", str(out), str(source)]
+        done = run(command, self._limit)
+        if done.returncode:
+            raise BuildError(self._complaint(done.stderr or done.stdout, arch, place))
+        return done.stderr + done.stdout
+
+    def _complaint(self, said: str, arch: str, place: str) -> str:
+        if "Unsupported gpu architecture" in said:
+            return (
+                f"{place}: nvcc {nvcc_version(self.nvcc)} does not compile for sm_{arch}; "
+                "name the nvcc of another toolkit in CUDACXX"
+            )
+        return "\n".join([f"{place} does not compile:", *ptxas.complaint(said)[:_MOST_LINES]])
+
+
+def _cublas_release() -> str:
+    """The release of NVIDIA's cuBLAS wheel, "" if cuBLAS comes from elsewhere."""
+    for wheel in ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12"):
+        try:
+            return metadata.version(wheel)
+        except metadata.PackageNotFoundError:
+            continue
+    return ""

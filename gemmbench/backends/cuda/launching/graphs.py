@@ -1,0 +1,68 @@
+"""Several launches as one: queued one after the other, or recorded as a CUDA graph and replayed.
+
+pycuda has no graphs; cuda.bindings, which nvmath-python brings, shares its stream.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from gemmbench.backends.cuda.launching.window import Calls, in_turn
+from gemmbench.errors import LaunchError, NotOffered
+
+_LEAST_GRAPHS = 4  # with one operand set, so that no graph is launched while its last launch may still wait
+
+
+def joined(parts: Sequence[Calls]) -> Calls:
+    """The calls of several plans on the same operand sets as calls of one."""
+    queues = zip(*(part.queue for part in parts), strict=True)
+    words = ", then ".join(part.launch for part in parts)
+    kernels = sum(part.kernels for part in parts)
+    return Calls(tuple(in_turn(queue) for queue in queues), words, kernels, [part.keep for part in parts])
+
+
+def recorded(calls: Calls, stream: Any) -> Calls:
+    """The same launches as one CUDA graph for each operand set. Raises LaunchError, NotOffered."""
+    try:
+        driver = import_module("cuda.bindings.driver")
+    except ImportError as fault:
+        raise NotOffered("graphs need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
+    calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
+    stream.synchronize()
+    copies = max(1, _LEAST_GRAPHS // len(calls.queue))
+    graphs = tuple(Graph(driver, queue, stream) for queue in calls.queue * copies)
+    stream.synchronize()
+    return Calls(tuple(graph.launch for graph in graphs), f"graph of {calls.launch}", calls.kernels, (graphs, calls))
+
+
+class Graph:
+    """What `queue` queues on a stream, recorded and uploaded; the executable graph goes with the object."""
+
+    def __init__(self, driver: Any, queue: Callable[[], object], stream: Any):
+        self._driver, self._stream = driver, driver.CUstream(stream.handle)
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._ask("cuStreamBeginCapture", self._stream, mode)
+        try:
+            queue()
+        except BaseException:
+            driver.cuStreamEndCapture(self._stream)  # else the stream could not be used again
+            raise
+        graph = self._ask("cuStreamEndCapture", self._stream)
+        self._graph = self._ask("cuGraphInstantiate", graph, 0)
+        self._ask("cuGraphDestroy", graph)
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context goes first
+        self._ask("cuGraphUpload", self._graph, self._stream)  # else the first launch would do it, behind a gate
+
+    def launch(self) -> None:
+        """Queue the graph. Raises LaunchError."""
+        self._ask("cuGraphLaunch", self._graph, self._stream)
+
+    def _ask(self, call: str, *arguments: Any) -> Any:
+        """The value a driver call returns, if any. Raises LaunchError."""
+        code, *values = getattr(self._driver, call)(*arguments)
+        if code != self._driver.CUresult.CUDA_SUCCESS:
+            raise LaunchError(f"{call} failed: {code.name}")
+        return values[0] if values else None

@@ -1,0 +1,98 @@
+"""Compiled kernels, loaded and ready to be bound to operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from gemmbench.backends.cuda.launching import tensor_maps
+from gemmbench.backends.cuda.launching.packed_launch import packed
+from gemmbench.backends.cuda.launching.window import Calls, in_turn
+from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
+from gemmbench.errors import LaunchError
+from gemmbench.planning.plans.plan import Geometry, Plan
+
+# Of a block, static and dynamic together: what every GPU gives without being asked.
+_PORTABLE_SHARED = 48 * 1024
+_SCALARS = {"float": "f", "double": "d"}
+
+Addresses = Sequence[tuple[int, int, int]]
+"""Device addresses of A, B and C, for each operand set."""
+
+
+class Kernel:
+    """All that a plan launches, of one loaded cubin; `smem` is the most bytes of shared memory a block gets."""
+
+    errors: tuple[type[Exception], ...] = ()
+
+    def __init__(self, path: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
+        """Load it. Raises LaunchError if a block asks for more shared memory, and pycuda's errors."""
+        import pycuda.driver as cuda
+
+        module = cuda.module_from_file(path)
+        self._launches = [_Launch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
+        self._stream = stream
+
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+        """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none.
+
+        The workspace and the tensor maps go with what is returned. Raises NotOffered, OutOfMemory.
+        """
+        workspace = _zeroed(plan.workspace) if plan.workspace else None
+        at = workspace.address if workspace else 0
+        maps = tensor_maps.written(plan, [(*each, at) for each in addresses]) if plan.tensor_maps else None
+        queue = []
+        for index, operands in enumerate(addresses):
+            layout, arguments = _arguments(plan, operands, alpha, beta)
+            trailing = {
+                "bias": biases[index] if biases else 0,
+                "workspace": at,
+                "maps": maps.address + index * tensor_maps.BYTES * len(plan.tensor_maps) if maps else 0,
+            }
+            for name in plan.variant.trailing:
+                layout, arguments = f"{layout}P", [*arguments, trailing[name]]
+            queue.append(in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
+        words = ", then ".join(launch.words for launch in self._launches)
+        return Calls(tuple(queue), words, len(self._launches), (workspace, maps))
+
+
+class _Launch:
+    """One kernel and its numbers."""
+
+    def __init__(self, function: Any, symbol: str, geometry: Geometry, smem: int):
+        import pycuda.driver as cuda
+
+        shared = function.shared_size_bytes + geometry.shared
+        if shared > smem:
+            raise LaunchError(f"a block asks for {shared:,} bytes of shared memory; this GPU gives {smem:,}")
+        if shared > _PORTABLE_SHARED:
+            function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared)
+        self._function, self._geometry = function, geometry
+        self.words = _words(symbol, geometry, function.num_regs)
+
+    def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> partial[None]:
+        """What queues it."""
+        where = self._geometry.grid, self._geometry.block, stream
+        return packed(self._function, *where, layout, *arguments, shared=self._geometry.shared)
+
+
+def _arguments(plan: Plan, at: tuple[int, int, int], alpha: float, beta: float) -> tuple[str, list[float]]:
+    """The arguments that every kernel has, and their letters of the struct module."""
+    problem, (A, B, C) = plan.problem, at
+    if plan.network:
+        return "iPPP", [problem.M, A, B, C]
+    scalar = _SCALARS[problem.precision.scalar]
+    return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, alpha, A, B, beta, C]
+
+
+def _zeroed(nbytes: int) -> DeviceMemory:
+    memory = DeviceMemory(nbytes)
+    memory.fill(0, nbytes, 0)
+    return memory
+
+
+def _words(symbol: str, geometry: Geometry, registers: int) -> str:
+    grid, block = ("x".join(map(str, shape)) for shape in (geometry.grid, geometry.block))
+    threads = f"{geometry.threads} threads a block, {registers} registers a thread"
+    return f"{symbol}: grid {grid}, block {block}, {threads}, {geometry.shared} dynamic shared bytes"

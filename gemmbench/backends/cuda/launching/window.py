@@ -1,0 +1,128 @@
+"""Timing launches: one window is one event pair around launches that run back to back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any
+
+from gemmbench.backends.base import Window
+from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.launching.clock import Clock
+from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A bound plan as the timer sees it.
+
+    `queue` holds a callable for each operand set; it queues one launch on the back end's
+    stream. `launch` is a launch in words for error messages, `kernels` the most kernels it
+    may queue, and `keep` whatever the callables point into.
+    """
+
+    queue: tuple[Callable[[], object], ...]
+    launch: str
+    kernels: int = 1
+    keep: object = None
+
+
+def in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
+    """Several callables as one."""
+    if len(queue) == 1:
+        return queue[0]
+
+    def launch() -> None:
+        for call in queue:
+            call()
+
+    return launch
+
+
+class WindowTimer:
+    """Runs and times a bound plan, a `base.Executable`; kernels and libraries share it.
+
+    The launches rotate through the operand sets, from the first set on and from call to
+    call where they stopped. Host time stays out: a gate holds the stream until all is
+    queued. The first window goes without one, since CUDA loads code at its first launch
+    and would wait for the stream that the gate holds.
+    """
+
+    def __init__(self, calls: Calls, errors: tuple[type[Exception], ...], stream: Any, clock: Clock, gate: Gate | None):
+        """`errors` are what queueing and waiting raise."""
+        import pycuda.driver as cuda
+
+        self._errors = errors
+        self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
+        self._rotation = cycle(calls.queue)
+        self._events = cuda.Event(), cuda.Event()
+        self._loaded = False
+
+    def queue(self) -> None:
+        """Queue the next launch on `stream`, and neither time it nor wait."""
+        next(self._rotation)()
+
+    def time(self, launches: int) -> Window:
+        """Run `launches` launches and time them, in as many windows as the launch queue asks for.
+
+        A window whose gate gave up is void: its launches are run and timed again without a
+        gate, under a RuntimeWarning. Raises LaunchError, LaunchTimeout or OutOfMemory.
+        """
+        with translated(self._errors, self._calls.launch):
+            return _joined([self._window(part) for part in _parts(launches, QUEUE // self._calls.kernels)])
+
+    def profile(self) -> None:
+        """Run one launch inside the range that a profiler is told to watch: nothing of ours is in it.
+
+        Raises as time does.
+        """
+        import pycuda.driver as cuda
+
+        with translated(self._errors, self._calls.launch):
+            cuda.start_profiler()
+            next(self._rotation)()
+            self.stream.synchronize()
+            cuda.stop_profiler()
+
+    def _window(self, launches: int) -> Window:
+        gate = self._gate if self._loaded else None
+        self._loaded = True
+        window = self._timed(launches, gate)
+        if gate is None or not gate.expired:
+            return window
+        warnings.warn("a gate gave up before its window was queued: measured again without", RuntimeWarning, 2)
+        return self._timed(launches, None)
+
+    def _timed(self, launches: int, gate: Gate | None) -> Window:
+        start, end = self._events
+        if gate is not None:
+            gate.close()
+        try:
+            self._clock.stamp(0)
+            start.record(self.stream)
+            for queue in islice(self._rotation, launches):
+                queue()
+            end.record(self.stream)
+            self._clock.stamp(1)
+        finally:
+            if gate is not None:
+                gate.open()
+        self.stream.synchronize()
+        return Window(end.time_since(start) * 1e-3, launches, self._clock.read())
+
+
+def _parts(launches: int, most: int) -> Iterator[int]:
+    """Split `launches` into windows of at most `most`."""
+    for first in range(0, launches, most):
+        yield min(most, launches - first)
+
+
+def _joined(windows: list[Window]) -> Window:
+    """Several windows as one; its clock is the mean over time, 0 if one is unknown."""
+    seconds = sum(window.seconds for window in windows)
+    cycles = sum(window.clock_hz * window.seconds for window in windows)
+    known = all(window.clock_hz for window in windows)
+    launches = sum(window.launches for window in windows)
+    return Window(seconds, launches, cycles / seconds if known and seconds else 0.0)

@@ -1,0 +1,180 @@
+"""cuBLASLt through nvmath-python's bindings: the algorithms its heuristic offers, one by one."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial, reduce
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.cuda.launching.kernel import Addresses
+from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.libraries.variants import (
+    ALGORITHMS,
+    KERNELS,
+    WORKSPACE,
+    ColumnMajor,
+    Types,
+    column_major,
+    opened,
+    types_of,
+)
+from gemmbench.errors import NotOffered
+from gemmbench.planning.plans.plan import Plan
+
+_EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6}  # cublasLtEpilogue_t
+_ALIGNED = 256  # the most alignment, in bytes, that the heuristic makes use of
+
+
+class CublasLt:
+    """A cuBLASLt handle with a workspace of its own, queueing on one stream; `sm` is 90 for 9.0."""
+
+    def __init__(self, stream: Any, sm: int):
+        """Open cuBLASLt. Raises NotOffered if nvmath-python or the library is missing."""
+        import pycuda.driver as cuda
+
+        self._sm, self._stream = sm, stream
+        self._api, self._handle = opened("cublasLt")
+        self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
+        self._workspace = cuda.mem_alloc(WORKSPACE)
+
+    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+        """Fix the arguments of a matmul on each operand set.
+
+        The configuration's ALGO is the rank in the heuristic's list; raises NotOffered where
+        that list is shorter. A bias belongs to a column of C, a row of what cuBLASLt computes.
+        """
+        types = types_of(plan.problem, self._sm)
+        matmul, offered = self._choose(plan, types, _alignments(addresses), biases)
+        algorithm = _address(offered, dict(plan.config.values)["ALGO"])
+        scalars = types.scalars(alpha, beta)
+        at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
+        how = algorithm, int(self._workspace), WORKSPACE, self._stream.handle
+        first, second, result = matmul.layouts
+
+        def bound(operation: int, A: int, B: int, C: int) -> partial[None]:
+            multiply = partial(self._api.matmul, self._handle, operation, at_alpha)
+            return partial(multiply, B, first, A, second, at_beta, C, result, C, result, *how)
+
+        operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(addresses)
+        queue = tuple(bound(operation, *at) for operation, at in zip(operations, addresses, strict=True))
+        return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, offered, scalars))
+
+    def _choose(
+        self, plan: Plan, types: Types, alignments: tuple[int, int, int], biases: Sequence[int]
+    ) -> tuple[_Matmul, np.ndarray]:
+        """The descriptors, and the algorithms for them.
+
+        Where pedantic f32 has no algorithm with this epilogue, plain f32 is taken: it keeps
+        off the tensor cores too.
+        """
+        epilogue, kinds = _EPILOGUES[plan.epilogue], [types]
+        if plan.epilogue and plan.problem.precision_name == "f32":
+            kinds.append(replace(types, compute=int(import_module("nvmath.bindings.cublas").ComputeType.COMPUTE_32F)))
+        for kind in kinds:
+            matmul = _Matmul(self._api, column_major(plan.problem), kind, epilogue)
+            try:
+                offered = matmul.offered(self._handle, alignments, *biases[:1])
+            except self._api.cuBLASLtError as fault:
+                if kind is kinds[-1] or "NOT_SUPPORTED" not in str(fault):
+                    raise
+                continue
+            if len(offered) or kind is kinds[-1]:
+                break
+        return matmul, offered
+
+    def close(self) -> None:
+        """Give handle and workspace back."""
+        self._api.destroy(self._handle)
+        self._workspace.free()
+
+
+class _Matmul:
+    """The descriptors of one product, given back with the object; column-major, so B is its first operand."""
+
+    def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, epilogue: int):
+        self._api, self._types, self._shape, self._epilogue = api, types, shape, epilogue
+        self._held = ExitStack()
+        weakref.finalize(self, self._held.close)
+        self.layouts = (
+            self._layout(shape.m, shape.k, shape.trans_b, shape.ld_b),
+            self._layout(shape.k, shape.n, shape.trans_a, shape.ld_a),
+            self._layout(shape.m, shape.n, False, shape.ld_c),
+        )
+
+    def operation(self, bias: int = 0) -> int:
+        """A descriptor of the product and what follows it; the address of the bias is part of it."""
+        api, types = self._api, self._types
+        created = self._own(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
+        values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), "EPILOGUE": self._epilogue}
+        if bias:
+            values["BIAS_POINTER"] = bias
+        for name, value in values.items():
+            which = api.MatmulDescAttribute[name]
+            _set(api.matmul_desc_set_attribute, created, which, api.get_matmul_desc_attribute_dtype(which), value)
+        return created
+
+    def offered(self, handle: int, alignments: tuple[int, int, int], bias: int = 0) -> np.ndarray:
+        """The algorithms for operands so aligned, best first, as cublasLtMatmulHeuristicResult_t."""
+        results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
+        count = np.zeros(1, np.int32)
+        first, second, result = self.layouts
+        self._api.matmul_algo_get_heuristic(
+            handle,
+            self.operation(bias),
+            first,
+            second,
+            result,
+            result,
+            self._preference(alignments),
+            ALGORITHMS,
+            results.ctypes.data,
+            count.ctypes.data,
+        )
+        results = results[: count[0]]
+        return results[results["state"] == 0]
+
+    def _preference(self, alignments: tuple[int, int, int]) -> int:
+        api = self._api
+        wish = self._own(api.matmul_preference_create(), api.matmul_preference_destroy)
+        limits = {"MAX_WORKSPACE_BYTES": WORKSPACE}
+        for operand, alignment in zip("ABCD", (*alignments, alignments[-1]), strict=True):
+            limits[f"MIN_ALIGNMENT_{operand}_BYTES"] = alignment
+        for name, value in limits.items():
+            which = api.MatmulPreferenceAttribute[name]
+            dtype = api.get_matmul_preference_attribute_dtype(which)
+            _set(api.matmul_preference_set_attribute, wish, which, dtype, value)
+        return wish
+
+    def _layout(self, rows: int, columns: int, transposed: bool, ld: int) -> int:
+        """A descriptor of the stored array of an operand used as rows x columns."""
+        stored = (columns, rows) if transposed else (rows, columns)
+        return self._own(self._api.matrix_layout_create(self._types.data, *stored, ld), self._api.matrix_layout_destroy)
+
+    def _own(self, descriptor: int, destroy: Callable[[int], None]) -> int:
+        self._held.callback(destroy, descriptor)
+        return descriptor
+
+
+def _set(setter: Callable[..., None], target: int, which: int, dtype: Any, value: int) -> None:
+    held = np.array([value], dtype)
+    setter(target, which, held.ctypes.data, held.nbytes)
+
+
+def _alignments(addresses: Addresses) -> tuple[int, int, int]:
+    """The power of two up to 256 that divides every address of B, of A and of C."""
+    first, second, third = (reduce(int.__or__, column, _ALIGNED) for column in zip(*addresses, strict=True))
+    return second & -second, first & -first, third & -third
+
+
+def _address(offered: np.ndarray, rank: int) -> int:
+    """Where the algorithm of this rank lies, the first field of its result."""
+    if rank >= len(offered):
+        raise NotOffered(f"the heuristic offers {len(offered)} algorithms for this problem")
+    return offered.ctypes.data + rank * offered.itemsize

@@ -1,0 +1,191 @@
+"""Jobs on the GPU: asynchronous copies and launches queued on several streams, timed by events.
+
+What is queued for a job on three streams, behind the gate that holds all of it:
+
+    stream 0   gate | start | B in | A in | launch | C out | ...              | wait 1, 2 | end
+    stream 1                 wait start, B | A in | launch | C out | ... | done
+    stream 2                 wait start, B | A in | launch | C out | ... | done
+
+A copy of pageable memory holds the host while the driver stages it (CUDA driver API, "API
+synchronization behavior"), and would never return behind a gate: such a job goes without, and
+its times are those its user sees, host included.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.base import Artifact
+from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
+from gemmbench.backends.jobs import Copy, JobStep, Launch, Parts
+from gemmbench.errors import OutOfMemory
+from gemmbench.planning.plans.plan import Plan
+
+Load = Callable[[Artifact, Plan, int], Any]
+"""(artifact, plan, number of the stream) -> a `backend.Loaded` that launches on that stream."""
+
+
+class HostBuffer:
+    """Bytes on the host, page-locked or not, a `jobs.HostMemory`; every page is touched, so that no copy faults."""
+
+    def __init__(self, nbytes: int, pinned: bool):
+        """Allocate. Raises OutOfMemory."""
+        import pycuda.driver as cuda
+
+        try:
+            self.bytes = cuda.pagelocked_empty(nbytes, np.uint8) if pinned else np.empty(nbytes, np.uint8)
+        except (cuda.Error, MemoryError, OverflowError) as fault:
+            what = f"{nbytes:,} bytes of host memory cannot be {'page-locked' if pinned else 'had'}"
+            raise OutOfMemory(f"{what}: take a smaller size [{fault}]") from fault
+        self._pinned: Any = self.bytes.base if pinned else None
+        self.bytes.fill(0)
+
+    def free(self) -> None:
+        """Give the memory back; harmless if done before."""
+        self.bytes = np.empty(0, np.uint8)
+        if self._pinned is not None:
+            self._pinned.free()
+        self._pinned = None
+
+
+class CudaJob:
+    """Steps bound to streams and device memory, a `jobs.Job`.
+
+    `address` is that of the device memory, `streams` are numbered as in the steps, the gate
+    holds the first of them. The first run goes without, since CUDA loads code at its first
+    use and would wait for what the gate holds; so does a job of more than QUEUE entries.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[JobStep],
+        address: int,
+        streams: Sequence[Any],
+        load: Load,
+        scalars: tuple[float, float],
+        gate: Gate | None,
+    ):
+        """Fix the arguments of every copy and launch. Raises LaunchError, NotOffered, OutOfMemory."""
+        import pycuda.driver as cuda
+
+        self._cuda: Any = cuda
+        self._address, self._streams, self._load, self._scalars = address, streams, load, scalars
+        self._errors: tuple[type[Exception], ...] = (cuda.Error,)
+        self._words = "a job of copies"
+        self._keep: list[object] = []
+        with translated(self._errors):
+            self._start, self._end = cuda.Event(), cuda.Event()
+            self._done = [cuda.Event() for _ in streams[1:]]
+            self._parts_end = _parts_end(steps) if self._alone else {}
+            awaited = {step.after for step in steps if step.after is not None}
+            self._marks = {number: cuda.Event() for number in sorted({*self._parts_end, *awaited})}
+        self._kernels = 0
+        self._queue = [action for number, step in enumerate(steps) for action in self._actions(number, step)]
+        self._gate = gate if len(self._queue) + self._kernels <= QUEUE else None
+        self._ran = False
+
+    @property
+    def _alone(self) -> bool:
+        """There is one stream: its parts can be told from each other."""
+        return len(self._streams) == 1
+
+    def run(self) -> Parts:
+        """Queue everything, wait, and read the events. Raises LaunchError, LaunchTimeout or OutOfMemory."""
+        gate = self._gate if self._ran else None
+        self._ran = True
+        with translated(self._errors, self._words):
+            parts = self._timed(gate)
+            if gate is None or not gate.expired:
+                return parts
+            warnings.warn("a gate gave up before its job was queued: measured again without", RuntimeWarning, 2)
+            return self._timed(None)
+
+    def _timed(self, gate: Gate | None) -> Parts:
+        if gate is not None:
+            gate.close()
+        try:
+            self._enqueue()
+        finally:
+            if gate is not None:
+                gate.open()
+        self._streams[0].synchronize()
+        return self._parts()
+
+    def _enqueue(self) -> None:
+        first, *others = self._streams
+        self._start.record(first)
+        for stream in others:
+            stream.wait_for_event(self._start)
+        for action in self._queue:
+            action()
+        for stream, done in zip(others, self._done, strict=True):
+            done.record(stream)
+            first.wait_for_event(done)
+        self._end.record(first)
+
+    def _parts(self) -> Parts:
+        seconds = self._end.time_since(self._start) * 1e-3
+        if not self._alone:
+            return Parts(seconds)
+        spent = dict.fromkeys(("h2d", "kernel", "d2h"), 0.0)
+        before = self._start
+        for number, kind in self._parts_end.items():
+            spent[kind] += self._marks[number].time_since(before) * 1e-3
+            before = self._marks[number]
+        return Parts(seconds, **spent)
+
+    def _actions(self, number: int, step: JobStep) -> list[Callable[[], object]]:
+        """What queues a step: the wait before it, itself, and the event that others wait for or that ends its part."""
+        stream = self._streams[step.stream]
+        wait = [partial(stream.wait_for_event, self._marks[step.after])] if step.after is not None else []
+        mark = [partial(self._marks[number].record, stream)] if number in self._marks else []
+        return [*wait, self._copied(step) if isinstance(step, Copy) else self._launched(step), *mark]
+
+    def _launched(self, step: Launch) -> Callable[[], object]:
+        code = self._load(step.artifact, step.plan, step.stream)
+        self._errors = tuple({*self._errors, *code.errors})
+        addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
+        with translated(self._errors, step.plan.variant.name):
+            calls = code.calls(step.plan, addresses, *self._scalars)
+        self._words = calls.launch
+        self._kernels += calls.kernels - 1  # a step may queue several
+        self._keep += [code, calls]
+        return calls.queue[0]
+
+    def _copied(self, step: Copy) -> Callable[[], object]:
+        device, stream = self._address + step.device, self._streams[step.stream]
+        if not step.host.flags.c_contiguous:
+            return partial(_rectangle(self._cuda, step.host, device), stream)
+        if step.inward:
+            return partial(self._cuda.memcpy_htod_async, device, step.host, stream)
+        return partial(self._cuda.memcpy_dtoh_async, step.host, device, stream)
+
+
+def _kind(step: JobStep) -> str:
+    if isinstance(step, Launch):
+        return "kernel"
+    return "h2d" if step.inward else "d2h"
+
+
+def _parts_end(steps: Sequence[JobStep]) -> dict[int, str]:
+    """The steps after which another kind follows, or nothing, with their kinds."""
+    kinds = [*map(_kind, steps), ""]
+    return {number: kind for number, kind in enumerate(kinds[:-1]) if kind != kinds[number + 1]}
+
+
+def _rectangle(cuda: Any, host: np.ndarray, device: int) -> Any:
+    """A 2-D copy to the device, from rows that lie apart to rows that are packed; call it with a stream."""
+    height, width = host.shape
+    copy = cuda.Memcpy2D()
+    copy.set_src_host(host)
+    copy.src_pitch = host.strides[0]
+    copy.set_dst_device(device)
+    copy.dst_pitch = copy.width_in_bytes = width
+    copy.height = height
+    return copy

@@ -1,0 +1,146 @@
+"""What a GPU is and can do, from device attributes and NVML: no context is opened."""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Any
+
+from gemmbench.analysis import toolkit
+from gemmbench.backends.base import Device
+from gemmbench.backends.cuda.libraries.variants import MATH
+from gemmbench.backends.cuda.system import probe
+from gemmbench.backends.cuda.system.nvml import conditions
+from gemmbench.errors import DeviceError
+from gemmbench.planning.plans.plan import Target
+
+# f32 lanes of a multiprocessor, by compute capability: CUDA programming guide,
+# "Arithmetic Instructions", 32-bit floating-point multiply-add.
+_LANES = {60: 64, 70: 64, 72: 64, 75: 64, 80: 64} | dict.fromkeys(
+    (50, 52, 53, 61, 62, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121), 128
+)
+
+# Dense flops of a multiprocessor and cycle for the other precisions, tensor cores included, from
+# the data sheets of A100 (f64 19.5, f16 312 TFLOPS) and H100 SXM (66.9, 989), as below.
+_DENSE = {"f64": {80: 128, 90: 256}, "f16": {80: 2048, 90: 4096}, "bf16": {80: 2048, 90: 4096}}
+
+# Dense TF32 flops of a multiprocessor and cycle, from the data sheets' rates over SMs
+# and boost clock: A100 156 TFLOPS / 108 / 1.41 GHz, H100 SXM 495 / 132 / 1.83 GHz.
+_TF32 = {80: 1024, 90: 2048}
+# GeForce since sm_86 sums TF32 in f32 at half the rate of the professional cards of the
+# same compute capability (RTX 3090 35.6 TFLOPS / 82 / 1.70 GHz, RTX 4090 82.6 / 128 / 2.52
+# GHz). Those differ among themselves, so theirs is left out.
+_TF32_GEFORCE = 256
+
+
+def driver() -> ModuleType:
+    """`pycuda.driver`, initialised. Raises DeviceError saying what is missing."""
+    try:
+        module = import_module("pycuda.driver")
+    except ImportError as fault:
+        raise DeviceError(f"the CUDA back end cannot be used: {probe.why_not() or fault}") from fault
+    try:
+        module.init()
+    except module.Error as fault:
+        raise DeviceError(f"CUDA does not start: {probe.why_not() or fault}") from fault
+    return module
+
+
+def describe(index: int = 0) -> Device:
+    """Describe GPU `index` as CUDA numbers it; `memory` is all it has, used or not.
+
+    Raises DeviceError if there is no such GPU, or CUDA or pycuda does not load.
+    """
+    cuda = driver()
+    if not 0 <= index < cuda.Device.count():
+        raise DeviceError(f"no GPU {index}: CUDA sees {cuda.Device.count()}, numbered from 0")
+    gpu = cuda.Device(index)
+    with probe.nvml() as nvml:
+        clock, bandwidth = _rates(cuda, gpu, nvml)
+        driver_version = probe.text(probe.ask(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
+        set_up = conditions(nvml, gpu.pci_bus_id()) if nvml else None
+    target = _target(cuda, gpu)
+    software = {"driver": driver_version, **_software(cuda)}
+    return Device(
+        name=gpu.name(),
+        index=index,
+        target=target,
+        clock_hz=clock,
+        flops_per_cycle=flops_per_cycle(gpu.name(), target.sm, target.sms),
+        bandwidth=bandwidth,
+        software={name: version for name, version in software.items() if version},
+        conditions=set_up,
+    )
+
+
+def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
+    """Operations a cycle of the whole device by precision; only what data sheets give."""
+    rates: dict[str, float] = {}
+    if sm in _LANES:
+        rates["f32"] = 2.0 * sms * _LANES[sm]
+    tf32 = _TF32_GEFORCE if "GeForce" in name and sm >= 86 else _TF32.get(sm)
+    if tf32:
+        rates["tf32"] = float(sms * tf32)
+    rates |= {kind: float(sms * known[sm]) for kind, known in _DENSE.items() if sm in known}
+    return rates
+
+
+def library_versions() -> dict[str, str]:
+    """`{"cublas": "13.1.0 (f32 pedantic, tf32 fast)"}`, or {} where nvmath-python or cuBLAS is missing."""
+    try:
+        cublas: Any = import_module("nvmath.bindings.cublas")
+        version = ".".join(str(cublas.get_property(part)) for part in range(3))
+        return {"cublas": f"{version} ({MATH})"}
+    except (ImportError, OSError, RuntimeError):  # nvmath's own errors are RuntimeErrors
+        return {}
+
+
+def _target(cuda: ModuleType, gpu: Any) -> Target:
+    major, minor = gpu.compute_capability()
+    attribute = cuda.device_attribute
+    return Target(
+        kind="cuda",
+        sm=10 * major + minor,
+        sms=gpu.get_attribute(attribute.MULTIPROCESSOR_COUNT),
+        smem=gpu.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        l2=gpu.get_attribute(attribute.L2_CACHE_SIZE),
+        memory=int(gpu.total_memory()),
+    )
+
+
+def _rates(cuda: ModuleType, gpu: Any, nvml: ModuleType | None) -> tuple[float, float]:
+    """The highest SM clock in Hz, and memory bandwidth in bytes/s: two transfers a memory clock.
+
+    The attributes count kHz; NVML, in MHz, helps out where they say 0.
+    """
+    attribute = cuda.device_attribute
+    core = gpu.get_attribute(attribute.CLOCK_RATE) * 1e3
+    memory = gpu.get_attribute(attribute.MEMORY_CLOCK_RATE) * 1e3
+    bus = gpu.get_attribute(attribute.GLOBAL_MEMORY_BUS_WIDTH)
+    if nvml and not (core and memory):
+        handle = probe.ask(nvml, "nvmlDeviceGetHandleByPciBusId", gpu.pci_bus_id())
+        core = core or _max_clock(nvml, handle, nvml.NVML_CLOCK_SM)
+        memory = memory or _max_clock(nvml, handle, nvml.NVML_CLOCK_MEM)
+    return core, 2 * memory * bus / 8
+
+
+def _max_clock(nvml: ModuleType, handle: object, which: int) -> float:
+    return (probe.ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, which) or 0) * 1e6
+
+
+def _software(cuda: ModuleType) -> dict[str, str]:
+    """CUDA the driver speaks, nvcc and pycuda with the CUDA it was built for."""
+    spoken = cuda.get_driver_version()
+    built = ".".join(map(str, cuda.get_version()[:2]))
+    return {
+        "cuda": f"{spoken // 1000}.{spoken % 1000 // 10}",
+        "nvcc": _nvcc_version(),
+        "pycuda": f"{metadata.version('pycuda')} (CUDA {built})",
+    }
+
+
+def _nvcc_version() -> str:
+    try:
+        return toolkit.nvcc_version(toolkit.find_nvcc())
+    except DeviceError:
+        return ""

@@ -1,0 +1,141 @@
+"""A GPU watched through NVML: how it is set up, and what changes under load.
+
+NVML comes with the driver; `nvidia-ml-py` (module pynvml) is how Python asks it. Without
+it, or where a question is not permitted, the answers are missing and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from gemmbench.backends.cuda.system import probe
+from gemmbench.backends.monitor import Conditions, Reading
+
+# Bits of nvmlDeviceGetCurrentClocksEventReasons; bit 0, an idle GPU, is none: NVML API reference,
+# "Clocks Event Reasons". What later drivers add is left out.
+_SLOWED = {
+    0x002: "application clocks",
+    0x004: "power cap",
+    0x008: "hardware slowdown",
+    0x010: "sync boost",
+    0x020: "thermal slowdown by software",
+    0x040: "thermal slowdown by hardware",
+    0x080: "power brake",
+    0x100: "display clocks",
+}
+
+
+def conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
+    """How the GPU at this PCI bus id (`0000:01:00.0`) is set up; None if NVML does not find it."""
+    handle = probe.ask(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
+    if handle is None:
+        return None
+
+    def mode(question: str) -> bool | None:
+        """A switch, or the first of (now, after the next reset)."""
+        answer = probe.ask(pynvml, question, handle)
+        now = answer[0] if isinstance(answer, list | tuple) else answer
+        return None if now is None else bool(now)
+
+    def clock(which: int) -> float | None:
+        megahertz = probe.ask(pynvml, "nvmlDeviceGetMaxClockInfo", handle, which)
+        return None if megahertz is None else megahertz * 1e6
+
+    limit = probe.ask(pynvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
+    return Conditions(
+        mig=mode("nvmlDeviceGetMigMode"),
+        ecc=mode("nvmlDeviceGetEccMode"),
+        persistence=mode("nvmlDeviceGetPersistenceMode"),
+        power_limit=None if limit is None else limit * 1e-3,
+        max_sm_clock=clock(pynvml.NVML_CLOCK_SM),
+        max_memory_clock=clock(pynvml.NVML_CLOCK_MEM),
+    )
+
+
+def open_monitor(bus: str) -> NvmlMonitor | None:
+    """Watch the GPU at this PCI bus id; None where NVML is not to be had."""
+    pynvml = probe.open_nvml()
+    if pynvml is None:
+        return None
+    handle = probe.ask(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
+    if handle is None:
+        pynvml.nvmlShutdown()
+        return None
+    return NvmlMonitor(pynvml, handle)
+
+
+def why_not() -> str:
+    """One sentence why runs are not watched, or "" if they can be."""
+    try:
+        import pynvml
+    except ImportError:
+        return "nvidia-ml-py is not installed: pip install 'gemmbench[cuda]'"
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as fault:
+        return f"NVML does not start: {fault}"
+    pynvml.nvmlShutdown()
+    return ""
+
+
+class NvmlMonitor:
+    """A `monitor.Monitor`, to be closed at the end. With MIG on, power and clocks are those of the whole GPU."""
+
+    def __init__(self, pynvml: ModuleType, handle: object):
+        self._nvml, self._handle = pynvml, handle
+
+    def read(self) -> Reading:
+        """One look."""
+        nvml = self._nvml
+        bits = self._ask("nvmlDeviceGetCurrentClocksEventReasons")
+        if bits is None:  # a driver before 535, or a package before 12.535
+            bits = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons") or 0
+        temperature = self._ask("nvmlDeviceGetTemperatureV", nvml.NVML_TEMPERATURE_GPU)
+        if temperature is None:
+            temperature = self._ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU)
+        return Reading(
+            power=self._power(),
+            temperature=_number(temperature, 1.0),
+            sm_clock=_number(self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM), 1e6),
+            memory_clock=_number(self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM), 1e6),
+            slowed=frozenset(name for bit, name in _SLOWED.items() if bits & bit),
+        )
+
+    def energy(self) -> float:
+        """Joules since the driver was loaded (Volta or newer)."""
+        return _number(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
+
+    def others(self) -> int | None:
+        """Processes with a context on this GPU, but for this one, which must have one open.
+
+        In a container the numbers of processes may be those of the host, so that this
+        one is not found by its own; a list with nobody on it means that NVML may not tell.
+        """
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        if not processes:
+            return None
+        numbers = {process.pid for process in processes}
+        return len(numbers - {os.getpid()}) if os.getpid() in numbers else len(processes) - 1
+
+    def close(self) -> None:
+        """Let NVML go."""
+        with suppress(self._nvml.NVMLError):
+            self._nvml.nvmlShutdown()
+
+    def _power(self) -> float:
+        """Watts of the moment where the driver tells them; since Ampere the other question means the last second."""
+        fields = self._ask("nvmlDeviceGetFieldValues", [getattr(self._nvml, "NVML_FI_DEV_POWER_INSTANT", 186)])
+        if fields and fields[0].nvmlReturn == self._nvml.NVML_SUCCESS:
+            return _number(fields[0].value.uiVal, 1e-3)
+        return _number(self._ask("nvmlDeviceGetPowerUsage"), 1e-3)
+
+    def _ask(self, question: str, *arguments: object) -> Any:
+        return probe.ask(self._nvml, question, self._handle, *arguments)
+
+
+def _number(answer: float | None, unit: float) -> float:
+    return math.nan if answer is None else answer * unit

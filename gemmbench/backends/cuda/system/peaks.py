@@ -1,0 +1,90 @@
+"""What a GPU reaches at best: copying, multiplying and adding in registers, launching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gemmbench.backends.base import Window
+from gemmbench.backends.cuda.backend import CudaBackend
+from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.launching.packed_launch import Shape, packed
+from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
+from gemmbench.backends.health import Peaks
+
+_SOURCE = Path(__file__).with_name("peaks.cu")
+_THREADS, _ROWS, _COLUMNS, _UNROLL = 256, 8, 16, 8  # 161 registers, so 8 warps on a multiprocessor: 2 a scheduler
+_ROUNDS = 1000  # about 1 ms
+_MOST_COPIED = 1 << 30
+_WARM_SECONDS, _WINDOWS = 0.3, 9
+_COPIES, _FMA_LAUNCHES, _EMPTY_LAUNCHES = 8, 10, 256
+_ONE: Shape = (1, 1, 1)
+
+
+def measure(backend: CudaBackend) -> Peaks:
+    """Measure in about two seconds. Raises DeviceError, OutOfMemory, LaunchError."""
+    import pycuda.driver as cuda
+
+    module = cuda.module_from_file(cubin(str(backend.device.target.sm)))
+    fma = _fma(backend, module)
+    empty = packed(module.get_function("empty"), _ONE, _ONE, backend.stream, "")
+    return Peaks(
+        copy=_copy(backend),
+        fma=fma.launches * _flops(backend.device.target.sms) / fma.seconds,
+        clock_hz=fma.clock_hz,
+        launch=_seconds(_settled(backend, empty, _EMPTY_LAUNCHES)),
+        ungated=_seconds(_settled(backend, empty, _EMPTY_LAUNCHES, gated=False)),
+    )
+
+
+def cubin(arch: str) -> str:
+    """Path of the compiled kernels. Raises BuildError, DeviceError."""
+    values = {"THREADS": _THREADS, "ROWS": _ROWS, "COLUMNS": _COLUMNS, "UNROLL": _UNROLL}
+    defines = [f"#define {name} {value}" for name, value in values.items()]
+    place = f"gemmbench/backends/cuda/{_SOURCE.name}"
+    text = "\n".join([*defines, f'#line 1 "{place}"', _SOURCE.read_text()])
+    return NvccCompiler().cubin(text, arch, "outer_products", place).path
+
+
+def _flops(sms: int) -> int:
+    """Floating-point operations of one launch, a block on each multiprocessor."""
+    return 2 * _ROWS * _COLUMNS * _UNROLL * _ROUNDS * _THREADS * sms
+
+
+def _fma(backend: CudaBackend, module: Any) -> Window:
+    blocks = backend.device.target.sms
+    out = DeviceMemory(4 * _THREADS * blocks)
+    function, shape = module.get_function("outer_products"), ((blocks, 1, 1), (_THREADS, 1, 1))
+    launch = packed(function, *shape, backend.stream, "Piff", out.address, _ROUNDS, 1e-3, 1e-3)
+    window = _settled(backend, launch, _FMA_LAUNCHES)
+    out.free()
+    return window
+
+
+def _copy(backend: CudaBackend) -> float:
+    """Bytes/s that the driver's copy inside device memory reads and writes together."""
+    import pycuda.driver as cuda
+
+    size = min(_MOST_COPIED, backend.device.target.memory // 8)
+    memory = DeviceMemory(2 * size)
+    memory.fill(0, 2 * size, 0x3F)
+    copy = partial(cuda.memcpy_dtod_async, memory.address + size, memory.address, size, backend.stream)
+    window = _settled(backend, copy, _COPIES)
+    memory.free()
+    return 2 * size / _seconds(window)
+
+
+def _settled(backend: CudaBackend, queue: Callable[[], object], launches: int, gated: bool = True) -> Window:
+    """The median window of a warm device."""
+    timer, spent = backend.timer(Calls((queue,), "a kernel of gemmbench doctor"), gated), 0.0
+    while spent < _WARM_SECONDS:
+        spent += max(timer.time(launches).seconds, _WARM_SECONDS / 100)
+    windows = sorted((timer.time(launches) for _ in range(_WINDOWS)), key=_seconds)
+    return windows[_WINDOWS // 2]
+
+
+def _seconds(window: Window) -> float:
+    return window.seconds / window.launches

@@ -1,0 +1,22 @@
+"""Listings of machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gemmbench.analysis.sass.instructions import Instruction, kernels
+
+
+@pytest.fixture
+def listing() -> Callable[[str], tuple[Instruction, ...]]:
+    """The instructions of the one kernel in `listings/<name>.txt`."""
+
+    def read(name: str) -> tuple[Instruction, ...]:
+        text = (Path(__file__).parent / "listings" / f"{name}.txt").read_text(encoding="utf-8")
+        (code,) = kernels(text).values()
+        return code
+
+    return read

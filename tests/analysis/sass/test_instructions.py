@@ -1,0 +1,98 @@
+"""Instructions, registers and classes, from lines that cuobjdump printed."""
+
+import pytest
+
+from gemmbench.analysis.sass.instructions import CLASSES, Instruction, kernels
+
+DUMP = """
+	code for sm_90
+		Function : first
+	.headerflags	@"EF_CUDA_SM90 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM90)"
+        /*0000*/                   LDC R1, c[0x0][0x28] ;            /* 0x00000a00ff017b82 */
+                                                                     /* 0x000ff00000000800 */
+        /*0010*/              @!P0 BRA 0x850 ;                       /* 0x0000000400ec8947 */
+                                                                     /* 0x000fea000383ffff */
+        /*0020*/                   FFMA R33, R52.reuse, -R51, R33 ;  /* 0x0000003334217223 */
+                                                                     /* 0x042fe20000000021 */
+        /*0030*/                   EXIT ;                            /* 0x000000000000794d */
+		..........
+		Function : second
+        /*0000*/                   NOP;                              /* 0x0000000000007918 */
+"""
+
+
+@pytest.fixture
+def one():
+    """The one instruction of a line."""
+
+    def parse(line):
+        (instruction,) = kernels(f"Function : k\n/*0000*/ {line} ;\n")["k"]
+        return instruction
+
+    return parse
+
+
+def test_kernels_are_told_apart_and_their_lines_taken_to_pieces():
+    found = kernels(DUMP)
+    assert [instruction.opcode for instruction in found["second"]] == ["NOP"]
+    assert found["first"][:2] == (
+        Instruction(0x0, "", "LDC", ("R1", "c[0x0][0x28]")),
+        Instruction(0x10, "@!P0", "BRA", ("0x850",)),
+    )
+    assert found["first"][2].operands == ("R33", "R52.reuse", "-R51", "R33")
+    assert found["first"][3] == Instruction(0x30, "", "EXIT", ())
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("FFMA R51, R4, R8, R51", "FFMA"),
+        ("HMMA.16816.F32 R4, R8, R12, R4", "other math"),
+        ("HFMA2.MMA R0, R2, R4, R0", "other math"),
+        ("HFMA2.MMA R0, -RZ, RZ, 0, 0", "integer and address"),
+        ("LDS.U.128 R4, [R52]", "shared loads"),
+        ("LDSM.16.M88.4 R4, [R52]", "shared loads"),
+        ("LDGSTS.E.BYPASS.128 [R5], desc[UR8][R2.64]", "global loads"),
+        ("UTMALDG.2D [UR8], [UR4], desc[UR10]", "global loads"),
+        ("STS.128 [R13], R4", "shared stores"),
+        ("STG.E desc[UR8][R2.64], R9", "global stores"),
+        ("LDL.LU R4, [R1+0x8]", "spills"),
+        ("STL.64 [R1], R4", "spills"),
+        ("IMAD.WIDE R2, R3, 0x4, R4", "integer and address"),
+        ("UIADD3.X UR4, UR4, UR5, URZ, !UPT", "integer and address"),
+        ("@P1 ULDC.64 UR8, c[0x0][0x208]", "integer and address"),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", "control and barrier"),
+        ("SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR4], R0", "control and barrier"),
+        ("SHFL.IDX PT, R0, R1, RZ, 0x1f", "other"),
+    ],
+)
+def test_classes(one, line, kind):
+    assert one(line).kind == kind and kind in CLASSES
+
+
+@pytest.mark.parametrize(
+    ("line", "results", "sources"),
+    [
+        ("LDS R4, [R5+UR6+0x10]", {4}, {5}),
+        ("LDS.64 R4, [UR6]", {4, 5}, set()),
+        ("LDS.128 R4, [R52]", {4, 5, 6, 7}, {52}),
+        ("LDSM.16.MT88.2 R4, [R52]", {4, 5}, {52}),
+        ("STS.64 [R13+0x40], R4", set(), {13, 4, 5}),
+        ("STG.E desc[UR8][R2.64], R9", set(), {2, 3, 9}),
+        ("FFMA R9, R0, -R9, |R3|.reuse", {9}, {0, 9, 3}),
+        ("FFMA R9, R0, UR4, RZ", {9}, {0}),
+        ("ISETP.GE.AND P0, PT, R2, UR4, PT", set(), {2}),
+        ("HMMA.16816.F32 R4, R8, R12, R16", {4}, {*range(8, 20)}),
+        ("BRA.DIV UR4, 0x1a0", set(), set()),
+    ],
+)
+def test_registers_that_are_written_and_read(one, line, results, sources):
+    instruction = one(line)
+    assert (instruction.results, instruction.sources) == (results, sources)
+
+
+def test_slots_of_a_multiply_add(one):
+    ffma = one("FFMA R9, R2.reuse, c[0x0][0x4], -R3")
+    assert [ffma.register(slot) for slot in (0, 1, 2)] == [2, None, 3]
+    assert [ffma.reuses(slot) for slot in (0, 1, 2)] == [True, False, False]
+    assert one("FADD R9, R2, R3.reuse").register(2) is None

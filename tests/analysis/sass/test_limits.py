@@ -1,0 +1,78 @@
+"""Limits on machine code: their words, and that the kernels of cuda/ which have some keep them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gemmbench.analysis import toolkit
+from gemmbench.analysis.sass.facts import Facts
+from gemmbench.analysis.sass.instructions import kernels
+from gemmbench.analysis.sass.limits import broken, values
+from gemmbench.analysis.sass.loop import hottest
+from gemmbench.errors import DeviceError
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.manifests.expressions import SASS_NAMES, parse
+from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.problems.problem import Problem
+
+CUDA = Path(__file__).resolve().parents[3] / "cuda"
+CATALOG = Catalog([CUDA])
+LIMITED = [variant for name in CATALOG.names if (variant := CATALOG.get(name)).sass]
+
+
+@pytest.fixture
+def facts(listing):
+    return Facts(hottest(listing("warptile")))
+
+
+@pytest.fixture
+def faults(make_text_plan):
+    """What is broken of these limits, for parameters T = 16 and sm_90."""
+
+    def check(facts, *texts):
+        plan = make_text_plan("")
+        limits = tuple(parse(text, (*SASS_NAMES, "T")) for text in texts)
+        return broken(replace(plan, variant=replace(plan.variant, sass=limits)), facts, 90)
+
+    return check
+
+
+def test_expressions_may_read_all_that_is_counted(facts, make_text_plan):
+    assert sorted(values(facts, make_text_plan(""), 90)) == sorted((*SASS_NAMES, "T"))
+
+
+def test_limits_that_hold_say_nothing(facts, faults):
+    assert faults(facts, "100 * ffma >= 61 * instructions", "spills == 0", "sm == 90", "BYTES * T == 64") == []
+
+
+def test_a_broken_limit_says_what_it_found(facts, faults):
+    assert faults(facts, "100 * ffma >= 92 * instructions", "load_distance > 60 or T < 16") == [
+        "100 * ffma >= 92 * instructions: ffma is 64, instructions is 104",
+        "load_distance > 60 or T < 16: load_distance is 7, T is 16",
+    ]
+
+
+def test_a_limit_that_has_no_value_is_broken(facts, faults):
+    assert faults(facts, "ffma / 5 == 1") == ["ffma / 5 == 1: 64 / 5 leaves a remainder of 4"]
+    assert faults(None, "spills == 0") == ["spills == 0: no loop has math"]
+    only_math = Facts(hottest(kernels("Function : k\n/*0000*/ FFMA R1, R2, R3, R1 ;\n/*0010*/ @P0 BRA 0x0 ;\n")["k"]))
+    (fault,) = faults(only_math, "load_distance > 60")
+    assert fault == "load_distance > 60: there is no load_distance, the loop uses nothing from shared memory"
+
+
+@pytest.mark.parametrize("variant", LIMITED, ids=lambda variant: variant.name)
+def test_a_kernel_of_cuda_keeps_its_limits(variant, compiler):
+    try:
+        toolkit.find_cuobjdump()
+    except DeviceError as fault:
+        pytest.skip(str(fault))
+    sm = int((variant.arch or (str(max(variant.min_sm, 90)),))[0].rstrip("af"))
+    target = Target("cuda", sm, 132, 227 << 10, 50 << 20, 1 << 36)
+    problems = [Problem(4096, 4096, 4096, layout=layout) for layout in variant.layouts]
+    chosen = [(variant, configurations(variant, {}))]
+    for plan in expand(problems, chosen, "cuda", {"cuda": target}, lambda *_: ""):
+        code = [kernels(compiler.sass(launch))[launch.symbols[-1]] for launch in plan.each_launch()]
+        hot = max(filter(None, map(hottest, code)), key=lambda loop: loop.math, default=None)
+        assert broken(plan, Facts(hot) if hot else None, sm) == [], plan.problem.layout

@@ -1,0 +1,153 @@
+"""What compute-sanitizer says, in one line; and how it is called."""
+
+from pathlib import Path
+
+import pytest
+
+from gemmbench.analysis import sanitizer
+from gemmbench.analysis.sanitizer import Verdict, check, read
+from gemmbench.analysis.watched_program import Ran
+from gemmbench.errors import DeviceError
+
+OK = Ran(0, "", "")
+CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
+RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: {}\n"
+READ = """========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at gemm+0x1b0 in cuda/mine.cu:25
+=========     by thread (1,0,0) in block (2,0,0)
+=========     Address 0x7f5c0a000400 is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f5c0a000000 of size 1,024 bytes
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: cuLaunchKernel [0x33a8e6] in libcuda.so.1
+=========
+========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch failure" on CUDA API call to cuStreamSynchronize.
+=========     Saved host backtrace up to driver entry point at error
+=========
+========= ERROR SUMMARY: 1,769 errors
+========= ERROR SUMMARY: 1,669 errors were not printed. Use --print-limit option to adjust the number of printed errors
+"""  # noqa: E501
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at gemm+0x550 in cuda/mine.cu:30
+=========     and Read access at gemm+0x580 in cuda/mine.cu:37 [65536 hazards]
+=========
+========= RACECHECK SUMMARY: 5 hazards displayed (4 errors, 1 warning)
+"""
+UNINITIALIZED = """========= COMPUTE-SANITIZER
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at gemm+0x20 in cuda/mine.cu:12
+=========     by thread (0,0,0) in block (0,0,0)
+=========
+========= ERROR SUMMARY: 1 error
+"""
+BARRIER = """========= COMPUTE-SANITIZER
+========= Barrier error detected. Divergent thread(s) in block
+=========     at gemm+0x58 in cuda/mine.cu:18
+=========     by thread (1,0,0) in block (0,0,0)
+=========     Device Frame:gemm+0x58 in cuda/mine.cu:18
+=========
+========= ERROR SUMMARY: 2 errors
+"""
+
+
+@pytest.mark.parametrize("said", [CLEAN, RACES.format("0 hazards displayed (0 errors, 0 warnings)")])
+def test_no_error_and_no_fault_of_the_program_is_clean(said):
+    assert read(said, OK) == Verdict("clean")
+
+
+@pytest.mark.parametrize(
+    ("said", "errors", "message"),
+    [
+        (
+            READ,
+            1769,
+            "Invalid __global__ read of size 4 bytes at gemm+0x1b0 in cuda/mine.cu:25 by thread (1,0,0) in block "
+            "(2,0,0) Address 0x7f5c0a000400 is out of bounds and is 1 bytes after the nearest allocation at "
+            "0x7f5c0a000000 of size 1,024 bytes",
+        ),
+        (
+            RACE,
+            5,
+            "Error: Race reported between Write access at gemm+0x550 in cuda/mine.cu:30 and Read access at gemm+0x580 "
+            "in cuda/mine.cu:37 [65536 hazards]",
+        ),
+        (
+            UNINITIALIZED,
+            1,
+            "Uninitialized __global__ memory read of size 4 bytes at gemm+0x20 in cuda/mine.cu:12 by thread (0,0,0) "
+            "in block (0,0,0)",
+        ),
+        (
+            BARRIER,
+            2,
+            "Barrier error detected. Divergent thread(s) in block at gemm+0x58 in cuda/mine.cu:18 by thread (1,0,0) "
+            "in block (0,0,0)",
+        ),
+    ],
+    ids=["memcheck", "racecheck", "initcheck", "synccheck"],
+)
+def test_errors_are_counted_and_the_first_is_a_sentence_with_its_line(said, errors, message):
+    assert read(said, Ran(1, "", "")) == Verdict("errors", errors, message)
+
+
+def test_a_warning_of_racecheck_is_a_hazard_too():
+    said = RACES.format("1 hazard displayed (0 errors, 1 warning)")
+    assert read(said, OK).status == "errors"
+
+
+def test_a_wrong_result_without_an_error_is_a_failure_with_its_row():
+    out = "kernel  configurations\n---\nmine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong\n"
+    found = read(CLEAN, Ran(1, out, ""))
+    assert found == Verdict("failed", 0, "mine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong")
+
+
+def test_a_tool_that_came_to_no_end_has_failed_and_says_why():
+    none = "========= Error: No attachable process found. compute-sanitizer timed-out.\n"
+    assert read(none, Ran(255, "", "x\n")).message.startswith("Error: No attachable process found")
+    assert read("", Ran(2, "", "gemmbench: unknown variant\n")) == Verdict("failed", 0, "gemmbench: unknown variant")
+    assert read("", Ran(0, "", "")).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'Device not supported. Please refer to the "Supported Devices" section of the sanitizer documentation',
+        "Error: Failed to initialize the tool",
+        "Internal Sanitizer Error: The Sanitizer encountered an error",
+    ],
+)
+def test_a_tool_that_may_not_watch_is_no_row_but_an_error_of_the_machine(words):
+    with pytest.raises(DeviceError, match="compute-sanitizer cannot watch this GPU: "):
+        read(f"========= COMPUTE-SANITIZER\n========= {words}\n{CLEAN}", OK)
+
+
+def test_a_call_that_the_program_may_not_make_is_an_error_of_the_program():
+    hit = 'Program hit CUDA_ERROR_NOT_PERMITTED (error 800) due to "operation not permitted" on CUDA API call to cuX.'
+    found = read(f"========= {hit}\n=========\n========= ERROR SUMMARY: 1 error\n", OK)
+    assert found == Verdict("errors", 1, hit)
+
+
+def test_the_program_runs_under_the_tool_without_guards_and_gate(fake_tool):
+    calls = fake_tool(
+        sanitizer.PROGRAM,
+        "calls.write(' '.join(arguments) + '\\n' + os.environ['GEMMBENCH_GUARDS'] + os.environ['GEMMBENCH_GATE'])\n"
+        f"open(after('--log-file'), 'w').write({CLEAN!r})",
+    )
+    assert check("memcheck", ["verify", "mine"], 60.0).status == "clean"
+    line, variables = calls.read_text().split("\n")
+    own = "--padding 65536 --report-api-errors no"
+    assert line.startswith(f"--tool memcheck {own} --target-processes application-only --log-file ")
+    assert line.endswith(" -m gemmbench verify mine") and variables == "00"
+    check("racecheck", ["verify", "mine"], 60.0)
+    assert "--padding" not in calls.read_text().split("\n")[-2]
+
+
+def test_a_run_without_end_is_told_with_its_limit(fake_tool):
+    fake_tool(sanitizer.PROGRAM, "time.sleep(60)")
+    assert check("racecheck", ["verify", "mine"], 1.0) == Verdict("timeout", 0, "did not end within 1 s")
+
+
+def test_the_log_is_gone_afterwards(fake_tool):
+    calls = fake_tool(sanitizer.PROGRAM, "calls.write(after('--log-file'))")
+    assert check("synccheck", [], 60.0).status == "failed"
+    assert not Path(calls.read_text()).parent.exists()

@@ -1,0 +1,141 @@
+"""The compiler, run for real where there is one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gemmbench.analysis import toolkit
+from gemmbench.backends.cuda.compiling import nvcc
+from gemmbench.backends.cuda.libraries.variants import CUBLAS
+from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.problem import Problem
+
+SIGNATURE = (
+    'extern "C" __global__ void gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C)'
+)
+REVERSE = f"""#include <cuda_fp16.h>
+{SIGNATURE}
+{{
+    __shared__ float tile[2 * T];
+    tile[threadIdx.x] = A[threadIdx.x];
+    __syncthreads();
+    C[threadIdx.x] = tile[2 * T - 1 - threadIdx.x];
+}}
+"""
+
+
+def test_a_cubin_with_its_build_facts_and_a_cache(compiler, make_plan):
+    made = compiler.compile(make_plan(REVERSE))
+    assert Path(made.path).read_bytes()[:4] == b"\x7fELF"
+    assert 0 < made.build.registers < 64
+    assert made.build.shared == 128
+    assert made.build.spills == 0
+    assert made.build.seconds > 0
+    assert not made.build.cached
+
+    again = compiler.compile(make_plan(REVERSE))
+    assert (again.key, again.path, again.build.registers) == (made.key, made.path, made.build.registers)
+    assert again.build.cached
+
+
+def test_spills_are_counted(compiler, make_plan):
+    hungry = f"""{SIGNATURE.replace("__global__", "__global__ __launch_bounds__(1024, 2)")}
+{{
+    float x[64];
+    #pragma unroll
+    for (int i = 0; i < 64; i++) x[i] = A[threadIdx.x + i * N];
+    __syncthreads();
+    #pragma unroll
+    for (int i = 0; i < 64; i++) C[threadIdx.x + i * N] = x[i] * x[63 - i];
+}}
+"""
+    assert compiler.compile(make_plan(hungry)).build.spills > 0
+
+
+def test_an_error_names_the_file_and_the_line(compiler, make_plan):
+    with pytest.raises(BuildError) as failed:
+        compiler.compile(make_plan(REVERSE.replace("__syncthreads();", "nonsense();")))
+    message = str(failed.value)
+    assert 'cuda/tiny.cu:6: error: identifier "nonsense" is undefined' in message
+    assert len(message.splitlines()) <= 11
+    assert "ptxas info" not in message
+
+
+def test_an_error_of_the_assembler_names_the_file(compiler, make_plan):
+    bad = SIGNATURE + '{ asm volatile("bogus.f32;"); }'
+    with pytest.raises(BuildError, match=r"(?s)^cuda/tiny\.cu does not compile:.*bogus"):
+        compiler.compile(make_plan(bad))
+
+
+def test_the_architecture_of_wgmma_is_accepted(compiler, make_plan):
+    hopper_only = SIGNATURE + '{ asm volatile("wgmma.fence.sync.aligned;"); }'
+    assert compiler.compile(make_plan(hopper_only, arch="90a")).path
+
+
+def test_an_architecture_nvcc_does_not_know_is_explained(compiler, make_plan):
+    with pytest.raises(BuildError, match=r"nvcc \d+\.\d+\.\d+ does not compile for sm_31; .*CUDACXX"):
+        compiler.compile(make_plan(REVERSE, arch="31"))
+
+
+def test_a_kernel_of_another_name_is_told(compiler, make_plan):
+    with pytest.raises(BuildError, match=r"no extern \"C\" kernel 'sgemm'; kernels here: gemm"):
+        compiler.compile(make_plan(REVERSE, symbol="sgemm"))
+
+
+def test_ptx_names_the_kernel_and_the_target(compiler, make_plan):
+    text = compiler.ptx(make_plan(REVERSE))
+    assert ".visible .entry gemm(" in text
+    assert ".target sm_90" in text
+
+
+def test_sass_or_what_to_install_for_it(compiler, make_plan):
+    try:
+        toolkit.find_cuobjdump()
+    except DeviceError as fault:
+        assert "pip install nvidia-cuda-cuobjdump" in str(fault)
+        return
+    assert "Function : gemm" in compiler.sass(make_plan(REVERSE))
+
+
+def test_a_library_needs_no_compiler(monkeypatch):
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: pytest.fail("looked for nvcc"))
+    made = nvcc.NvccCompiler().compile(Plan(Problem(8, 8, 8), CUBLAS, Config(), "cuda", "", None))
+    assert made.path == ""
+    assert made.key.startswith("cublas")
+
+
+def test_no_nvcc_names_the_fix(monkeypatch):
+    monkeypatch.delenv("CUDACXX", raising=False)
+    monkeypatch.setattr(toolkit.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(DeviceError, match="install the CUDA toolkit, or name its compiler in CUDACXX"):
+        toolkit.find_nvcc()
+
+
+def test_cudacxx_comes_first_and_must_exist(monkeypatch, tmp_path):
+    mine = tmp_path / "nvcc"
+    mine.write_text("#!/bin/sh\necho release 9.9, V9.9.1\n")
+    mine.chmod(0o755)
+    monkeypatch.setenv("CUDACXX", str(mine))
+    assert toolkit.nvcc_version(toolkit.find_nvcc()) == "9.9.1"
+    monkeypatch.setenv("CUDACXX", str(tmp_path / "gone"))
+    with pytest.raises(DeviceError, match="CUDACXX names"):
+        toolkit.find_nvcc()
+
+
+def test_an_nvcc_that_does_not_run_is_no_device(tmp_path):
+    broken = tmp_path / "nvcc"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    with pytest.raises(DeviceError, match="does not run"):
+        toolkit.nvcc_version(str(broken))
+
+
+def test_helper_kernels_compile(compiler):
+    from gemmbench.backends.cuda import backend
+
+    made = subprocess.run(["head", "-c4", backend._helpers(90)], capture_output=True, check=True)
+    assert made.stdout == b"\x7fELF"

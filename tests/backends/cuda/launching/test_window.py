@@ -1,0 +1,131 @@
+"""The order in which a window is queued, on a stream that only writes down what it is given."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from gemmbench.backends.base import Window
+from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
+from gemmbench.errors import LaunchError
+
+
+class CudaError(Exception):
+    """As pycuda's."""
+
+
+class Log(list):
+    """A stream, a clock and a gate in one: what was queued, in order."""
+
+    expired = False
+    hertz = 1.5e9
+
+    def stamp(self, which):
+        self.append(f"stamp{which}")
+
+    def read(self):
+        return self.hertz
+
+    def close(self):
+        self.append("close")
+
+    def open(self):
+        self.append("open")
+
+    def synchronize(self):
+        self.append("wait")
+
+
+class Event:
+    """An event of the stream; every window takes 2 ms."""
+
+    def record(self, stream):
+        stream.append("event")
+
+    def time_since(self, _):
+        return 2.0
+
+
+@pytest.fixture
+def log(monkeypatch):
+    fake = ModuleType("pycuda.driver")
+    fake.Event = Event
+    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", fake)
+    return Log()
+
+
+def timer(log: Log, sets: int = 3, kernels: int = 1, gate: bool = True) -> WindowTimer:
+    queue = tuple((lambda name=name: log.append(name)) for name in "ABCDE"[:sets])
+    return WindowTimer(Calls(queue, "a launch", kernels), (CudaError,), log, log, log if gate else None)
+
+
+def test_the_first_window_is_not_held_and_later_ones_are(log):
+    run = timer(log)
+    assert run.time(1) == Window(2e-3, 1, 1.5e9)
+    assert log == ["stamp0", "event", "A", "event", "stamp1", "wait"]
+    log.clear()
+    run.time(2)
+    assert log == ["close", "stamp0", "event", "B", "C", "event", "stamp1", "open", "wait"]
+
+
+def test_launches_rotate_through_the_sets_and_go_on_where_they_stopped(log):
+    run = timer(log)
+    for launches in (1, 4, 2):
+        run.time(launches)
+    assert "".join(entry for entry in log if len(entry) == 1) == "ABCABCA"
+
+
+def test_more_than_the_queue_holds_is_timed_in_several_windows(log):
+    run = timer(log, kernels=2)
+    window = run.time(600)
+    assert log.count("event") == 2 * 3
+    assert log.count("close") == 2
+    assert window == Window(pytest.approx(6e-3), 600, pytest.approx(1.5e9))
+
+
+def test_an_unknown_clock_in_one_part_is_unknown_in_all(log):
+    log.hertz = 0.0
+    assert timer(log).time(1000).clock_hz == 0
+
+
+def test_a_window_whose_gate_gave_up_is_measured_again_without(log):
+    run = timer(log)
+    run.time(1)
+    log.clear()
+    log.expired = True
+    with pytest.warns(RuntimeWarning, match="measured again without"):
+        assert run.time(2).launches == 2
+    assert [entry for entry in log if entry in ("close", "wait")] == ["close", "wait", "wait"]
+
+
+def test_the_gate_is_opened_when_a_launch_fails(log):
+    def fail():
+        raise CudaError("cuLaunchKernel failed: too many resources requested for launch")
+
+    run = WindowTimer(Calls((lambda: None, fail), "block 32x32x1"), (CudaError,), log, log, log)
+    run.time(1)
+    log.clear()
+    with pytest.raises(LaunchError, match=r"LAUNCH_OUT_OF_RESOURCES.*block 32x32x1"):
+        run.time(1)
+    assert log[-1] == "open"
+
+
+def test_without_a_gate_nothing_is_held(log):
+    run = timer(log, gate=False)
+    run.time(1)
+    run.time(1)
+    assert "close" not in log
+
+
+def test_a_profiler_sees_one_launch_and_nothing_of_ours(log):
+    driver = sys.modules["pycuda.driver"]
+    driver.start_profiler = lambda: log.append("start")
+    driver.stop_profiler = lambda: log.append("stop")
+    run = timer(log)
+    run.time(1)
+    log.clear()
+    run.profile()
+    assert log == ["start", "B", "wait", "stop"]

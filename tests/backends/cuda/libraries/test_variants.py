@@ -1,0 +1,69 @@
+"""What is known of cuBLAS without it."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.cuda.libraries import cublaslt
+from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT, column_major, opened, types_of
+from gemmbench.errors import NotOffered
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_column_major_gemm_on_the_same_bytes_gives_the_row_major_product(layout):
+    problem = Problem(5, 7, 3, layout)
+    random = np.random.default_rng(1)
+    A, B = (random.integers(-4, 5, problem.shape(name)).astype(float) for name in "AB")
+    expected = (A.T if problem.trans_a else A) @ (B.T if problem.trans_b else B)
+
+    shape = column_major(problem)
+
+    def operand(stored: np.ndarray, rows: int, columns: int, transposed: bool, ld: int) -> np.ndarray:
+        """What cuBLAS reads: column-major, `ld` elements from column to column."""
+        height, width = (columns, rows) if transposed else (rows, columns)
+        view = np.reshape(stored.ravel(), (ld, width), order="F")[:height]
+        return view.T if transposed else view
+
+    first = operand(B, shape.m, shape.k, shape.trans_b, shape.ld_b)
+    second = operand(A, shape.k, shape.n, shape.trans_a, shape.ld_a)
+    assert shape.ld_c == problem.N
+    np.testing.assert_array_equal((first @ second).ravel(order="F"), expected.ravel())
+
+
+def test_the_variants_state_their_math_and_workspace():
+    for variant in (CUBLAS, CUBLASLT):
+        assert variant.kind == "library"
+        assert variant.precisions == ("f32", "tf32", "f64", "f16", "bf16")
+        assert variant.layouts == LAYOUTS
+        assert "pedantic" in variant.summary
+        assert "32 MiB workspace" in variant.summary
+    assert CUBLASLT.params == (("ALGO", (0, 1, 2, 3, 4, 5, 6, 7)),)
+    assert CUBLAS.order < CUBLASLT.order
+
+
+def test_without_nvmath_the_row_is_skipped_with_the_fix(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", None)
+    with pytest.raises(NotOffered, match=r"pip install 'gemmbench\[cuda\]'"):
+        opened("cublas")
+
+
+@pytest.mark.parametrize("kind", ["tf32", "bf16"])
+def test_some_precisions_need_ampere(kind):
+    with pytest.raises(NotOffered, match=rf"{kind} needs compute capability 8\.0; this GPU has 7\.5"):
+        types_of(Problem(8, 8, 8, precision_name=kind), 75)
+
+
+def test_the_heuristic_hears_the_alignment_all_sets_share():
+    sets = [(1 << 20, (1 << 20) + 64, 4096), ((1 << 20) + 16, 1 << 21, 8192)]
+    assert cublaslt._alignments(sets) == (64, 16, 256)
+
+
+def test_a_rank_beyond_the_list_is_not_offered():
+    offered = np.zeros(3, np.dtype([("algo", "<u8", (8,)), ("state", "<i4")]))
+    assert cublaslt._address(offered, 2) == offered.ctypes.data + 2 * offered.itemsize
+    with pytest.raises(NotOffered, match="the heuristic offers 3 algorithms for this problem"):
+        cublaslt._address(offered, 3)

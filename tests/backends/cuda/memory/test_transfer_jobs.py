@@ -1,0 +1,243 @@
+"""The order in which a job is queued, on streams that only write down what they are given."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.base import Artifact, Build, OperandSet
+from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
+from gemmbench.backends.jobs import Copy, Launch
+from gemmbench.errors import LaunchError, OutOfMemory
+
+CODE = Artifact("code", "", Build())
+BYTES = np.arange(256, dtype=np.uint8).reshape(16, 16)
+
+
+class CudaError(Exception):
+    """As pycuda's."""
+
+
+class Log(list):
+    """What was queued, in order; a gate too."""
+
+    expired = False
+
+    def close(self):
+        self.append("close")
+
+    def open(self):
+        self.append("open")
+
+
+@pytest.fixture
+def log():
+    return Log()
+
+
+@pytest.fixture
+def stream(log):
+    """A stream by its number."""
+
+    def make(number):
+        return SimpleNamespace(
+            name=f"s{number}",
+            wait_for_event=lambda event: log.append(f"s{number} waits for {event.name}"),
+            synchronize=lambda: log.append("synchronize"),
+        )
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def cuda(log, monkeypatch):
+    """pycuda.driver as far as jobs use it; every event was recorded 1 ms after the one created before."""
+    events = []
+
+    class Event:
+        def __init__(self):
+            self.name, self.number = f"e{len(events)}", len(events)
+            events.append(self)
+
+        def record(self, stream):
+            log.append(f"{self.name} on {stream.name}")
+
+        def time_since(self, other):
+            return float(self.number - other.number)
+
+    class Memcpy2D:
+        def set_src_host(self, host):
+            self.host = host
+
+        def set_dst_device(self, device):
+            self.device = device
+
+        def __call__(self, stream):
+            shape = f"{self.height} rows of {self.width_in_bytes} from pitch {self.src_pitch} to {self.dst_pitch}"
+            log.append(f"{stream.name} 2-D {shape} at {self.device}, first byte {self.host[0, 0]}")
+
+    class HostAllocation:
+        def free(self):
+            log.append("unpinned")
+
+    class Pinned(np.ndarray):
+        base = HostAllocation()
+
+    def pagelocked_empty(nbytes, dtype):
+        if nbytes > 1 << 20:
+            raise CudaError("cuMemHostAlloc failed: out of memory")
+        return np.zeros(nbytes, dtype).view(Pinned)
+
+    fake = ModuleType("pycuda.driver")
+    fake.Event, fake.Memcpy2D, fake.Error, fake.pagelocked_empty = Event, Memcpy2D, CudaError, pagelocked_empty
+    fake.memcpy_htod_async = lambda device, host, stream: log.append(f"{stream.name} in {host.nbytes} to {device}")
+    fake.memcpy_dtoh_async = lambda host, device, stream: log.append(f"{stream.name} out {host.nbytes} from {device}")
+    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", fake)
+    return fake
+
+
+@pytest.fixture
+def job(log, stream, make_plan):
+    """A job at address 1000, its kernels loaded for the stream of each launch."""
+    plan = make_plan("")
+
+    def load(artifact, plan, number):
+        def calls(plan, addresses, alpha, beta):
+            text = f"s{number} launch {addresses[0]} {alpha:g} {beta:g}"
+            return Calls((lambda: log.append(text),), "gemm: grid 1x1x1")
+
+        return SimpleNamespace(errors=(KeyError,), calls=calls)
+
+    def make(*steps, gate=True):
+        count = 1 + max(step.stream for step in steps)
+        streams = [stream(number) for number in range(count)]
+        return CudaJob(steps, 1000, streams, load, (2.0, 0.5), log if gate else None)
+
+    make.launch = lambda number, after=None: Launch(number, plan, CODE, OperandSet(0, 8, 16), after)
+    return make
+
+
+def test_a_job_of_one_stream_has_an_event_where_a_part_ends_and_adds_up_its_parts(job, log):
+    parts = job(Copy(0, BYTES, 8, True), Copy(0, BYTES, 0, True), job.launch(0), Copy(0, BYTES, 16, False)).run()
+    assert log == [
+        "e0 on s0",
+        "s0 in 256 to 1008",
+        "s0 in 256 to 1000",
+        "e2 on s0",
+        "s0 launch (1000, 1008, 1016) 2 0.5",
+        "e3 on s0",
+        "s0 out 256 from 1016",
+        "e4 on s0",
+        "e1 on s0",
+        "synchronize",
+    ]
+    # the stub dates events by the order they were created in: the start 0, the end 1, the parts 2 to 4
+    assert (parts.seconds, parts.h2d, parts.kernel, parts.d2h) == pytest.approx((1e-3, 2e-3, 1e-3, 1e-3))
+
+
+def test_the_parts_of_panels_are_added_up(job):
+    panel = Copy(0, BYTES, 0, True), job.launch(0), Copy(0, BYTES, 16, False)
+    parts = job(Copy(0, BYTES, 8, True), *panel, *panel).run()
+    # the start 0, the end 1, then in 2, kernel 3, out 4, in 5, kernel 6, out 7
+    assert (parts.h2d, parts.kernel, parts.d2h) == pytest.approx((3e-3, 2e-3, 2e-3))
+
+
+def test_as_many_panels_as_can_be_asked_for_are_held(job, log):
+    panel = Copy(0, BYTES, 0, True), Copy(0, BYTES, 16, True), job.launch(0), Copy(0, BYTES, 16, False)
+    run = job(Copy(0, BYTES, 8, True), *panel * 64).run
+    run()
+    run()
+    assert "close" in log
+
+
+def test_other_streams_wait_for_the_start_and_for_what_they_are_told_and_the_end_waits_for_all(job, log):
+    parts = job(Copy(0, BYTES, 8, True), job.launch(0), Copy(1, BYTES, 0, True, after=0), job.launch(1)).run()
+    assert log == [
+        "e0 on s0",
+        "s1 waits for e0",
+        "s0 in 256 to 1008",
+        "e3 on s0",
+        "s0 launch (1000, 1008, 1016) 2 0.5",
+        "s1 waits for e3",
+        "s1 in 256 to 1000",
+        "s1 launch (1000, 1008, 1016) 2 0.5",
+        "e2 on s1",
+        "s0 waits for e2",
+        "e1 on s0",
+        "synchronize",
+    ]
+    assert parts.seconds == pytest.approx(1e-3) and np.isnan([parts.h2d, parts.kernel, parts.d2h]).all()
+
+
+def test_the_gate_holds_all_but_the_first_run(job, log):
+    run = job(Copy(0, BYTES, 0, True)).run
+    run()
+    assert "close" not in log
+    log.clear()
+    run()
+    assert (log[0], log[-2:]) == ("close", ["open", "synchronize"])
+
+
+def test_without_a_gate_nothing_is_held(job, log):
+    run = job(Copy(0, BYTES, 0, True), gate=False).run
+    run()
+    run()
+    assert "close" not in log
+
+
+def test_a_job_too_long_for_the_queue_is_not_held(job, log):
+    run = job(*[Copy(0, BYTES, 0, True), Copy(0, BYTES, 0, False)] * 150).run  # with their events, 600 entries
+    run()
+    run()
+    assert "close" not in log
+
+
+def test_a_job_whose_gate_gave_up_is_measured_again_without(job, log):
+    run = job(Copy(0, BYTES, 0, True)).run
+    run()
+    log.clear()
+    log.expired = True
+    with pytest.warns(RuntimeWarning, match="measured again without"):
+        run()
+    assert [entry for entry in log if entry in ("close", "synchronize")] == ["close", "synchronize", "synchronize"]
+
+
+def test_the_gate_is_opened_when_a_step_fails(job, log):
+    held = job(Copy(0, BYTES, 0, True), job.launch(0))
+    held.run()
+    held._queue[0] = lambda: (_ for _ in ()).throw(CudaError("cuMemcpyHtoDAsync failed: an illegal memory access"))
+    log.clear()
+    with pytest.raises(LaunchError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        held.run()
+    assert log[-1] == "open"
+
+
+def test_columns_are_copied_as_a_rectangle(job, log):
+    job(Copy(0, BYTES[:, 4:12], 32, True), gate=False).run()
+    assert log[1] == "s0 2-D 16 rows of 8 from pitch 16 to 8 at 1032, first byte 4"
+
+
+def test_pinned_memory_is_given_back_once(log):
+    buffer = HostBuffer(64, pinned=True)
+    assert buffer.bytes.shape == (64,) and not buffer.bytes.any()
+    buffer.free()
+    buffer.free()
+    assert log == ["unpinned"] and buffer.bytes.size == 0
+
+
+def test_pageable_memory_is_plain_memory():
+    buffer = HostBuffer(64, pinned=False)
+    assert type(buffer.bytes) is np.ndarray and buffer.bytes.nbytes == 64
+    buffer.free()
+
+
+def test_memory_that_cannot_be_pinned_is_told():
+    with pytest.raises(
+        OutOfMemory, match=r"^2,097,152 bytes of host memory cannot be page-locked: take a smaller size"
+    ):
+        HostBuffer(2 << 20, pinned=True)

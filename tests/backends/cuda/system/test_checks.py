@@ -1,0 +1,151 @@
+"""What is said of driver, toolkit, packages, permissions and load, on machines that are only described."""
+
+import os
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from gemmbench.backends.cuda.launching import gate
+from gemmbench.backends.cuda.system import checks, device, probe
+from gemmbench.errors import DeviceError
+
+
+class Nvml:
+    """As much of NVML as is asked; None is what it does not know."""
+
+    class NVMLError(Exception):
+        """Any of its errors."""
+
+    def __init__(self, busy=0, processes=(), spoken=13000):
+        self.busy, self.processes, self.spoken = busy, processes, spoken
+
+    def nvmlSystemGetCudaDriverVersion(self):
+        return self.spoken
+
+    def nvmlSystemGetDriverVersion(self):
+        return b"580.1"
+
+    def nvmlDeviceGetHandleByPciBusId(self, bus):
+        return bus
+
+    def nvmlDeviceGetUtilizationRates(self, handle):
+        if self.busy is None:
+            raise self.NVMLError
+        return SimpleNamespace(gpu=self.busy)
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle):
+        return [SimpleNamespace(pid=pid) for pid in self.processes]
+
+
+class Cuda:
+    """As much of pycuda.driver as is asked."""
+
+    class Device:
+        def __init__(self, index):
+            self.index = index
+
+        @staticmethod
+        def count():
+            return 1
+
+        def pci_bus_id(self):
+            return "0000:01:00.0"
+
+    @staticmethod
+    def get_version():
+        return 13, 0, 0
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """A machine with one H200, as it should be; what differs is given by keyword."""
+
+    def make(sms=("sm_80", "sm_90"), version="13.0.88", missing=(), admin="0", root=False, **nvml):
+        nvcc = tmp_path / "nvcc"
+        says = f'case "$1" in --version) echo "release, V{version}";; *) echo "{" ".join(sms)}";; esac'
+        nvcc.write_text(f"#!/bin/sh\n{says}\n")
+        nvcc.chmod(0o755)
+        monkeypatch.setenv("CUDACXX", "nowhere" if "nvcc" in missing else str(nvcc))
+        monkeypatch.setattr(probe, "_installed", lambda: [probe._Gpu("NVIDIA H200", "GPU-1", 90, 140 << 30)])
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        monkeypatch.setattr(checks, "find_spec", lambda name: None if name in missing else name)
+        monkeypatch.setattr(probe, "find_spec", lambda name: None if name in missing else name)
+        monkeypatch.setattr(checks.metadata, "version", lambda name: "2026.1")
+        monkeypatch.setattr(device, "driver", lambda: Cuda)
+        monkeypatch.setattr(device, "library_versions", lambda: {} if "cublas" in missing else {"cublas": "13.1"})
+        parameters = tmp_path / "params"
+        parameters.write_text(f"EnableMSI: 1\nRmProfilingAdminOnly: {admin}\n")
+        monkeypatch.setattr(checks, "_PARAMETERS", parameters)
+        monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+        monkeypatch.setattr(checks, "off_reason", lambda: "")
+        found = None if "nvml" in missing else Nvml(**nvml)
+
+        @contextmanager
+        def opened():
+            yield found
+
+        monkeypatch.setattr(probe, "nvml", opened)
+        return {finding.what: finding for finding in checks.examine(0, asked=True)}
+
+    return make
+
+
+def test_a_machine_as_it_should_be_is_fine_in_every_line(machine, tmp_path):
+    found = machine()
+    assert {what: finding.status for what, finding in found.items() if what != "cuobjdump"} == dict.fromkeys(
+        ("driver", "GPU", "nvcc", "pycuda", "cuBLAS", "counters", "gate", "GPU load"), "ok"
+    )
+    assert found["driver"].said == "580.1, CUDA 13.0"
+    assert found["GPU"].said == "NVIDIA H200, compute capability 9.0, 140 GiB"
+    assert found["nvcc"].said == f"13.0.88 at {tmp_path}/nvcc, compiles for sm_90"
+    assert found["GPU load"].said == "idle"
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "said", "changes"),
+    [
+        ("nvcc", "fault", "CUDACXX names 'nowhere', which cannot be run", {"missing": ["nvcc"]}),
+        ("nvcc", "fault", "does not compile for sm_90", {"sms": ["sm_100"]}),
+        ("nvcc", "fault", "is newer than the driver", {"spoken": 12080}),
+        ("pycuda", "fault", "is not installed", {"missing": ["pycuda"]}),
+        ("cuBLAS", "warning", "nvmath-python is not installed", {"missing": ["nvmath"]}),
+        ("cuBLAS", "warning", "the library does not load", {"missing": ["cublas"]}),
+        ("counters", "warning", "only root may profile", {"admin": "1"}),
+        ("counters", "ok", "this user may profile", {"admin": "1", "root": True}),
+        ("GPU load", "warning", "cannot be seen without NVML", {"missing": ["nvml"]}),
+        ("GPU load", "warning", "37 % busy", {"busy": 37}),
+        ("GPU load", "warning", "0 % busy, processes 17, 18", {"processes": (17, os.getpid(), 18)}),
+        ("GPU load", "ok", "idle", {"busy": 4, "processes": (os.getpid(),)}),
+        ("GPU load", "ok", "this GPU does not tell", {"busy": None}),
+    ],
+)
+def test_each_fault_has_its_line(machine, what, status, said, changes):
+    finding = machine(**changes)[what]
+    assert finding.status == status and said in finding.said
+    assert bool(finding.next_step) == (status != "ok")
+
+
+def test_a_driver_that_does_not_start_is_a_fault(machine, monkeypatch):
+    machine()
+
+    def broken():
+        raise DeviceError("CUDA does not start: no device")
+
+    monkeypatch.setattr(device, "driver", broken)
+    found = {finding.what: finding for finding in checks.examine(0, asked=True)}
+    assert (found["pycuda"].status, found["pycuda"].said) == ("fault", "CUDA does not start: no device")
+    assert found["GPU load"].status == "ok"
+
+
+def test_a_gate_that_is_off_says_why(machine, monkeypatch):
+    machine()
+    monkeypatch.setattr(checks, "off_reason", lambda: gate.off_reason({"CUDA_LAUNCH_BLOCKING": "1"}))
+    found = {finding.what: finding for finding in checks.examine(0, asked=True)}
+    assert (found["gate"].status, found["gate"].said.split(";")[0]) == ("warning", "off: CUDA_LAUNCH_BLOCKING")
+
+
+def test_a_number_beyond_the_last_gpu_is_told(machine):
+    machine()
+    (gpu, _) = checks.examine(3, asked=True)
+    assert (gpu.status, gpu.said) == ("fault", "none: there is no GPU number 3")

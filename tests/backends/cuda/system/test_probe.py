@@ -1,0 +1,132 @@
+"""Finding GPUs, with a made-up NVML and a made-up /proc."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from gemmbench.backends.cuda.system import probe
+
+GPUS = [
+    ("NVIDIA H200", "GPU-aaaa1111", (9, 0), 141 << 30),
+    (b"Tesla T4", b"GPU-aabb2222", (7, 5), 16 << 30),
+    ("NVIDIA GeForce RTX 4090", "GPU-cccc3333", (8, 9), 24 << 30),
+]
+
+
+class NVMLError(Exception):
+    """As NVML's."""
+
+
+@pytest.fixture
+def nvml(monkeypatch):
+    """A machine with three GPUs; bytes are what older packages return."""
+    fake = ModuleType("pynvml")
+    fake.NVMLError = NVMLError
+    fake.nvmlInit = fake.nvmlShutdown = lambda: None
+    fake.nvmlDeviceGetCount = lambda: len(GPUS)
+    fake.nvmlDeviceGetHandleByIndex = lambda index: GPUS[index]
+    fake.nvmlDeviceGetName = lambda gpu: gpu[0]
+    fake.nvmlDeviceGetUUID = lambda gpu: gpu[1]
+    fake.nvmlDeviceGetCudaComputeCapability = lambda gpu: gpu[2]
+    fake.nvmlDeviceGetMemoryInfo = lambda gpu: SimpleNamespace(total=gpu[3])
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return fake
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine without NVML, without nvidia-smi, with an empty /proc/driver/nvidia."""
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.setattr(probe, "_PROC", tmp_path / "gpus")
+    monkeypatch.setattr(probe.shutil, "which", lambda _: None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return tmp_path / "gpus"
+
+
+def test_a_gpu_is_summed_up(nvml):
+    assert probe.probe(0) == probe.GpuSummary("NVIDIA H200", 0, 90, 141 << 30)
+    assert probe.probe(1) == probe.GpuSummary("Tesla T4", 1, 75, 16 << 30)
+    assert probe.probe(3) is None
+    assert probe.probe(-1) is None
+
+
+def test_what_nvml_does_not_say_is_zero(nvml):
+    def refuse(_):
+        raise NVMLError
+
+    nvml.nvmlDeviceGetMemoryInfo = nvml.nvmlDeviceGetCudaComputeCapability = refuse
+    assert probe.probe(0) == probe.GpuSummary("NVIDIA H200", 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("wish", "names"),
+    [
+        ("", []),
+        ("-1", []),
+        ("NoDevFiles", []),
+        ("2", ["NVIDIA GeForce RTX 4090"]),
+        ("2,0", ["NVIDIA GeForce RTX 4090", "NVIDIA H200"]),
+        (" 1 , 0 ", ["Tesla T4", "NVIDIA H200"]),
+        ("1,7,0", ["Tesla T4"]),
+        ("0,-1,1", ["NVIDIA H200"]),
+        ("GPU-aabb2222", ["Tesla T4"]),
+        ("GPU-cc", ["NVIDIA GeForce RTX 4090"]),
+        ("GPU-aa", []),
+        ("GPU-ffff", []),
+        ("MIG-1234", ["MIG instance"]),
+    ],
+)
+def test_cuda_visible_devices(nvml, monkeypatch, wish, names):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", wish)
+    assert [gpu.name for gpu in probe.visible()] == names
+    assert [gpu.index for gpu in probe.visible()] == list(range(len(names)))
+
+
+def test_without_nvml_the_driver_files_tell_names(bare, monkeypatch):
+    for bus, name in (("0000:01:00.0", "NVIDIA A100"), ("0000:41:00.0", "NVIDIA L4")):
+        (bare / bus).mkdir(parents=True)
+        text = f"Model: \t\t {name}\nIRQ:   \t\t 105\nGPU UUID: \t GPU-{name[-2:]}\n"
+        (bare / bus / "information").write_text(text)
+    assert [gpu.name for gpu in probe.visible()] == ["NVIDIA A100", "NVIDIA L4"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-L4")
+    assert probe.probe() == probe.GpuSummary("NVIDIA L4", 0)
+
+
+def test_without_both_nvidia_smi_is_enough(bare, monkeypatch):
+    monkeypatch.setattr(probe.shutil, "which", lambda _: "/usr/bin/nvidia-smi")
+    assert probe.probe() == probe.GpuSummary("NVIDIA GPU", 0)
+
+
+def test_why_not_no_driver(bare):
+    assert probe.why_not() == "no NVIDIA driver"
+    assert probe.visible() == []
+
+
+def test_why_not_when_nvml_finds_no_driver(nvml, bare, monkeypatch):
+    def fail():
+        raise NVMLError("Driver Not Loaded")
+
+    nvml.nvmlInit = fail
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    assert probe.why_not() == "no NVIDIA driver"
+
+
+def test_why_not_no_gpu(nvml, monkeypatch):
+    nvml.nvmlDeviceGetCount = lambda: 0
+    assert probe.why_not() == "no GPU visible"
+    nvml.nvmlDeviceGetCount = lambda: 1
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert probe.why_not() == "no GPU visible: CUDA_VISIBLE_DEVICES hides all there are"
+
+
+def test_why_not_no_pycuda(nvml, monkeypatch):
+    monkeypatch.setattr(probe, "find_spec", lambda _: None)
+    assert probe.why_not() == "pycuda is not installed: pip install 'gemmbench[cuda]'"
+    assert probe.why_no_library() == "nvmath-python is not installed: pip install 'gemmbench[cuda]'"
+    monkeypatch.setattr(probe, "find_spec", lambda _: "there")
+    assert probe.why_not() == ""
+    assert probe.why_no_library() == ""

@@ -1,0 +1,37 @@
+"""What the device on paper says of itself."""
+
+import math
+
+import pytest
+
+from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.monitor import FakeMonitor
+from gemmbench.errors import UsageError
+
+
+def test_looks_come_in_turn_and_the_last_stays():
+    monitor = FakeMonitor({"power": [300, 310], "temperature": 40, "slowed": ["power cap"], "others": 2})
+    looks = [monitor.read() for _ in range(3)]
+    assert [look.power for look in looks] == [300, 310, 310]
+    assert {look.temperature for look in looks} == {40} and looks[0].slowed == {"power cap"}
+    assert monitor.others() == 2
+
+
+def test_energy_grows_from_look_to_look():
+    monitor = FakeMonitor({"joules": 60})
+    assert [monitor.energy() for _ in range(3)] == [0, 60, 120]
+
+
+def test_what_is_not_scripted_is_unknown():
+    monitor = FakeMonitor({"others": 0})
+    monitor.energy()
+    assert math.isnan(monitor.read().power) and math.isnan(monitor.energy())
+
+
+def test_a_device_without_a_script_for_it_is_not_watched(tmp_path):
+    assert FakeBackend().monitor is None
+    assert FakeBackend(Script(watch={"power": 1})).monitor is not None
+    path = tmp_path / "script.yaml"
+    path.write_text("watch: {powr: 1}")
+    with pytest.raises(UsageError, match=r"watch\.powr: unknown; known: power, temperature, slowed, others, joules"):
+        Script.read(path)
