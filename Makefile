@@ -24,13 +24,13 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
 docs: $(VENV)/.test
-	$(BIN)/python -m gemmbench.cli.readme
+	$(BIN)/python tools/readme.py
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m gemmbench.cli.readme --check
+	$(BIN)/python tools/readme.py --check
 
 # In f32 every shape and layout; the other precisions, which are the same text, at one odd shape. In three
 # parts, which `make -j` runs at once.

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from gemmbench.backends.base import Window
-from gemmbench.bench import measure
-from gemmbench.bench.stats import speed_ratio, verdict
+from gemmbench.bench.timing import rounds as measure
+from gemmbench.bench.timing.stats import speed_ratio, verdict
 from gemmbench.planning.sweeps.policy import Measuring
 
 DRIFT, SECONDS, MOST = 0.008, 2e-3, 64

@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from gemmbench.bench.record import Record
-from gemmbench.bench.stats import summarize
+from gemmbench.bench.timing.stats import summarize
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES, parse
 from gemmbench.report import store
 

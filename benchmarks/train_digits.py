@@ -4,7 +4,7 @@
     /tmp/train/bin/python benchmarks/train_digits.py
 
 The 1797 digits that scikit-learn carries (8 x 8 pixels of 0..16; E. Alpaydin and C. Kaynak, "Optical
-Recognition of Handwritten Digits", UCI, 1998) are scaled to 28 x 28 as gemmbench.bench.parameters does
+Recognition of Handwritten Digits", UCI, 1998) are scaled to 28 x 28 as gemmbench.bench.operands.network_parameters does
 it. Every fifth of a fixed shuffle is for testing and is never trained on. The network is
 784-100-100-10, relu, relu, softmax; cross entropy, plain gradient descent with momentum, in NumPy.
 Weights are stored as float16, and the accuracy is that of the stored weights.
@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from gemmbench.bench.parameters import Parameters, random, upscaled
-from gemmbench.bench.reference import forward
+from gemmbench.bench.operands.network_parameters import Parameters, random, upscaled
+from gemmbench.bench.verify.network_reference import forward
 from gemmbench.planning.networks.network import Network
 
 OUT = Path(__file__).parent.parent / "configs" / "mlp" / "digits.npz"

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from gemmbench.cli import group
-from gemmbench.cli.readme import DOCUMENTS, README, generated
 from gemmbench.planning.manifests.manifest import read_variant
+from tools.readme import DOCUMENTS, README, generated
 
 TEXT = README.read_text(encoding="utf-8")
 COMMANDS = sorted(

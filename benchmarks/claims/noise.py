@@ -7,9 +7,9 @@ import numpy as np
 
 from claims import Claim, table
 from claims.planned import batch, open_worker, planned
-from gemmbench.bench import stats
 from gemmbench.bench.record import Record
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.timing import stats
+from gemmbench.bench.worker.local import Worker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gemmbench import backends
-from gemmbench.bench.batch import Batch, Built
+from gemmbench.bench.experiments.batch import Batch, Built
+from gemmbench.bench.experiments.context import silent
 from gemmbench.bench.runner import build_all
-from gemmbench.bench.station import silent
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.worker.local import Worker
 from gemmbench.cli.planning import plan_sweep
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options

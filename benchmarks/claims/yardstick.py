@@ -9,9 +9,9 @@ import numpy as np
 
 from claims import Claim, table
 from claims.planned import batch, open_worker, planned
-from gemmbench.bench.fill import filled
-from gemmbench.bench.operands import Arena
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.worker.local import Worker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring

@@ -195,7 +195,7 @@ def helpers() -> dict[str, Variant]:
     """Passes over a GEMM's result, for what it cannot do itself: `activation` and `softmax`."""
     from gemmbench.planning.manifests.manifest import read_variant
 
-    folder = Path(__file__).parent / "steps"
+    folder = Path(__file__).parent / "passes"
     return {path.stem: read_variant(path) for path in sorted(folder.glob("*.cu"))}
 
 

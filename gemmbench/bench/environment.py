@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gemmbench import __version__
 from gemmbench.backends import Machine
-from gemmbench.bench.batch import METHOD
+from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
 from gemmbench.planning.sweeps.sweep import Sweep
 

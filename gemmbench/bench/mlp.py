@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gemmbench.backends.base import Compiler
-from gemmbench.bench import stats
-from gemmbench.bench.batch import Built, batches, named, winners
-from gemmbench.bench.parameters import Parameters
+from gemmbench.bench.experiments.batch import Built, batches, named, winners
+from gemmbench.bench.experiments.context import SWEEP, Progress, silent
+from gemmbench.bench.experiments.rows import RowBatch, asked
+from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.record import Record
-from gemmbench.bench.rows import RowBatch, asked
 from gemmbench.bench.runner import Done, Laboratory, build_all, other_code
-from gemmbench.bench.station import SWEEP, Progress, silent
+from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError
 from gemmbench.planning.networks.forward_plans import Forward, distinct_plans
 from gemmbench.planning.networks.network import Network

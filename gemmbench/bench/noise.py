@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.bench import stats
-from gemmbench.bench.batch import Batch, Built
+from gemmbench.bench.experiments.batch import Batch, Built
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Laboratory
-from gemmbench.bench.stats import MARGIN, Interval
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import MARGIN, Interval
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.policy import Measuring

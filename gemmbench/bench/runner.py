@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gemmbench.backends.base import Artifact, Compiler
-from gemmbench.bench import stats
-from gemmbench.bench.batch import Batch, Built, split, winners
-from gemmbench.bench.gemms import skip_record
+from gemmbench.bench.experiments.batch import Batch, Built, split, winners
+from gemmbench.bench.experiments.context import SWEEP, Progress, silent
+from gemmbench.bench.experiments.gemms import skip_record
 from gemmbench.bench.record import Record
-from gemmbench.bench.station import SWEEP, Progress, silent
+from gemmbench.bench.timing import stats
 from gemmbench.errors import PlanError, UsageError
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.sweeps.policy import Measuring

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from gemmbench.bench.experiments.context import SWEEP, Progress, silent
+from gemmbench.bench.experiments.transfers.batch import TransferBatch
+from gemmbench.bench.experiments.transfers.tasks import Task
 from gemmbench.bench.record import TransferRecord
 from gemmbench.bench.runner import Laboratory
-from gemmbench.bench.station import SWEEP, Progress, silent
-from gemmbench.bench.transfer_batch import TransferBatch
-from gemmbench.bench.transfer_tasks import Task
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring

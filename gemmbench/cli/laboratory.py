@@ -11,7 +11,7 @@ from gemmbench import backends
 
 if TYPE_CHECKING:
     from gemmbench.backends.base import Device
-    from gemmbench.bench.station import Progress
+    from gemmbench.bench.experiments.context import Progress
     from gemmbench.planning.sweeps.limits import Limits
 
 
@@ -37,8 +37,8 @@ def open_laboratory(
     measured: bool = True,
 ) -> Iterator[OpenLaboratory]:
     """Open the named back ends of a machine for the block. Raises DeviceError."""
-    from gemmbench.bench.remote import Remote
-    from gemmbench.bench.worker import Worker
+    from gemmbench.bench.worker.local import Worker
+    from gemmbench.bench.worker.remote import Remote
 
     opener = partial(backends.open_backends, machine, names, gate, limits.launch)
     if backends.isolated(machine):

@@ -14,7 +14,7 @@ from gemmbench.cli import options
 
 if TYPE_CHECKING:
     from gemmbench import backends
-    from gemmbench.bench.parameters import Parameters
+    from gemmbench.bench.operands.network_parameters import Parameters
     from gemmbench.bench.record import Environment
     from gemmbench.cli.laboratory import OpenLaboratory
     from gemmbench.planning.networks.forward_plans import Forward
@@ -87,7 +87,7 @@ class Asked:
 
 def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any]) -> Asked:
     from gemmbench import backends
-    from gemmbench.bench import parameters
+    from gemmbench.bench.operands import network_parameters as parameters
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError, at_line
     from gemmbench.planning.networks.forward_plans import plan_rows
@@ -167,7 +167,7 @@ def _show_plans(asked: Asked, style: str | None) -> int:
 
 def _show_digit(asked: Asked, number: int, limits: Limits) -> int:
     from gemmbench import backends
-    from gemmbench.bench.rows import answer
+    from gemmbench.bench.experiments.rows import answer
     from gemmbench.errors import NO_DEVICE, OK, UsageError
     from gemmbench.report.digit import picture, says
 

@@ -59,7 +59,7 @@ def profile(variant: str, style: str | None, **settings: Any) -> int:
 def one_launch(variant: str, **settings: Any) -> int:
     """Launch VARIANT once to warm up, and once in the range that a profiler watches."""
     from gemmbench import backends
-    from gemmbench.bench.one_launch import launch_once
+    from gemmbench.bench.experiments.one_launch import launch_once
     from gemmbench.cli.planning import find_gpu
     from gemmbench.errors import OK
     from gemmbench.planning.sweeps.policy import checked_seed

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gemmbench.bench.station import Progress
+    from gemmbench.bench.experiments.context import Progress
 
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
     """Yield a callback (what, done, of); it draws two bars, or nothing if stderr is no terminal."""
-    from gemmbench.bench.station import SWEEP, silent
+    from gemmbench.bench.experiments.context import SWEEP, silent
 
     if not sys.stderr.isatty():
         yield silent

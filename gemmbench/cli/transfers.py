@@ -11,9 +11,9 @@ from gemmbench.errors import UsageError
 
 if TYPE_CHECKING:
     from gemmbench.backends.base import Compiler
+    from gemmbench.bench.experiments.context import Progress
     from gemmbench.bench.record import TransferRecord
     from gemmbench.bench.runner import Laboratory
-    from gemmbench.bench.station import Progress
     from gemmbench.cli.planning import Asked
     from gemmbench.planning.problems.panels import Cut
     from gemmbench.report.store import Journal, Run
@@ -41,8 +41,8 @@ def measure_transfers(
     interrupted: Callable[[], bool],
 ) -> None:
     """Measure the whole job of every kernel that came out right, into the journal."""
+    from gemmbench.bench.experiments.transfers.tasks import best, tasks
     from gemmbench.bench.transfer_runner import TransferRunner
-    from gemmbench.bench.transfer_tasks import best, tasks
     from gemmbench.report.store import complete_transfers
 
     def emit(record: TransferRecord) -> None:

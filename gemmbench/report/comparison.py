@@ -9,9 +9,9 @@ import itertools
 import math
 from dataclasses import asdict, dataclass, replace
 
-from gemmbench.bench import stats
 from gemmbench.bench.record import Environment, Record
-from gemmbench.bench.stats import Interval
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.report import beside
 from gemmbench.report.roofline import peak, too_good
 from gemmbench.report.store import Run

@@ -6,8 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterator
 
-from gemmbench.bench import stats
 from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError, nearest
 from gemmbench.report.beside import Beside, beside
 from gemmbench.report.comparison import Row, groups

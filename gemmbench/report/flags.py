@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gemmbench.bench import stats
+from gemmbench.bench.timing import stats
 
 if TYPE_CHECKING:
     from gemmbench.report.comparison import Row

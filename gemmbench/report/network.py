@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gemmbench.bench.record import Environment, NetworkFacts, Record
-from gemmbench.bench.stats import Interval
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Row
 from gemmbench.report.tables import Column, configuration, if_right, number, status, with_interval
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gemmbench.bench.record import Environment, Record
-from gemmbench.bench.stats import Interval
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Group, Row, groups
 from gemmbench.report.flags import legend, letters
 from gemmbench.report.footer import footer

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from gemmbench.bench import stats
 from gemmbench.bench.record import MODES, TransferRecord
-from gemmbench.bench.stats import Interval
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.store import Run
 from gemmbench.report.tables import number
 

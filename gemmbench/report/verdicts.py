@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.bench import stats
+from gemmbench.bench.timing import stats
 from gemmbench.report.comparison import Row, groups
 from gemmbench.report.store import Run
 

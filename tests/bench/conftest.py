@@ -4,8 +4,8 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, Script
-from gemmbench.bench.batch import Batch
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.worker.local import Worker
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring
 

@@ -8,8 +8,8 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, Script
 from gemmbench.bench.noise import against_itself
-from gemmbench.bench.stats import Interval, verdict
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.timing.stats import Interval, verdict
+from gemmbench.bench.worker.local import Worker
 from gemmbench.errors import BuildError, LaunchError
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring

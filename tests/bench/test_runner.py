@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.bench.experiments.context import silent
 from gemmbench.bench.runner import Runner, build_all
-from gemmbench.bench.station import silent
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Config, Skip
 from gemmbench.planning.problems.problem import Problem

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from gemmbench.bench.station import SWEEP, silent
+from gemmbench.bench.experiments.context import SWEEP, silent
 from gemmbench.cli.progress import progress_bar
 
 

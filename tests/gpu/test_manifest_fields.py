@@ -12,10 +12,10 @@ from gemmbench import backends
 from gemmbench.backends.base import OperandSet, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.jobs import Launch
-from gemmbench.bench.batch import Batch
-from gemmbench.bench.fill import filled
-from gemmbench.bench.operands import Arena
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.worker.local import Worker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import expand
 from gemmbench.planning.plans.plan import Config, Plan

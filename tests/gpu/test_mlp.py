@@ -11,12 +11,13 @@ import pytest
 from gemmbench import backends
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
-from gemmbench.bench import cases, reference
-from gemmbench.bench.layers import Layers
+from gemmbench.bench.experiments.rows import answer
 from gemmbench.bench.mlp import MlpRunner
-from gemmbench.bench.parameters import load, random
-from gemmbench.bench.rows import answer
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.operands.network_arena import Layers
+from gemmbench.bench.operands.network_parameters import load, random
+from gemmbench.bench.verify import network_cases as cases
+from gemmbench.bench.verify import network_reference as reference
+from gemmbench.bench.worker.local import Worker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.networks.forward_plans import Forward, plan_rows
 from gemmbench.planning.networks.network import Network

@@ -10,8 +10,8 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda.libraries.variants import CUBLAS
 from gemmbench.backends.cuda.system import nvml
-from gemmbench.bench.batch import Batch
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.worker.local import Worker
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring

@@ -16,10 +16,10 @@ from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.memory.transfer_jobs import HostBuffer
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.jobs import Copy, Launch
+from gemmbench.bench.experiments.transfers.tasks import Task, tasks
 from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.transfer_runner import TransferRunner
-from gemmbench.bench.transfer_tasks import Task, tasks
-from gemmbench.bench.worker import Worker
+from gemmbench.bench.worker.local import Worker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.paths import data_folder

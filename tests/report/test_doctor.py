@@ -7,7 +7,7 @@ import pytest
 from gemmbench.backends.fake import backend as fake
 from gemmbench.backends.health import Peaks, bad, ok
 from gemmbench.bench.noise import Noise
-from gemmbench.bench.stats import Interval
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.doctor import judged, lines, of_noise, summary
 
 DEVICE = fake.describe()  # 1 TB/s, 1 GHz, 1000 operations a cycle

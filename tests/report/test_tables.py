@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gemmbench.bench.stats import Interval
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.report import tables
 from gemmbench.report.comparison import groups
 

@@ -1,0 +1,50 @@
+"""A job as steps: what is copied and launched, on which stream, after what.
+
+    stream 0   B in | A0 in | launch 0 | C0 out | A3 in | launch 3 | C3 out
+    stream 1          A1 in | launch 1 | C1 out | A4 in | ...
+    stream 2          A2 in | launch 2 | C2 out | ...
+
+Panels take the streams in turn. B goes first, whole, and every stream waits for it; after
+that nothing waits but for the engine that copies and for its own stream. With one panel
+and one stream this is the plain job: copy in, launch, copy out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmbench.backends.base import Artifact, OperandSet
+from gemmbench.backends.jobs import Copy, JobStep, Launch
+from gemmbench.bench.operands.host_matrices import Matrices
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems.panels import Panel
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A panel with the plan and the machine code that compute it."""
+
+    panel: Panel
+    plan: Plan
+    artifact: Artifact
+
+
+def steps(matrices: Matrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[JobStep]:
+    """The steps of a job on the operand set `at`; panels of A and C lie there one after the other, packed."""
+    found: list[JobStep] = [Copy(0, matrices.whole("B"), at.B, inward=True)]
+    for number, piece in enumerate(pieces):
+        after = 0 if 0 < number < streams else None  # the first step of every other stream waits for B
+        found += _of_panel(matrices, piece, at, number % streams, after)
+    return found
+
+
+def _of_panel(matrices: Matrices, piece: Piece, at: OperandSet, stream: int, after: int | None) -> list[JobStep]:
+    panel, problem = piece.panel, matrices.problem
+    a = at.A + panel.first * (problem.operand_bytes("A") // problem.M)
+    c = at.C + panel.first * (problem.operand_bytes("C") // problem.M)
+    found: list[JobStep] = [Copy(stream, matrices.panel("A", panel), a, True, after)]
+    if problem.beta:
+        found.append(Copy(stream, matrices.panel("C0", panel), c, True))
+    found.append(Launch(stream, piece.plan, piece.artifact, OperandSet(a, at.B, c)))
+    return [*found, Copy(stream, matrices.panel("C", panel), c, False)]

@@ -1,0 +1,174 @@
+"""The whole job measured: operands to the device, kernel, C back, in four modes beside each other.
+
+    pageable     one step after the other, from memory that malloc gives
+    pinned       the same from page-locked memory
+    panels       pinned and in panels of rows, still one step after the other: what cutting costs
+    overlapped   the panels on several streams: what overlapping wins
+
+Every mode is checked exactly on integers before it is timed, with all of its memory on the
+device and C on the host full of NaN, so that a launch that runs before its copy cannot pass;
+after timing once more on the data that was timed, where modes with the same launches must
+agree bit by bit. The modes of a kernel are measured together in mirrored rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from statistics import fmean
+
+import numpy as np
+
+from gemmbench.backends.base import Window
+from gemmbench.backends.jobs import Job, Parts, TransferBackend
+from gemmbench.bench.experiments.context import WARM_SECONDS, Announce, Station
+from gemmbench.bench.experiments.gemms import EXACT_SCALARS
+from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
+from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.operands import guards
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.host_matrices import Matrices
+from gemmbench.bench.record import MODES
+from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.verify.reference import Check, Reference, expected
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.options import Fill
+from gemmbench.planning.sweeps.policy import Measuring
+
+MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
+
+
+@dataclass
+class ModeTrial(Trial):
+    """One kernel in one mode on its way through an experiment; `parts` are the means of each window."""
+
+    mode: str = ""
+    pieces: tuple[Piece, ...] = ()
+    streams: int = 1
+    pinned: bool = True
+    job: Job | None = None
+    parts: list[Parts] = field(default_factory=list)
+
+    def time(self, launches: int) -> Window:
+        """Run whole jobs one by one; with this a trial is an Executable. Raises what Job.run raises."""
+        assert self.job is not None
+        runs = [self.job.run() for _ in range(launches)]
+        means = [fmean(getattr(run, part) for run in runs) for part in ("seconds", "h2d", "kernel", "d2h")]
+        self.parts.append(Parts(*means))
+        return Window(sum(run.seconds for run in runs), launches)
+
+    @property
+    def measured(self) -> list[Parts]:
+        """The parts of the windows that became samples: after sizing and warming, the last ones."""
+        return self.parts[len(self.parts) - len(self.measurement.samples) :]
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A Job that announces its runs."""
+
+    job: Job
+    number: int
+    announce: Announce
+
+    def run(self) -> Parts:
+        """As jobs.Job."""
+        self.announce(self.number, 0.0)
+        parts = self.job.run()
+        self.announce(None, 0.0)
+        return parts
+
+
+class TransferBench:
+    """One problem on one device: a set of operands there, and the matrices on the host, pageable and pinned."""
+
+    def __init__(self, station: Station, device: TransferBackend, problem: Problem, policy: Measuring):
+        """Allocate. Raises OutOfMemory."""
+        self.station, self.device, self.problem, self.policy = station, device, problem, policy
+        with ExitStack() as held:
+            self.arena = Arena(device, problem, 1)
+            held.callback(self.arena.free)
+            self.matrices: dict[bool, Matrices] = {}
+            for pinned in (False, True):
+                self.matrices[pinned] = Matrices(device, problem, pinned)
+                held.callback(self.matrices[pinned].free)
+            self._held = held.pop_all()
+
+    def free(self) -> None:
+        """Give all memory back."""
+        self._held.close()
+
+    def check(self, trials: Sequence[ModeTrial]) -> None:
+        """Run every trial on integers; what is not exact is `wrong`."""
+        alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
+        reference = self._reference("ints", self.policy.seed + 1, alpha, beta)
+        for number, trial in enumerate(trials):
+            self.station.progress(f"verify transfers {trial.plan.variant.name}", number, len(trials))
+            if trial.alive and not self.station.interrupted():
+                with trial.blamed():
+                    self._bind(trial, reference)
+                    trial.judge(reference.check_exact(self._fresh_result(trial)))
+                    self._check_guards(trial)
+
+    def prepare(self) -> Reference:
+        """Write the data that is timed; what must come of them."""
+        return self._reference(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
+
+    def measure(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
+        """Time the modes of one kernel in the same rounds, then check each once more."""
+        for trial in trials:
+            if trial.alive:
+                with trial.blamed():
+                    self._bind(trial, reference)
+        timed = [trial for trial in trials if trial.alive]
+        first = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
+        rounds = Rounds(timed, self.policy, MOST_JOBS, self.station.interrupted, self._round, first)
+        for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
+            trial.measurement = measurement
+            if measurement.fault is not None:
+                trial.fail(measurement.fault)
+        if not self.station.interrupted():
+            self._check_again([trial for trial in timed if trial.alive], reference)
+        for trial in trials:
+            trial.job = None
+
+    def _round(self, done: int, of: int) -> None:
+        self.station.progress("transfers, round", done, of)
+
+    def _reference(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
+        reference = expected(self.problem, fill, seed, alpha, beta)
+        for matrices in self.matrices.values():
+            matrices.write(reference.operands)
+        return reference
+
+    def _bind(self, trial: ModeTrial, reference: Reference) -> None:
+        queue = steps(self.matrices[trial.pinned], trial.pieces, self.arena.sets[0], trial.streams)
+        job = self.device.job(queue, self.arena.memory, trial.pinned, reference.alpha, reference.beta)
+        trial.job = _Watched(job, trial.number, self.station.announce)
+
+    def _fresh_result(self, trial: ModeTrial) -> np.ndarray:
+        """C on the host after one run on memory that held nothing but NaN."""
+        assert trial.job is not None
+        matrices, at = self.matrices[trial.pinned], self.arena.sets[0]
+        matrices.poison()
+        for name in "ABC":
+            self.arena.memory.fill(getattr(at, name), self.problem.operand_bytes(name), guards.NAN)
+        trial.job.run()
+        return matrices.result()
+
+    def _check_again(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
+        twins: dict[tuple[Piece, ...], tuple[str, np.ndarray]] = {}
+        for trial in trials:
+            with trial.blamed():
+                result = self._fresh_result(trial)
+                trial.judge(reference.check_rounding(result))
+                self._check_guards(trial)
+                mode, want = twins.setdefault(trial.pieces, (trial.mode, result))
+                if trial.alive and not np.array_equal(result.view(np.uint8), want.view(np.uint8)):
+                    fault = f"differs from the same launches in mode {mode}: a race"
+                    trial.judge(Check(False, "repeat", message=fault))
+
+    def _check_guards(self, trial: ModeTrial) -> None:
+        if breach := self.arena.breach():
+            trial.judge(Check(False, "guard", message=breach))

@@ -1,0 +1,153 @@
+"""What a network must give: forward propagation in float64, with a bound on what float32 may differ.
+
+The bound goes through the layers with the values. A layer adds 16 u (|h| |W| + |b|), the
+bound of verify.Reference, to what the error of its input h becomes: that is spread by W like
+independent errors, as a root of a sum of squares (N. J. Higham, "Accuracy and Stability of
+Numerical Algorithms", 2nd ed., section 2.8: rounding errors behave as if independent).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.bench.verify.reference import ROUNDING_FACTOR, Check
+from gemmbench.planning.networks.network import Network
+
+_UNIT = 2.0**-24
+_EXACT = 2.0**24
+_SPREAD = 16.0  # of the exact check's last sums, so that no probability underflows
+_TINY = 1e-37
+_SUM = 1e-5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outputs batch x outputs in float64, and how far a float32 result may be from them."""
+
+    outputs: np.ndarray
+    bound: np.ndarray
+
+    def check(self, got: np.ndarray, rule: str) -> Check:
+        """Judge a result; the error is in sixteenths of the bound."""
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(got.astype(np.float64) - self.outputs)
+            right = difference <= self.bound  # a NaN is not
+        share = np.divide(difference, self.bound, out=np.where(difference > 0, math.inf, 0.0), where=self.bound > 0)
+        error = float(np.max(share)) * ROUNDING_FACTOR if np.isfinite(got).all() else math.inf
+        if right.all():
+            return Check(True, rule, error)
+        return Check(False, rule, error, _describe(got, self.outputs, ~right))
+
+
+def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
+    i, j = (int(index) for index in np.argwhere(wrong)[0])
+    first = f"first Y[{i}][{j}] = {got[i, j]:.9g}, should be {want[i, j]:.9g}"
+    share = f"{int(wrong.sum())} of {wrong.size} outputs wrong, {first}"
+    if np.isnan(got).all():
+        return f"{share}: never written"
+    rows = np.flatnonzero(wrong.any(axis=1))
+    return f"{share}: only rows from {rows[0]} on: look at the guard on the batch" if rows[0] > len(got) // 2 else share
+
+
+def forward(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> Outcome:
+    """Outputs for `inputs` (batch x inputs); with `exact` all sums are exact and only softmax may round."""
+    h, error = inputs.astype(np.float64), np.zeros(inputs.shape)
+    for w, b, activation in zip(parameters.weights, parameters.biases, network.activations, strict=True):
+        wide = w.astype(np.float64)
+        error = np.sqrt(error**2 @ wide**2)
+        if not exact:
+            error = error + ROUNDING_FACTOR * _UNIT * (np.abs(h) @ np.abs(wide) + np.abs(b))
+        h = h @ wide + b
+        if activation == "relu":
+            error = np.where(h + error < 0, 0, error)
+            h = np.maximum(h, 0)
+    if network.activations[-1] == "softmax":
+        return _softmax(h, error)
+    return Outcome(h, error + 2 * _UNIT * np.abs(h) * (not exact))
+
+
+def _softmax(z: np.ndarray, error: np.ndarray) -> Outcome:
+    powers = np.exp(z - z.max(axis=1, keepdims=True))
+    outputs = powers / powers.sum(axis=1, keepdims=True)
+    moved = np.expm1(2 * error.max(axis=1, keepdims=True))  # every exponent, and their sum, by the error
+    rounded = (2 * ROUNDING_FACTOR + z.shape[1]) * _UNIT  # of exponentials, their sum, the quotient
+    return Outcome(outputs, outputs * (moved + rounded) + _TINY)
+
+
+def check_sums(network: Network, got: np.ndarray) -> Check:
+    """Probabilities of a row add up to 1."""
+    if network.activations[-1] != "softmax":
+        return Check(True, "sum")
+    off = np.abs(got.astype(np.float64).sum(axis=1) - 1)
+    if (off <= _SUM).all():
+        return Check(True, "sum")
+    row = int(np.argmax(~(off <= _SUM)))
+    return Check(False, "sum", math.inf, f"the probabilities of row {row} add up to {got[row].sum():.9g}, not 1")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Parameters and inputs (batch x inputs, float32) that a row is given, and what must come out."""
+
+    network: Network
+    parameters: Parameters
+    inputs: np.ndarray
+    exact: bool = False
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """The reference, computed once."""
+        return forward(self.network, self.parameters, self.inputs, self.exact)
+
+    def judge(self, got: np.ndarray) -> Check:
+        """Judge a result by its values, then by its sums."""
+        check = self.outcome.check(got, "exact" if self.exact else "rounding")
+        sums = check_sums(self.network, got) if check.ok else check
+        return check if sums.ok else sums
+
+
+def integers(network: Network, seed: int) -> list[Case]:
+    """Two cases in which every sum of every layer is exact in float32; none if the network is too large for that.
+
+    Inputs and weights are -2, -1, 1, 2, or -1, 1 where that is too much. Softmax cannot be exact, so
+    the last layer is scaled by a power of two until its sums spread over 16 at most: a lost product
+    then changes a probability far more than rounding does. The second case has the inputs negated, since
+    relu hides what it cuts off.
+    """
+    for values in ((-2, -1, 1, 2), (-1, 1)):
+        rng = np.random.default_rng(seed)
+        inputs = rng.choice(np.array(values, np.float32), (network.batch, network.sizes[0]))
+        sizes = zip(network.sizes, network.sizes[1:], strict=False)
+        weights = [rng.choice(np.array(values, np.float32), pair) for pair in sizes]
+        biases = [rng.choice(np.array(values, np.float32), outputs) for outputs in network.sizes[1:]]
+        signed = [inputs, -inputs]
+        if all(_stays_exact(network, weights, biases, each) for each in signed):
+            return [Case(network, _scaled(network, weights, biases, signed), each, exact=True) for each in signed]
+    return []
+
+
+def _stays_exact(network: Network, weights: list[np.ndarray], biases: list[np.ndarray], inputs: np.ndarray) -> bool:
+    h = inputs.astype(np.float64)
+    for w, b, activation in zip(weights, biases, network.activations, strict=True):
+        if (np.abs(h) @ np.abs(w) + np.abs(b)).max() >= _EXACT:
+            return False
+        h = h @ w + b
+        h = np.maximum(h, 0) if activation == "relu" else h
+    return True
+
+
+def _scaled(
+    network: Network, weights: list[np.ndarray], biases: list[np.ndarray], signed: list[np.ndarray]
+) -> Parameters:
+    whole = Parameters(tuple(weights), tuple(biases))
+    if network.activations[-1] != "softmax":
+        return whole
+    bare = Network(network.sizes, (*network.activations[:-1], "linear"), network.batch)
+    spread = max(float(np.ptp(forward(bare, whole, each, exact=True).outputs, axis=1).max()) for each in signed)
+    scale = np.float32(2.0 ** -max(0, math.ceil(math.log2(max(spread, 1) / _SPREAD))))
+    return Parameters((*weights[:-1], weights[-1] * scale), (*biases[:-1], biases[-1] * scale))

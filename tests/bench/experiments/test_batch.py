@@ -1,0 +1,122 @@
+"""Batches: small, of one problem, with the baseline inside, and with a key that changes with the method."""
+
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.bench.experiments import batch as batches
+from gemmbench.bench.experiments.batch import LARGEST, Batch, split
+from gemmbench.errors import BuildError
+from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.plans.plan import Config, Geometry
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
+
+
+def names(groups):
+    return [[plan.variant.name for plan in group] for group in groups]
+
+
+@pytest.mark.parametrize("count", [0, 1, 14, 15, 16, 30, 31, 100])
+def test_no_batch_is_larger_than_sixteen_and_each_has_the_baseline(make_plan, count):
+    plans = [make_plan("tiled", config={"T": number}) for number in range(count)]
+    base = make_plan("cublas")
+    groups = split([base, *plans], "cublas")
+    assert LARGEST == 16
+    assert all(1 <= len(group) <= 16 and group.count(base) == 1 for group in groups)
+    assert [plan for group in groups for plan in group if plan != base] == plans
+    assert len(groups) == max(1, -(-count // 15))
+
+
+def test_without_the_baseline_batches_are_full(make_plan):
+    plans = [make_plan("tiled", config={"T": number}) for number in range(20)]
+    assert [len(group) for group in split(plans, "cublas")] == [16, 4]
+
+
+def test_a_batch_holds_one_problem(make_plan):
+    small, large = Problem(8, 8, 8), Problem(16, 16, 16)
+    plans = [make_plan(name, problem) for problem in (small, large) for name in ("naive", "cublas")]
+    groups = split(plans, "cublas")
+    assert [{plan.problem for plan in group} for group in groups] == [{small}, {large}]
+    assert names(groups) == [["naive", "cublas"], ["naive", "cublas"]]
+
+
+def test_of_a_baseline_with_many_configurations_the_first_is_the_anchor(make_plan):
+    algorithms = [make_plan("cublaslt", config={"ALGO": number}) for number in range(20)]
+    first, second = split(algorithms, "cublaslt")
+    assert first[-1] == second[-1] == algorithms[0]
+    assert len(first) == 16 and len(second) == 5
+
+
+def test_nothing_gives_no_batch():
+    assert split([], "cublas") == []
+
+
+@pytest.fixture
+def make_batch(make_plan):
+    def make(
+        problem=None,
+        key="code",
+        config=None,
+        geometry=None,
+        measuring=None,
+        name="naive",
+        phase="sweep",
+        index=1,
+        **more,
+    ):
+        plan = make_plan(name, problem, config)
+        plan = replace(plan, geometry=geometry or plan.geometry)
+        built = Artifact(key, "", Build()) if isinstance(key, str) else key
+        return Batch(index, plan.problem, (plan,), (built,), measuring or Measuring(), phase, **more)
+
+    return make
+
+
+def test_the_same_batch_has_the_same_key_wherever_it_stands(make_batch):
+    assert make_batch().key == make_batch(index=7).key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"key": "other code"},
+        {"key": BuildError("no code")},
+        {"problem": Problem(8, 8, 8)},
+        {"problem": Problem(32, 24, 16, alpha=2.0)},
+        {"problem": Problem(32, 24, 16, layout="nt")},
+        {"config": {"T": 8}},
+        {"geometry": Geometry((2, 1, 1), (16, 16, 1), 0)},
+        {"name": "tiled"},
+        {"phase": "final"},
+        {"measuring": Measuring(seed=1)},
+        {"measuring": Measuring(rounds=8)},
+        {"measuring": Measuring(cache="hot")},
+        {"measuring": Measuring(data="ones")},
+        {"measuring": Measuring(gate=False)},
+        {"measuring": Measuring(until=0.01)},
+        {"references": ("cublas",)},
+    ],
+    ids=str,
+)
+def test_code_problem_and_method_change_the_key(make_batch, change):
+    assert make_batch(**change).key != make_batch().key
+
+
+def test_a_new_method_changes_every_key(make_batch, monkeypatch):
+    before = make_batch().key
+    monkeypatch.setattr(batches, "METHOD", batches.METHOD + 1)
+    assert make_batch().key != before
+
+
+def test_a_batch_can_cross_to_another_process(write_kernel, make_plan):
+    variant = read_variant(write_kernel(params={"T": "[8, 16]"}, require=["K % T == 0"]))
+    plan = replace(make_plan(), variant=variant, config=Config((("T", 8),)))
+    made = Batch(1, plan.problem, (plan, plan), (Artifact("key", "", Build()), BuildError("x.cu:3: no")), Measuring())
+    made.key  # noqa: B018  what is remembered must cross too
+    copy = pickle.loads(pickle.dumps(made))
+    assert copy.plans == made.plans and copy.key == made.key
+    assert str(copy.built[1]) == "x.cu:3: no"
+    assert copy.plans[0].defines == plan.defines

@@ -1,0 +1,325 @@
+"""The experiment on a network: references, parameters, rows on the fake device and on the CPU."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from gemmbench import backends
+from gemmbench.backends.cpu.backend import CpuBackend
+from gemmbench.backends.cpu.compiler import CpuCompiler
+from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler, Script
+from gemmbench.bench.experiments.rows import answer
+from gemmbench.bench.mlp import MlpRunner
+from gemmbench.bench.operands import network_parameters as parameters
+from gemmbench.bench.operands.network_arena import Layers, cold_sets
+from gemmbench.bench.operands.network_parameters import Parameters, load, random, upscaled
+from gemmbench.bench.verify import network_cases as cases
+from gemmbench.bench.verify import network_reference as reference
+from gemmbench.bench.worker.local import Worker
+from gemmbench.errors import SpecError
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.networks.forward_plans import plan_rows
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks.network_config import MlpOptions, RowChoice, read_mlp
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.sweeps.policy import Measuring
+
+SMALL = Network((31, 20, 7, 5), ("relu", "relu", "softmax"), 13)
+DIGITS = data_folder("configs") / "mlp" / "digits.npz"
+QUICK = Measuring(rounds=2, max_time=0.05, window=1e-4)
+
+
+def float32(network: Network, given: Parameters, inputs: np.ndarray) -> np.ndarray:
+    """Forward propagation as float32 does it."""
+    h = inputs
+    for w, b, activation in zip(given.weights, given.biases, network.activations, strict=True):
+        h = h @ w + b
+        h = np.maximum(h, 0) if activation == "relu" else h
+    if network.activations[-1] != "softmax":
+        return h
+    powers = np.exp(h - h.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def without_one_weight(given: Parameters, layer: int) -> Parameters:
+    weights = [np.copy(w) for w in given.weights]
+    weights[layer][3, 2] = 0
+    return Parameters(tuple(weights), given.biases)
+
+
+@pytest.fixture(scope="module")
+def post() -> Network:
+    return read_mlp("mlp", MlpOptions(), on_cpu=False).network
+
+
+# The reference
+
+
+def test_float32_is_well_inside_the_bound_and_lower_precision_outside(post):
+    given, rng = random(post, 0), np.random.default_rng(1)
+    case = reference.Case(post, given, rng.uniform(-1, 1, (256, 784)).astype(np.float32))
+    check = case.judge(float32(post, given, case.inputs))
+    assert check.ok
+    assert check.error < 4
+
+    def cut(a: np.ndarray) -> np.ndarray:  # to the 11 bits of TF32
+        return ((a.view(np.uint32) + 0x1000) & ~np.uint32(0x1FFF)).view(np.float32)
+
+    low = Parameters(tuple(map(cut, given.weights)), given.biases)
+    assert not case.judge(float32(post, low, cut(case.inputs))).ok
+
+
+@pytest.mark.parametrize("activation", ["softmax", "linear", "relu"])
+def test_integers_are_exact_and_show_a_lost_weight_of_any_layer(post, activation):
+    network = Network(post.sizes, ("relu", "relu", activation), 64)
+    checks = reference.integers(network, 1)
+    assert len(checks) == 2
+    for case in checks:
+        assert case.judge(float32(network, case.parameters, case.inputs)).ok
+    for layer in range(3):
+        lost = [
+            case.judge(float32(network, without_one_weight(case.parameters, layer), case.inputs)) for case in checks
+        ]
+        assert not all(check.ok for check in lost)
+
+
+def test_a_network_too_large_for_exact_sums_has_no_such_case():
+    assert reference.integers(Network((64,) * 21, ("relu",) * 20, 1), 0) == []
+
+
+def test_a_wrong_result_is_described():
+    case = cases.timed(SMALL, random(SMALL, 0), "uniform", 0)
+    right = float32(SMALL, random(SMALL, 0), case.inputs)
+    assert "never written" in case.judge(np.full_like(right, np.nan)).message
+    late = right.copy()
+    late[12] = 0
+    assert "only rows from 12 on: look at the guard on the batch" in case.judge(late).message
+    assert "first Y[0][1] = 0," in case.judge(np.where(right == right[0, 1], 0, right)).message
+
+
+# Parameters
+
+
+def test_parameters_lie_where_the_network_says():
+    given = random(SMALL, 0)
+    packed = given.packed(SMALL)
+    for place, w in zip(SMALL.weights_at, given.weights, strict=True):
+        np.testing.assert_array_equal(packed[place : place + w.size].reshape(w.shape), w)
+    assert np.isnan(packed).sum() == SMALL.parameters - sum(a.size for a in (*given.weights, *given.biases))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays: arrays.pop("b2"), "no array b2; the network needs one of 7"),
+        (lambda arrays: arrays.update(W2=np.zeros((20, 8))), "W2 is 20 x 8, the network needs 20 x 7"),
+        (lambda arrays: arrays.update(W1=np.zeros((31, 20), int)), "W1 holds int64; store float32 or float16"),
+        (lambda arrays: arrays.update(b2=np.full(7, np.nan)), "b2 holds values that are not finite"),
+        (lambda arrays: arrays.update(W4=np.zeros((5, 5))), "more layers than the network's 3: it has W4"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
+    given = random(SMALL, 0)
+    arrays = {f"W{n}": w for n, w in enumerate(given.weights, 1)} | {f"b{n}": b for n, b in enumerate(given.biases, 1)}
+    change(arrays)
+    np.savez(tmp_path / "w.npz", **arrays)
+    with pytest.raises(SpecError) as fault:
+        load(tmp_path / "w.npz", SMALL)
+    assert f"w.npz: {message}" in str(fault.value)
+
+
+def test_a_file_that_is_no_npz_is_told(tmp_path):
+    (tmp_path / "w.npz").write_text("no weights")
+    with pytest.raises(SpecError, match=r"w\.npz: not a \.npz file of weights \(it is no archive\); write one with"):
+        load(tmp_path / "w.npz", SMALL)
+
+
+def test_upscaling_keeps_a_flat_image_flat_and_the_range():
+    assert np.allclose(upscaled(np.full((1, 8, 8), 8)), 0.5)
+    step = upscaled(np.repeat([[0] * 4 + [16] * 4], 8, axis=0)[None]).reshape(28, 28)
+    assert (step[:, :12] == 0).all()
+    assert (step[:, 16:] == 1).all()
+    np.testing.assert_allclose(step + step[:, ::-1], 1, atol=1e-6)
+
+
+def test_the_stored_accuracy_is_that_of_the_stored_weights_on_the_stored_digits(post):
+    given = load(DIGITS, post)
+    assert given.digits is not None
+    outputs = reference.forward(post, given, given.digits.inputs).outputs
+    accuracy = (outputs.argmax(axis=1) == given.digits.labels).mean()
+    assert accuracy == np.load(DIGITS)["test_accuracy"]
+    assert accuracy >= 0.97
+    assert len(given.digits.labels) == 360
+    assert DIGITS.stat().st_size < 1 << 20
+
+
+# Rows on the fake device
+
+
+def rows_of(names: list[str], device: str, network: Network, params=None):
+    target = (backends.fake.backend.describe() if device == "fake" else CpuBackend().device).target
+    catalog = Catalog([data_folder("cuda")], backends.libraries())
+    choices = [RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
+    chosen = [(choice, catalog.get(choice.variant)) for choice in choices]
+    return plan_rows(network, chosen, backends.helpers(), device, {device: target}, backends.refusal)
+
+
+@pytest.fixture
+def fake():
+    def run(*names: str, script: Script | None = None, given=None, measuring=QUICK, network=SMALL, params=None):
+        script = script or Script()
+        lab = MlpRunner(
+            Worker({"fake": FakeBackend(script)}),
+            {"fake": FakeCompiler(script)},
+            network,
+            given or random(network, 0),
+            measuring,
+            names[-1],
+            lambda record: None,
+        )
+        return lab.run(rows_of(list(names), "fake", network, params))
+
+    return run
+
+
+def test_rows_are_verified_and_timed(fake):
+    records = fake("tiled", "mlp_fused", "cublas+graph", script=Script(times={"mlp_fused": 2e-6, "cublas+graph": 6e-6}))
+    assert [(record.variant, record.status) for record in records] == [
+        ("tiled", "ok"),
+        ("mlp_fused", "ok"),
+        ("cublas+graph", "ok"),
+    ]
+    assert records[1].samples == [2e-6, 2e-6]
+    assert (records[1].flops, records[1].M, records[1].network.title) == (SMALL.flops, 13, str(SMALL))
+    assert records[0].network.launches == ["tiled+bias+relu", "tiled+bias+relu", "tiled+bias", "softmax+softmax"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "message"),
+    [
+        ("unwritten", "wrong", "never written"),
+        ("zero", "wrong", "outputs wrong"),
+        ("race", "wrong", "repeat check"),
+        ("crash", "failed", "crashed, as scripted"),
+        ("build", "failed", "error: as scripted"),
+    ],
+)
+def test_a_bad_row_is_blamed_alone(fake, fault, status, message):
+    bad, good = fake("mlp_fused", "cublas", script=Script(faults={"mlp_fused": fault}))
+    assert (bad.status, good.status) == (status, "ok")
+    assert message in bad.reason
+
+
+def test_a_swept_row_is_measured_again_with_the_baseline(fake):
+    records = fake("mlp_fused", "cublas", params={"ROWS": (2, 4, 16)})
+    assert [record.phase for record in records] == ["sweep"] * 4 + ["final"] * 2
+    assert {record.variant for record in records[4:]} == {"mlp_fused", "cublas"}
+
+
+def test_digits_are_timed_and_counted(fake, post):
+    given = load(DIGITS, post)
+    (record,) = fake("cublas", given=given, network=Network(post.sizes, post.activations, 100))
+    assert record.network.accuracy == np.load(DIGITS)["test_accuracy"]
+    assert record.data == "digits"
+    assert len(cases.verification(post, given, 0)) == 4
+
+
+def test_operand_sets_exceed_the_cache_four_times(post):
+    count, cold = cold_sets(post, 50 << 20, 1 << 34)
+    assert cold
+    assert count * post.bytes >= 4 * (50 << 20)
+    assert cold_sets(post, 50 << 20, 1 << 20) == (1, False)
+
+
+def test_a_write_outside_the_outputs_is_seen_and_restored():
+    backend = FakeBackend()
+    arrays = Layers(backend, SMALL, 2)
+    assert arrays.breach(1) == ""
+    at = arrays.memory.nbytes // 2 - 1000  # the last guard of the first set
+    arrays.memory.fill(at, 4, 0)
+    assert "4 bytes changed" in arrays.breach(0)
+    assert arrays.breach(0) == ""
+
+
+@pytest.mark.parametrize("cache", ["cold", "hot"])
+def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_exact_size(cache):
+    backend, asked = FakeBackend(), []
+    allocate = backend.allocate
+    backend.guards, backend.allocate = False, lambda *sizes: asked.append(sizes) or allocate(*sizes)
+    measuring = Measuring(rounds=2, max_time=0.05, window=1e-4, cache=cache)
+    lab = MlpRunner(
+        Worker({"fake": backend}),
+        {"fake": FakeCompiler(Script())},
+        SMALL,
+        random(SMALL, 0),
+        measuring,
+        "tiled",
+        lambda record: None,
+    )
+    records = lab.run(rows_of(["tiled", "mlp_fused"], "fake", SMALL))
+    assert [record.status for record in records] == ["ok", "ok"]
+    arrays = (13 * 31 * 4, SMALL.parameters * 4, 13 * 20 * 4, 13 * 7 * 4, 13 * 5 * 4)
+    assert asked == [arrays * records[0].sets]
+
+
+# Rows on the CPU, where the kernels really run
+
+SHAPES = [
+    (SMALL, ["cpu_naive", "tiled", "blocktile_2d", "mlp_fused"]),
+    (Network((17, 1), ("linear",), 1), ["mlp_fused", "openblas"]),
+    (Network((5, 33, 34, 40, 3), ("relu", "linear", "relu", "relu"), 9), ["tiled", "mlp_fused", "mlp_cluster"]),
+]
+
+
+@pytest.mark.parametrize(("network", "names"), SHAPES, ids=str)
+def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
+    backend, compiler = CpuBackend(), CpuCompiler()
+    params = {"THREADS": (64,), "ROWS": (4,), "TILE": (8,), "BM": (32,), "BN": (32,), "BK": (8,)}
+    rows = rows_of(names, "cpu", network, params)
+    assert [row.name for row in rows if row.reason] == [name for name in names if name == "mlp_cluster"]
+    lab = MlpRunner(
+        Worker({"cpu": backend}), {"cpu": compiler}, network, random(network, 0), QUICK, names[0], lambda record: None
+    )
+    records = lab.run(rows)
+    backend.close()
+    assert [(record.variant, record.reason) for record in records if record.status not in ("ok", "skipped")] == []
+
+
+def test_the_portable_kernel_is_right_in_every_shape_of_its_block(post):
+    network = Network(post.sizes, post.activations, 5)
+    checks = [*reference.integers(network, 0), cases.timed(network, random(network, 1), "uniform", 0)]
+    backend, compiler = CpuBackend(), CpuCompiler()
+    for rows, threads, depth in itertools.product((2, 16), (64, 512), (4,)):
+        (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (rows,), "THREADS": (threads,), "DEPTH": (depth,)})
+        arrays = Layers(backend, network, 1)
+        codes = [backend.load(compiler.compile(step), step) for step in row.steps]
+        for case, mode in itertools.product(checks, ("forward", "reverse")):
+            arrays.write(case, 1)
+            arrays.poison(1)
+            backend.chain(row.name, arrays.steps(row, codes, 1), arrays.memory, mode=mode).time(1)
+            assert case.judge(arrays.read()).message == "", (rows, threads, mode)
+            assert arrays.breach() == ""
+        arrays.free()
+    backend.close()
+
+
+def test_the_network_reads_a_digit_through_the_kernel(post):
+    network = Network(post.sizes, post.activations, 1)
+    given = load(DIGITS, network)
+    assert given.digits is not None
+    backend = CpuBackend()
+    (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (1,), "THREADS": (256,)})
+    outputs = answer(row, backend, CpuCompiler(), given, given.digits.inputs[3])
+    backend.close()
+    expected = reference.forward(network, given, given.digits.inputs[3:4]).outputs[0]
+    np.testing.assert_allclose(outputs, expected, atol=1e-5)
+    assert parameters.SIDE == 28
+
+
+def test_a_row_is_verified_with_the_parameters_of_the_run():
+    given = random(SMALL, 5)
+    assert given.digits is None
+    assert any(case.parameters is given for case in cases.verification(SMALL, given, 0))

@@ -1,0 +1,164 @@
+"""Operands: what A, B and C hold, and the guard zones between them."""
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.bench.operands import arena as operands
+from gemmbench.bench.operands.arena import Arena, cold_sets, set_bytes
+from gemmbench.bench.operands.fill import filled
+from gemmbench.planning.problems.problem import Problem
+
+ODD = Problem(5, 7, 3)
+SHAPES = [ODD, Problem(1, 1, 1), Problem(16, 32, 8), Problem(129, 17, 31, "tt")]
+
+
+@pytest.fixture
+def arena():
+    """An arena of three sets with ints in place."""
+
+    def build(problem=ODD, beta=0.0):
+        built = Arena(FakeBackend(), problem, 3)
+        data = filled(problem, "ints", 1)
+        built.write_inputs(data, 3)
+        built.reset_c(data, beta, 3)
+        return built, data
+
+    return build
+
+
+def floats(arena, start, stop):
+    return arena.memory.bytes[start:stop].view(np.float32)
+
+
+@pytest.mark.parametrize("problem", SHAPES, ids=str)
+def test_there_is_nan_around_the_inputs_of_every_set(arena, problem):
+    built, _ = arena(problem)
+    for at in built.sets:
+        for name, start in (("A", at.A), ("B", at.B)):
+            end = start + problem.operand_bytes(name)
+            assert np.isnan(floats(built, start - 4096, start)).all()
+            assert np.isnan(floats(built, end, end + 4096)).all()
+
+
+@pytest.mark.parametrize("problem", SHAPES, ids=str)
+def test_there_is_a_pattern_and_no_nan_around_the_output(arena, problem):
+    built, _ = arena(problem)
+    for at in built.sets:
+        end = at.C + problem.operand_bytes("C")
+        around = np.concatenate([floats(built, at.C - 4096, at.C), floats(built, end, end + 4096)])
+        assert np.isfinite(around).all() and len(set(around)) == 1
+
+
+@pytest.mark.parametrize("problem", SHAPES, ids=str)
+def test_operands_are_aligned_and_lie_in_every_set_as_they_were_made(arena, problem):
+    built, data = arena(problem, beta=2.0)
+    assert {getattr(at, name) % 256 for at in built.sets for name in "ABC"} == {0}
+    for index, at in enumerate(built.sets):
+        for name in "ABC":
+            found = floats(built, getattr(at, name), getattr(at, name) + problem.operand_bytes(name))
+            assert (found == getattr(data, name).ravel()).all()
+        assert (built.read_c(index) == data.C).all()
+
+
+def test_c_is_nan_everywhere_when_beta_is_0(arena):
+    built, data = arena()
+    built.reset_c(data, 0.0, 3)
+    assert all(np.isnan(built.read_c(index)).all() for index in range(3))
+
+
+def test_an_untouched_arena_has_no_breach(arena):
+    built, _ = arena()
+    assert [built.breach(index) for index in range(3)] == ["", "", ""]
+
+
+@pytest.mark.parametrize("index", [0, 2])
+@pytest.mark.parametrize(
+    ("name", "side", "words"),
+    [
+        ("C", "after", "1 bytes after the end of C changed"),
+        ("C", "before", "1 bytes before C changed"),
+        ("A", "after", "1 bytes after the end of A changed"),
+        ("A", "before", "1 bytes before A changed"),
+        ("B", "after", "1 bytes after the end of B changed"),
+    ],
+)
+def test_one_byte_written_outside_is_seen_and_placed(arena, index, name, side, words):
+    built, _ = arena()
+    start = getattr(built.sets[index], name)
+    where = start - 1 if side == "before" else start + ODD.operand_bytes(name)
+    built.memory.fill(where, 1, 0)
+    found = built.breach(index)
+    assert found.startswith("wrote outside its output: ") and words in found
+    assert built.breach(index) == ""
+
+
+@pytest.mark.parametrize("distance", [0, 15, 16, 511, 512, 513, 1024, 3000])
+def test_one_byte_is_seen_wherever_it_lies_in_a_guard_zone(arena, distance):
+    built, _ = arena()
+    built.memory.fill(built.sets[0].C + ODD.operand_bytes("C") + distance, 1, 0)
+    assert "1 bytes after the end of C changed" in built.breach()
+
+
+def test_a_breach_of_one_set_is_no_breach_of_another(arena):
+    built, _ = arena()
+    built.memory.fill(built.sets[1].C + ODD.operand_bytes("C"), 1, 0)
+    assert built.breach(0) == built.breach(2) == ""
+
+
+def test_a_wide_breach_is_restored_whole_so_that_nobody_else_is_blamed(arena):
+    built, _ = arena()
+    built.memory.fill(built.sets[0].C + ODD.operand_bytes("C"), 2048, 0)
+    assert built.breach() != ""
+    assert built.breach() == ""
+
+
+@pytest.mark.parametrize("sets", [1, 3])
+@pytest.mark.parametrize("name", ["A", "B"])
+def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
+    built, data = Arena(FakeBackend(), ODD, sets), filled(ODD, "ints", 1)
+    built.write_inputs(data, 1)
+    assert built.spoilt(data) == ""
+    built.memory.fill(getattr(built.sets[0], name) + ODD.operand_bytes(name) - 1, 1, 0x7F)
+    assert built.spoilt(data) == f"changed its input {name}"
+    built.write_inputs(data, 1)
+    assert built.spoilt(data) == ""
+
+
+@pytest.mark.parametrize(
+    ("size", "cache", "room", "expected"),
+    [
+        (64, 1 << 20, 1 << 40, (86, True)),  # 4 MiB over 48 KiB, rounded up
+        (4096, 1 << 20, 1 << 40, (2, True)),  # never fewer than two
+        (1, 1 << 30, 1 << 40, (1024, False)),  # never more than 1024
+        (64, 0, 1 << 40, (2, True)),
+    ],
+)
+def test_enough_sets_rotate_to_cover_four_times_the_cache(size, cache, room, expected):
+    assert cold_sets(Problem(size, size, size), cache, room) == expected
+
+
+def test_too_little_room_gives_fewer_sets_that_are_not_cold():
+    cube = Problem(64, 64, 64)
+    assert cold_sets(cube, 1 << 20, 5 * set_bytes(cube)) == (5, False)
+    assert cold_sets(cube, 1 << 20, 1) == (1, False)
+
+
+def test_a_set_holds_its_operands_and_guards_of_many_rows():
+    cube = Problem(64, 64, 64)
+    assert set_bytes(cube) >= cube.bytes + 4 * 128 * 64 * 4
+    assert operands.set_bytes(Problem(1, 1, 1)) < 1 << 17
+
+
+@pytest.mark.parametrize("problem", SHAPES, ids=str)
+def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(problem):
+    backend = FakeBackend()
+    backend.guards, asked, allocate = False, [], backend.allocate
+    backend.allocate = lambda *sizes: asked.extend(sizes) or allocate(*sizes)
+    built, data = Arena(backend, problem, 2), filled(problem, "ints", 1)
+    assert asked == [problem.operand_bytes(name) for name in "ABC"] * 2
+    assert tuple(at for each in built.sets for at in (each.A, each.B, each.C)) == built.memory.starts
+    built.write_inputs(data, 2)
+    built.reset_c(data, 2.0, 2)
+    assert all((built.read_c(index) == data.C).all() for index in range(2))
+    assert (built.breach(0), built.breach(1), built.spoilt(data)) == ("", "", "")

@@ -1,0 +1,46 @@
+"""Guard zones by themselves; what they do around operands stands in the tests of operands and of networks."""
+
+import pytest
+
+from gemmbench.backends.base import ALIGN
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.bench.operands.guards import NAN, PATTERN, Breach, Layout, Zone
+
+BASE = 1 << 12
+
+
+@pytest.fixture
+def layout():
+    """Guards of 512 bytes around an array of 100."""
+    found = Layout()
+    found.guard(512, NAN)
+    assert found.array(100, PATTERN) == 512
+    found.guard(512, PATTERN)
+    return found
+
+
+@pytest.fixture
+def memory(layout):
+    """With the zones of a set filled."""
+    found = FakeBackend().allocate(1 << 14)
+    layout.fill(found, BASE)
+    return found
+
+
+def test_an_array_ends_in_guarded_bytes_and_zones_that_touch_and_hold_the_same_are_one(layout):
+    assert layout.zones == [Zone(0, 512, NAN), Zone(612, -100 % ALIGN + 512, PATTERN)]
+    assert layout.total % ALIGN == 0
+
+
+def test_what_lies_in_the_array_or_outside_the_set_is_no_breach(layout, memory):
+    memory.fill(BASE + 512, 100, 1)
+    memory.fill(BASE - 8, 8, 1)
+    memory.fill(BASE + layout.total, 8, 1)
+    assert layout.breach(memory, BASE) is None
+
+
+def test_the_first_breach_is_told_and_all_are_restored(layout, memory):
+    memory.fill(BASE + 500, 12, 0)
+    memory.fill(BASE + 612, 3, 0)
+    assert layout.breach(memory, BASE) == Breach(layout.zones[0], 500, 12)
+    assert layout.breach(memory, BASE) is None

@@ -1,0 +1,298 @@
+"""Interleaved rounds: their order, windows, time limits, failures, and what an interval is worth."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.base import Window
+from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.timing.stats import speed_ratio, summarize, verdict
+from gemmbench.errors import LaunchError, LaunchTimeout
+from gemmbench.planning.sweeps.policy import Measuring
+
+
+class Kernel:
+    """Takes scripted seconds a launch (the last one for ever); notes every window in a shared log."""
+
+    def __init__(self, name, *seconds, log=None, clock=0.0, fails_at=None, fault=None):
+        self.name, self.seconds, self.clock, self.log = name, list(seconds), clock, log if log is not None else []
+        self.fails_at, self.fault, self.windows = fails_at, fault, []
+
+    def time(self, launches):
+        if len(self.windows) == self.fails_at:
+            raise self.fault
+        seconds = self.seconds[min(len(self.windows), len(self.seconds) - 1)]
+        self.windows.append(launches)
+        self.log.append(self.name)
+        return Window(seconds * launches, launches, self.clock)
+
+
+@pytest.fixture
+def measure():
+    def run(kernels, warm=0.0, most=1000, interrupted=lambda: False, progress=lambda *_: None, references=(), **policy):
+        chosen = Measuring(**{"until": 0.0, **policy})
+        return Rounds(kernels, chosen, most, interrupted, progress, references).run(warm)
+
+    return run
+
+
+def orders(measure, seed, rounds=6):
+    log = []
+    kernels = [Kernel(name, 1.0, log=log) for name in "abcd"]
+    measure(kernels, rounds=rounds, seed=seed, max_time=100)
+    timed = log[4:]  # one window each to size them
+    return [tuple(timed[start : start + 4]) for start in range(0, len(timed), 4)]
+
+
+def test_every_round_is_a_permutation_and_the_next_its_mirror(measure):
+    found = orders(measure, seed=0)
+    assert len(found) == 6 and all(sorted(order) == list("abcd") for order in found)
+    assert [order[::-1] for order in found[::2]] == found[1::2]
+
+
+def test_the_permutations_are_fresh_and_follow_from_the_seed(measure):
+    found = orders(measure, 0, rounds=20)
+    assert len(set(found[::2])) > 5
+    assert orders(measure, 0) == orders(measure, 0) != orders(measure, 1)
+
+
+def test_a_sample_is_the_window_over_its_launches(measure):
+    (found,) = measure([Kernel("a", 1e-4, clock=1.5e9)], rounds=4)
+    assert found.launches == 11
+    assert found.samples == {round_: pytest.approx(1e-4) for round_ in range(4)}
+    assert found.clocks == [1.5e9] * 4 and found.stopped == "rounds"
+
+
+def test_a_clock_that_is_not_known_is_not_kept(measure):
+    assert measure([Kernel("a", 1.0)], rounds=2)[0].clocks == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most", "launches"),
+    [(1.0, 1000, 1), (1e-3, 1000, 1), (5e-4, 1000, 3), (1e-5, 1000, 110), (1e-6, 500, 500)],
+)
+def test_a_window_holds_launches_for_a_millisecond_and_no_more_than_the_back_end_allows(
+    measure, seconds, most, launches
+):
+    kernel = Kernel("a", seconds)
+    (found,) = measure([kernel], rounds=2, most=most)
+    assert found.launches == launches
+    assert kernel.windows[-2:] == [launches, launches]
+
+
+def test_a_slow_first_launch_does_not_fix_the_window(measure):
+    for first in (1e-4, 1e-2):
+        kernel = Kernel("a", first, 1e-6)
+        (found,) = measure([kernel], rounds=2, most=5000)
+        assert found.launches * 1e-6 >= 1e-3
+
+
+def test_the_windows_that_size_and_warm_are_no_samples(measure):
+    kernel = Kernel("a", *[9e-3] * 5, 8e-3, 7e-3, 6e-3, 5e-3)
+    (found,) = measure([kernel], warm=1e9, rounds=4, max_time=1e9)
+    assert len(kernel.windows) > len(found.samples) == 4
+
+
+def test_a_settled_kernel_is_warmed_no_longer(measure):
+    kernel = Kernel("a", 4e-3)
+    measure([kernel], warm=1e9, rounds=4)
+    assert len(kernel.windows) <= 2 + 2 + 4  # to size, to see that nothing changes, to measure
+
+
+def test_warming_goes_on_until_the_clock_has_settled(measure):
+    kernel = Kernel("a", *(9e-3 * 0.9**step for step in range(20)), 1e-3)
+    (found,) = measure([kernel], warm=1e9, rounds=4, max_time=1e9)
+    assert list(found.samples.values()) == [1e-3] * 4
+
+
+def test_warming_ends_when_its_time_is_over(measure):
+    kernel = Kernel("a", *[1e-3, 2e-3] * 10_000)
+    measure([kernel], warm=0.3, rounds=4)
+    assert 0.3 / 2e-3 - 4 <= len(kernel.windows) <= 0.3 / 1.5e-3 + 10
+
+
+def test_a_single_round_needs_no_warming(measure):
+    kernel = Kernel("a", *[1e-3, 2e-3] * 100)
+    measure([kernel], warm=1e9, rounds=1, max_time=1e9)
+    assert len(kernel.windows) <= 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounds", "stopped"),
+    [(0.1, 16, "rounds"), (1.0, 10, "max-time"), (3.0, 2, "max-time"), (6.0, 1, "max-time"), (60.0, 1, "max-time")],
+)
+def test_a_slow_kernel_gets_whole_pairs_under_its_time_or_one_launch(measure, seconds, rounds, stopped):
+    kernel = Kernel("a", seconds)
+    (found,) = measure([kernel], rounds=16, max_time=10.5)
+    assert (len(found.samples), found.stopped) == (rounds, stopped)
+    assert sorted(found.samples) == list(range(rounds))
+
+
+def test_a_slow_kernel_leaves_the_rounds_of_the_others_alone(measure):
+    fast, slow = measure([Kernel("fast", 0.01), Kernel("slow", 1.0)], rounds=16, max_time=4.0)
+    assert (len(fast.samples), fast.stopped) == (16, "rounds")
+    assert (sorted(slow.samples), slow.stopped) == ([0, 1, 2, 3], "max-time")
+
+
+@pytest.mark.parametrize("fault", [LaunchError("crashed"), LaunchTimeout("too long")])
+@pytest.mark.parametrize("fails_at", [0, 1, 3])
+def test_a_kernel_that_fails_drops_out_and_the_others_go_on(measure, fault, fails_at):
+    good, bad = Kernel("good", 1.0), Kernel("bad", 1.0, fails_at=fails_at, fault=fault)
+    first, second = measure([good, bad], rounds=4, max_time=100)
+    assert len(first.samples) == 4 and first.fault is None
+    assert second.fault is fault and second.stopped == "failed"
+    assert len(second.samples) == max(0, fails_at - 1)
+    assert len(bad.windows) == fails_at
+
+
+def test_an_interruption_keeps_the_samples_there_are(measure):
+    log = []
+    kernels = [Kernel(name, 1.0, log=log) for name in "ab"]
+    first, second = measure(kernels, rounds=8, max_time=100, interrupted=lambda: len(log) >= 7)
+    assert len(log) == 7
+    assert len(first.samples) + len(second.samples) == 5
+    assert {first.stopped, second.stopped} == {"interrupted"}
+
+
+def test_progress_counts_the_rounds(measure):
+    seen = []
+    measure([Kernel("a", 1.0)], rounds=3, max_time=100, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_nothing_to_measure_is_no_fault(measure):
+    assert measure([], rounds=4) == []
+
+
+# When rounds end
+
+
+def noisy(seed, seconds, noise):
+    """Windows with noise of their own around a time."""
+    return Kernel("noisy", *(seconds * np.random.default_rng(seed).lognormal(0, noise, 300)))
+
+
+def test_a_time_that_is_known_well_enough_is_measured_no_longer(measure):
+    (found,) = measure([Kernel("a", 1e-2)], rounds=64, until=0.005)
+    assert (len(found.samples), found.stopped) == (10, "until")
+
+
+def test_a_noisy_time_takes_all_rounds(measure):
+    (found,) = measure([noisy(0, 1e-2, 0.2)], rounds=64, until=0.005)
+    assert (len(found.samples), found.stopped) == (64, "rounds")
+
+
+@pytest.mark.parametrize("until", [0.01, 0.02, 0.04])
+def test_rounds_double_until_the_interval_is_narrow(measure, until):
+    (found,) = measure([noisy(1, 1e-2, 0.05)], rounds=1000, until=until, max_time=1e9)
+    count, narrow = len(found.samples), summarize(found.samples).spread
+    assert found.stopped == "until" and narrow <= until
+    assert count in (10, 20, 40, 80, 160, 320, 640)
+    before = {round_: found.samples[round_] for round_ in range(count // 2)}
+    assert count == 10 or summarize(before).spread > until
+
+
+def test_a_common_drift_ends_when_the_ratio_is_known(measure):
+    # the two wander together, so that their own medians are wide and the ratio is not
+    wander = [1e-2 * (1 + 0.02 * math.sin(step)) for step in range(200)]
+    base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=64, until=0.005, references=[0])
+    assert (len(mine.samples), mine.stopped) == (10, "until")
+    assert (len(base.samples), base.stopped) == (64, "rounds")
+
+
+def test_the_reference_stays_for_those_who_are_not_known_yet(measure):
+    base, quiet, wild = measure(
+        [Kernel("base", 1e-2), Kernel("quiet", 2e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, references=[0]
+    )
+    assert (len(quiet.samples), quiet.stopped) == (10, "until")
+    assert (len(wild.samples), wild.stopped) == (48, "rounds")
+    assert len(base.samples) == 48
+
+
+def test_a_reference_without_time_is_not_waited_for(measure):
+    base, mine = measure(
+        [Kernel("base", 1.0), Kernel("mine", 1e-2)], rounds=64, until=0.005, max_time=4, references=[0]
+    )
+    assert (len(base.samples), base.stopped) == (4, "max-time")
+    assert (len(mine.samples), mine.stopped) == (10, "until")
+
+
+def test_a_reference_that_fails_is_not_waited_for(measure):
+    bad = Kernel("base", 1e-2, fails_at=6, fault=LaunchError("crashed"))
+    _, mine = measure([bad, Kernel("mine", 1e-2)], rounds=64, until=0.005, references=[0])
+    assert (len(mine.samples), mine.stopped) == (10, "until")
+
+
+def test_rivals_go_on_until_each_is_known_against_each(measure):
+    kernels = [Kernel("base", 1e-2), Kernel("a", 1e-2), noisy(3, 1e-2, 0.1)]
+    found = measure(kernels, rounds=20, until=0.005, references=[0, 1, 2])
+    assert [len(each.samples) for each in found] == [20, 20, 20]
+
+
+def test_without_until_all_rounds_are_measured(measure):
+    (found,) = measure([Kernel("a", 1e-2)], rounds=30, until=0)
+    assert (len(found.samples), found.stopped) == (30, "rounds")
+
+
+def test_rounds_after_a_departure_are_still_mirrored(measure):
+    log = []
+    names = [Kernel(name, 1e-2, log=log) for name in "abc"]
+    names.append(Kernel("w", *(1e-2 * np.random.default_rng(4).lognormal(0, 0.1, 99)), log=log))
+    measure(names, rounds=14, until=0.005, references=[0])
+    last = log[-8:]  # a and w are left
+    assert [sorted(last[start : start + 2]) for start in range(0, 8, 2)] == [["a", "w"]] * 4
+    assert last[0:2] == last[2:4][::-1] and last[4:6] == last[6:8][::-1]
+
+
+# What an interval is worth, on a device whose clock wanders
+
+
+class Drifting:
+    """Kernels of one device: its speed wanders as time goes by, and every window has noise of its own."""
+
+    def __init__(self, seed, drift=0.008, noise=0.004):
+        rng = np.random.default_rng(seed)
+        self.walk = itertools.accumulate(rng.normal(0, drift / 4) for _ in itertools.count())
+        self.noise = (rng.lognormal(0, noise) for _ in itertools.count())
+
+    def kernel(self, seconds):
+        device = self
+
+        class Executable:
+            def time(self, launches):
+                factor = (1 + next(device.walk)) * next(device.noise)
+                return Window(seconds * launches * factor, launches)
+
+        return Executable()
+
+
+def ratios(measure, true, count=120, **rule):
+    rule = rule or {"rounds": 16}
+    for seed in range(count):
+        device = Drifting(seed)
+        kernels = [device.kernel(true * 2e-3), device.kernel(2e-3)]
+        base, mine = measure(kernels, seed=seed, max_time=9, references=[0], **rule)
+        yield speed_ratio(mine.samples, base.samples)
+
+
+@pytest.mark.parametrize(("rule", "least"), [({"rounds": 16}, 0.88), ({"until": 0.005}, 0.85)])
+def test_the_interval_of_the_paired_ratio_covers_the_truth_under_drift(measure, rule, least):
+    covered = [ratio.low <= 1.02 <= ratio.high for ratio in ratios(measure, 1.02, **rule)]
+    assert np.mean(covered) > least
+
+
+def test_identical_kernels_are_never_called_faster_or_slower(measure):
+    verdicts = [verdict(ratio) for ratio in ratios(measure, 1.0)]
+    assert {"faster", "slower"}.isdisjoint(verdicts)
+    assert verdicts.count("same") > 100
+
+
+def test_two_percent_are_found_when_rounds_go_on_until_the_interval_is_narrow(measure):
+    verdicts = [verdict(ratio) for ratio in ratios(measure, 1.02, 60, until=0.005)]
+    assert verdicts.count("faster") >= 57
+
+
+def test_five_percent_are_always_found(measure):
+    assert {verdict(ratio) for ratio in ratios(measure, 1.05, 40)} == {"faster"}

@@ -1,0 +1,316 @@
+"""A wrong result is explained: what a mistake gives is computed by hand, and its cause must be named."""
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.bench.operands.fill import filled, round_factor
+from gemmbench.bench.verify import reference as verify
+from gemmbench.bench.verify.reference import Reference
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+
+SHAPE = (45, 70, 51)
+
+
+@pytest.fixture(params=["element by element", "Freivalds"])
+def way(request, monkeypatch):
+    """Both ways of checking; the second is for large problems, so this one is called large."""
+    if request.param == "Freivalds":
+        monkeypatch.setattr(verify, "_WHOLE", 0)
+
+
+class Case:
+    """A problem on integers, and its right result."""
+
+    def __init__(self, shape=SHAPE, layout="nn", precision="f32", alpha=2.0, beta=0.0):
+        self.problem = Problem(*shape, layout=layout, precision_name=precision)
+        self.data, self.alpha, self.beta = filled(self.problem, "ints", 1), alpha, beta
+        self.a, self.b = self.factors(self.data.A, self.data.B)
+        self.c = self.data.C.astype(float)
+        self.right = self.of(self.a, self.b)
+
+    def factors(self, a, b):
+        a, b = a.astype(float), b.astype(float)
+        return a.T if self.problem.trans_a else a, b.T if self.problem.trans_b else b
+
+    def of(self, a, b, c=None):
+        return self.alpha * (a @ b) + self.beta * (self.c if c is None else c)
+
+    def check(self, wrong):
+        reference = Reference(self.problem, self.data, self.alpha, self.beta)
+        return reference.check_exact(wrong.astype(self.problem.precision.numpy_type()))
+
+    def cause(self, wrong):
+        check = self.check(wrong)
+        assert not check.ok and check.message.endswith(check.diagnosis.words)
+        return check.diagnosis.cause
+
+
+def without(matrix, ks):
+    """A copy of op(A) in which these k give nothing."""
+    copy = matrix.copy()
+    copy[:, ks] = 0
+    return copy
+
+
+MISTAKES = {
+    "alpha ignored": lambda case: (case.right - case.beta * case.c) / case.alpha + case.beta * case.c,
+    "beta ignored": lambda case: case.right - case.beta * case.c,
+    "alpha and beta ignored": lambda case: case.a @ case.b,
+    "alpha on the sum": lambda case: case.alpha * (case.a @ case.b + case.beta * case.c),
+    "transposed A and B": lambda case: case.of(
+        case.a.reshape(-1).reshape(case.a.shape[::-1]).T, case.b.reshape(-1).reshape(case.b.shape[::-1]).T
+    ),
+    "transposed C": lambda case: case.right.T.reshape(case.right.shape),
+    "product lost": lambda case: case.beta * case.c,
+    "last k lost": lambda case: case.of(without(case.a, slice(48, None)), case.b),
+    "first k lost": lambda case: case.of(without(case.a, slice(3)), case.b),
+    "one k lost": lambda case: case.of(without(case.a, 20), case.b),
+    "tile of k lost": lambda case: case.of(without(case.a, slice(16, 24)), case.b),
+    "every p-th k lost": lambda case: case.of(without(case.a, slice(3, None, 4)), case.b),
+    "k counted twice": lambda case: case.of(case.a, case.b) + case.alpha * np.outer(case.a[:, 7], case.b[7]),
+    "rows shifted": lambda case: np.roll(case.right, -2, axis=0),
+    "columns shifted": lambda case: np.roll(case.right, 4, axis=1),
+    "k shifted": lambda case: case.of(case.a[:, :-1], case.b[1:]),
+}
+
+
+@pytest.mark.parametrize("cause", MISTAKES)
+def test_a_mistake_is_named_by_recomputing_it(way, cause):
+    case = Case(alpha=3.0, beta=-2.0)
+    assert case.cause(MISTAKES[cause](case)) == cause
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("operand", ["A", "B"])
+@pytest.mark.parametrize("shape", [SHAPE, (48, 48, 48)])
+def test_an_operand_read_as_if_it_were_stored_the_other_way(way, layout, operand, shape):
+    case = Case(shape, layout)
+    stored = getattr(case.data, operand)
+    changed = {"A": case.data.A, "B": case.data.B, operand: stored.reshape(stored.shape[::-1])}
+    a, b = (changed[name] for name in "AB")
+    # What is stored K x M for a transposed A is M x K now, and the other way round.
+    trans = {"A": case.problem.trans_a, "B": case.problem.trans_b}
+    trans[operand] = not trans[operand]
+    a, b = a.T if trans["A"] else a, b.T if trans["B"] else b
+    assert case.cause(2.0 * (a.astype(float) @ b.astype(float))) == f"transposed {operand}"
+
+
+@pytest.mark.parametrize("precision", ["f64", "f16", "bf16"])
+@pytest.mark.parametrize("cause", ["last k lost", "rows shifted", "alpha ignored"])
+def test_other_precisions_are_diagnosed_too(precision, cause):
+    case = Case(precision=precision)
+    assert case.cause(MISTAKES[cause](case)) == cause
+
+
+def test_how_many_products_are_lost_and_from_where_is_said():
+    case = Case()
+    said = [
+        (slice(48, None), "as if the last 3 products of 51 were lost: look at the remainder of K"),
+        (slice(2), "as if the first 2 products of 51 were lost"),
+        (5, "as if the product of k = 5 were lost"),
+        (slice(8, 16), "as if the 8 products from k = 8 on were lost"),
+        (slice(15, None, 16), "as if one product in 16 were lost, from k = 15 on"),
+    ]
+    for ks, words in said:
+        assert words in case.check(case.of(without(case.a, ks), case.b)).message
+
+
+class TestPlace:
+    @pytest.mark.parametrize(
+        ("place", "cause", "words"),
+        [
+            (np.s_[:, 64:], "edge columns", "the last 6 columns, from 64 on, were never written"),
+            (np.s_[40:], "edge rows", "the last 5 rows, from 40 on, were never written"),
+            (np.s_[16:32, 32:48], "tiles never written", "1 of 15 tiles of 16 x 16 was never written"),
+            (np.s_[:, 3::4], "never written", "one column in 4, from 3 on, was never written"),
+            (np.s_[7], "never written", "row 7 was never written"),
+            (np.s_[:, 30:33], "never written", "columns 30 to 32 were never written"),
+        ],
+    )
+    def test_unwritten_elements_are_told_by_their_place(self, place, cause, words):
+        case = Case()
+        case.right[place] = np.nan
+        check = case.check(case.right)
+        assert check.diagnosis.cause == cause
+        assert words in check.message
+
+    def test_rows_and_columns_at_the_edge_are_one_cause(self):
+        case = Case()
+        case.right[40:], case.right[:, 64:] = np.nan, np.nan
+        assert case.cause(case.right) == "edge rows and columns"
+
+    @pytest.mark.parametrize("place", [np.s_[:, 64:], np.s_[40:]])
+    def test_of_a_large_problem_the_edge_is_seen_too(self, monkeypatch, place):
+        monkeypatch.setattr(verify, "_WHOLE", 0)
+        case = Case()
+        case.right[place] = np.nan
+        assert case.cause(case.right) == ("edge rows" if place == np.s_[40:] else "edge columns")
+
+    def test_what_c_held_before_is_not_written_either(self):
+        case = Case(beta=3.0)
+        case.right[:, 64:] = case.c[:, 64:]
+        check = case.check(case.right)
+        assert check.diagnosis.cause == "edge columns"
+        assert "were never written: C is as it was before: look at the guard on N" in check.message
+
+    def test_noise_has_no_cause_and_none_is_made_up(self):
+        case = Case()
+        where = np.random.default_rng(3).random(case.right.shape) < 0.3
+        case.right[where] += np.random.default_rng(4).integers(5, 100, where.sum())
+        check = case.check(case.right)
+        assert (check.diagnosis.cause, check.diagnosis.words) == ("unknown", "")
+        assert "elements wrong, first C[" in check.message
+
+
+class TestMap:
+    def map_of(self, case):
+        head, *lines = case.check(case.right).diagnosis.map.splitlines()
+        return head, lines
+
+    def test_tiles_are_drawn_as_right_wrong_partly_wrong_or_unwritten(self):
+        case = Case((64, 64, 9))
+        case.right[0:4, 0:2], case.right[4, 2], case.right[60:, 62:] = -99, -99, np.nan
+        head, lines = self.map_of(case)
+        assert head.startswith("64 x 64 in tiles of 4 x 2: ")
+        assert lines[0] == "#" + "." * 31 and lines[1] == ".+" + "." * 30
+        assert lines[2:15] == ["." * 32] * 13 and lines[15] == "." * 31 + "n"
+
+    @pytest.mark.parametrize("shape", [(1, 9, 3), (16, 32, 3), (17, 33, 3), (1000, 30, 3), (5, 1000, 3)])
+    def test_it_is_never_larger_than_16_lines_of_32(self, shape):
+        case = Case(shape)
+        case.right[-1, -1] += 1
+        _, lines = self.map_of(case)
+        assert 1 <= len(lines) <= 16 and {len(line) for line in lines} == {len(lines[0])}
+        assert len(lines[0]) <= 32 and "".join(lines).count(".") == len("".join(lines)) - 1
+
+    def test_of_a_large_problem_rows_that_were_not_compared_say_so(self, monkeypatch):
+        monkeypatch.setattr(verify, "_WHOLE", 0)
+        case = Case((512, 40, 9))
+        case.right[64:96, 8:16] = -99
+        head, lines = self.map_of(case)
+        assert head.startswith("512 x 40 in tiles of 32 x 2: ")
+        assert [index for index, line in enumerate(lines) if line != "." * 20] == [2]
+        assert lines[2] == "." * 4 + "#" * 4 + "." * 12
+        case.right[:, 0] = -99
+        assert all(line[0] in "+?" for line in self.map_of(case)[1])
+
+
+class TestPrecision:
+    def check(self, change, alpha=1.0, beta=0.0, after=lambda values: values):
+        problem = Problem(40, 30, 200, alpha=alpha, beta=beta)
+        data = filled(problem, "uniform", 2)
+        product = after(change(data.A) @ change(data.B))
+        return Reference(problem, data, alpha, beta).check_rounding(
+            np.float32(alpha) * product + np.float32(beta) * data.C
+        )
+
+    @pytest.mark.parametrize("name", ["tf32", "f16", "bf16"])
+    def test_factors_of_fewer_bits_are_named(self, name):
+        def change(values):
+            kind = PRECISIONS[name]
+            return round_factor(values, kind) if name == "tf32" else values.astype(kind.numpy_type()).astype("f4")
+
+        check = self.check(change)
+        assert check.diagnosis.cause == "lower precision"
+        assert f"as if A and B were rounded to {name}" in check.message
+
+    def test_cut_factors_are_told_from_rounded_ones(self):
+        check = self.check(lambda values: (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32))
+        assert "as if A and B were cut to tf32" in check.message
+
+    @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (1.5, -0.5)])
+    def test_sums_kept_in_half_are_named(self, alpha, beta):
+        half = self.check(lambda values: values, alpha, beta, lambda sums: sums.astype("f2").astype("f4"))
+        assert "as if sums were kept in f16: a lower precision inside" in half.message
+
+
+class TestRelaunch:
+    """What needs more launches than one."""
+
+    def wrong(self, experiment, beta=0.0):
+        record = experiment("bad", problem=Problem(33, 17, 19, alpha=1.5, beta=beta))[0]
+        assert record.status == "wrong"
+        return record
+
+    def test_a_result_that_is_right_the_second_time_is_a_race(self, experiment, launch):
+        launches = []
+
+        def once(self, at):
+            FakeExecutable._launch(self, at)
+            launches.append(self)
+            if len(launches) == 1:
+                self._view(at.C, "C")[3, 4] += 1
+
+        launch(once)
+        record = self.wrong(experiment)
+        assert record.diagnosis == "race"
+        assert "a second launch on the same operands is right: a race" in record.reason
+
+    def test_a_result_that_differs_every_time_is_a_race(self, experiment, launch):
+        launches = []
+
+        def ever(self, at):
+            FakeExecutable._launch(self, at)
+            launches.append(self)
+            self._view(at.C, "C")[3, 4] += len(launches)
+
+        launch(ever)
+        assert "a second launch on the same operands differs from it in 1 elements" in self.wrong(experiment).reason
+
+    @pytest.mark.parametrize("beta", [0.0, 0.5])
+    def test_a_kernel_that_repeats_its_first_result_remembers_it(self, experiment, launch, beta):
+        kept = []
+
+        def remembering(self, at):
+            if not kept:
+                FakeExecutable._launch(self, at)
+                kept.append(self._view(at.C, "C").copy())
+            self._view(at.C, "C")[:] = kept[0]
+
+        launch(remembering)
+        record = self.wrong(experiment, beta)
+        assert record.diagnosis == "remembers"
+        assert "an earlier launch was right: other operands give the same result" in record.reason
+
+    def test_a_kernel_that_writes_in_its_first_launch_alone_is_no_kernel_that_never_writes(self, experiment, launch):
+        seen = []
+
+        def first(self, at):
+            if not seen:
+                FakeExecutable._launch(self, at)
+            seen.append(self)
+
+        launch(first)
+        record = self.wrong(experiment)
+        assert record.diagnosis == "remembers" and "an earlier launch was right" in record.reason
+
+    def test_reading_c_adding_to_it_and_leaving_it_are_three_causes(self, experiment, launch):
+        def reading(self, at):
+            c = self._view(at.C, "C")
+            c[:] = 0 * c + self.alpha * (self._view(at.A, "A") @ self._view(at.B, "B"))
+
+        def adding(self, at):
+            self._view(at.C, "C")[:] += np.float32(self.alpha) * (self._view(at.A, "A") @ self._view(at.B, "B"))
+
+        found = []
+        for function in (reading, adding, lambda self, at: None):
+            launch(function)
+            record = self.wrong(experiment)
+            found.append((record.diagnosis, record.reason.rpartition(", should be ")[2].partition(": ")[2]))
+        assert found == [
+            ("C read at beta 0", "C is read though beta is 0: what lies there may be NaN, and 0 * NaN is NaN"),
+            ("C read at beta 0", "the product is added to C though beta is 0: what lies there must not be read"),
+            ("never written", "C was never written"),
+        ]
+
+    def test_the_kernels_after_a_diagnosis_find_their_operands_untouched(self, experiment, launch):
+        def noisy(self, at):
+            FakeExecutable._launch(self, at)
+            self._view(at.C, "C")[[1, 2, 5], [3, 9, 4]] -= 7
+
+        launch(noisy)
+        bad, good = experiment("bad", "naive")
+        assert (bad.status, bad.diagnosis, good.status) == ("wrong", "unknown", "ok")
+        assert bad.wrong_map.startswith("33 x 17 in tiles of 4 x 1: ")

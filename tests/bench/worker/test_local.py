@@ -1,0 +1,150 @@
+"""The experiment: what is verified, timed, kept and given back."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.backends.base import Artifact, Build, Window
+from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.worker.local import Worker
+from gemmbench.errors import LaunchError, OutOfMemory
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Measuring
+
+ODD = Problem(33, 17, 19)
+CODE = Artifact("code", "", Build())
+QUICK = Measuring(rounds=2)
+
+
+def test_operands_that_do_not_fit_end_every_row_of_the_batch(experiment, monkeypatch):
+    def full(self, nbytes):
+        raise OutOfMemory(f"{nbytes} bytes do not fit")
+
+    monkeypatch.setattr(FakeBackend, "allocate", full)
+    records = experiment("naive", "tiled")
+    assert {record.status for record in records} == {"out of memory"}
+    assert all("bytes do not fit" in record.reason for record in records)
+
+
+def test_memory_is_given_back_whatever_happens(experiment, monkeypatch):
+    kept = []
+    allocate = FakeBackend.allocate
+    monkeypatch.setattr(FakeBackend, "allocate", lambda self, size: kept.append(allocate(self, size)) or kept[-1])
+    experiment("naive", "bad", faults={"bad": "crash"})
+    monkeypatch.setattr(FakeExecutable, "time", lambda self, launches: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        experiment("naive")
+    assert [len(memory.bytes) for memory in kept] == [0, 0]
+
+
+def test_a_failure_in_the_middle_of_timing_drops_one_row(experiment, monkeypatch):
+    calls = itertools.count()
+    whole = FakeExecutable.time
+
+    def failing(self, launches):
+        if self.fault == "later" and next(calls) >= 4:
+            raise LaunchError("an illegal address")
+        return whole(self, launches)
+
+    monkeypatch.setattr(FakeExecutable, "time", failing)
+    good, bad = experiment("naive", "bad", faults={"bad": "later"})
+    assert (bad.status, bad.reason) == ("failed", "an illegal address")
+    assert (good.status, len(good.samples)) == ("ok", 2)
+
+
+def test_a_record_holds_the_plan_the_build_and_the_method(experiment):
+    (record,) = experiment("naive", measuring=Measuring("hot", "normal", 5, 4, gate=False))
+    assert (record.variant, record.device, record.M, record.N, record.K) == ("naive", "fake", 33, 17, 19)
+    assert (record.grid, record.block, record.shared_dynamic) == ([1, 1, 1], [16, 16, 1], 0)
+    assert (record.registers, record.shared_static, record.spills, record.compile_seconds) == (32, 1024, 4, 0.5)
+    assert (record.cache, record.sets, record.data, record.seed, record.gated) == ("hot", 1, "normal", 5, False)
+    assert (record.batch, record.batch_rows, record.phase, record.artifact) == (3, 1, "sweep", "code")
+    assert record.rounds == [0, 1, 2, 3] and record.stopped == "rounds"
+    assert record.samples == [pytest.approx(1e-3)] * 4 and record.clocks_hz == [1e9] * 4
+
+
+def test_cold_rows_rotate_sets_and_say_when_they_cannot(experiment, monkeypatch):
+    (cold,) = experiment("naive", problem=Problem(64, 64, 64))
+    assert (cold.cache, cold.sets) == ("cold", 86)
+    (partly,) = experiment("naive", problem=Problem(8, 8, 8))
+    assert (partly.cache, partly.sets) == ("partly cold", 1024)
+
+
+def test_the_verifier_checks_and_does_not_time(experiment, monkeypatch):
+    windows = []
+    whole = FakeExecutable.time
+    monkeypatch.setattr(FakeExecutable, "time", lambda self, n: windows.append(n) or whole(self, n))
+    good, bad = experiment("naive", "bad", faults={"bad": "last_column"}, measured=False)
+    assert (good.status, good.checked, good.samples) == ("ok", True, [])
+    assert bad.status == "wrong"
+    assert set(windows) == {1} and len(windows) == 5  # two of the right one; the wrong one is launched twice more
+
+
+@pytest.mark.parametrize(
+    ("beta", "checks"), [(0.0, [(2.0, 0.0), (1.5, 0.0)]), (0.5, [(2.0, 0.0), (-1.0, 3.0), (1.5, 0.5)])]
+)
+def test_integers_are_checked_with_scalars_of_their_own_and_real_data_with_those_asked_for(
+    experiment, monkeypatch, beta, checks
+):
+    seen = []
+    whole = FakeBackend.bind
+    monkeypatch.setattr(FakeBackend, "bind", lambda self, *a: seen.append(a[4:6]) or whole(self, *a))
+    experiment("naive", problem=Problem(9, 8, 7, alpha=1.5, beta=beta), measured=False)
+    assert seen == checks
+
+
+def test_every_way_to_run_is_verified_and_the_first_is_timed(experiment, monkeypatch):
+    backend = FakeBackend()
+    backend.modes = ("plain", "forward", "backward")
+    seen = []
+    whole = FakeBackend.bind
+    monkeypatch.setattr(FakeBackend, "bind", lambda self, *a: seen.append(a[-1]) or whole(self, *a))
+    experiment("naive", backend=backend)
+    assert seen[:2] == ["forward", "backward"]
+    assert len(seen) > 3 and set(seen[2:]) == {"plain"}
+
+
+def test_after_an_interruption_rows_without_samples_are_left_out(experiment, monkeypatch):
+    windows = []
+    whole = FakeExecutable.time
+    monkeypatch.setattr(FakeExecutable, "time", lambda self, n: windows.append(n) or whole(self, n))
+    assert experiment("naive", "tiled", interrupted=lambda: True) == []
+    found = experiment("naive", "tiled", interrupted=lambda: len(windows) > 20, measuring=Measuring(rounds=16))
+    assert [record.stopped for record in found] == ["interrupted"] * len(found)
+    assert found and all(record.status == "ok" and record.samples for record in found)
+
+
+def test_cpu_plans_run_in_a_block_of_their_own_before_the_others(make_plan, monkeypatch):
+    order = []
+    whole = FakeExecutable.time
+
+    def time(self, launches):
+        order.append(self.fault)
+        return whole(self, launches)
+
+    monkeypatch.setattr(FakeExecutable, "time", time)
+    plans = [make_plan("naive", ODD), replace(make_plan("host", ODD), device="cpu")]
+    backends = {
+        "fake": FakeBackend(Script(faults={"naive": "gpu"})),
+        "cpu": FakeBackend(Script(faults={"host": "cpu"})),
+    }
+    records = Worker(backends).experiment(Batch(1, ODD, tuple(plans), (CODE, CODE), QUICK))
+    assert [record.variant for record in records] == ["naive", "host"]
+    assert order == sorted(order)
+
+
+def test_a_window_s_seconds_are_divided_by_its_launches(experiment, monkeypatch):
+    monkeypatch.setattr(FakeExecutable, "time", timed(FakeExecutable.time, 3e-3))
+    (record,) = experiment("naive")
+    assert record.samples == [pytest.approx(3e-3 / record.launches)] * 2
+
+
+def timed(whole, seconds):
+    def time(self, launches):
+        whole(self, launches)
+        return Window(seconds, launches)
+
+    return time
