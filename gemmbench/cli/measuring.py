@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,5 +66,5 @@ def measure(
 
 
 def command_line() -> str:
-    """What was typed."""
-    return " ".join(["gemmbench", *sys.argv[1:]])
+    """What was typed, quoted so that a shell reads it as it was."""
+    return shlex.join(["gemmbench", *sys.argv[1:]])

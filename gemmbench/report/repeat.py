@@ -44,7 +44,7 @@ def _network(record: Record) -> list[str]:
 
 def _kept(environment: Environment, record: Record) -> list[str]:
     """What the command of the run says beside; the device at least."""
-    typed = environment.command.split()  # as it was joined
+    typed = _split_command(environment.command)
     kept: dict[str, str] = {"--device": environment.kind}
     for word, following in zip(typed, [*typed[1:], ""], strict=True):
         name, given, value = word.partition("=")
@@ -54,3 +54,11 @@ def _kept(environment: Environment, record: Record) -> list[str]:
         kept.pop("--config", None)
         kept.pop("-c", None)
     return [word for pair in kept.items() for word in pair]
+
+
+def _split_command(command: str) -> list[str]:
+    """The words of a recorded command; old files did not quote, so their quotes may be unbalanced."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()

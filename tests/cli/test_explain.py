@@ -72,3 +72,14 @@ def test_energy_that_no_row_has_is_told(gemmbench):
     said = gemmbench("run", "tiled", "--device", "fake", "--energy", "1", *ASKED)
     assert said.code == 0
     assert said.err.endswith("--energy: no row has one; it takes a GPU with an energy counter, kept busy\n")
+
+
+def test_the_command_of_a_row_keeps_blanks_in_an_argument(gemmbench, write_kernel, saved):
+    write_kernel("mine.cu", folder="my kernels")
+    said = gemmbench("run", "mine", "--device", "fake", "--kernels", "my kernels", "--sizes", "16", "--rounds", "2")
+    assert said.code == 0
+    journal, _ = saved()
+    assert "--kernels 'my kernels'" in json.loads(journal.read_text().splitlines()[0])["command"]
+    again = shlex.split(gemmbench("show", journal, "--explain", "mine").out.splitlines()[-1].removeprefix("Again:"))
+    assert again[again.index("--kernels") + 1] == "my kernels"
+    assert gemmbench(*again[1:], "--out", "again").code == 0

@@ -98,3 +98,12 @@ def test_the_command_of_a_network_is_that_of_mlp(environment, paired):
         "gemmbench mlp tiled+graph --batch 256 --cache cold --seed 0 --baseline cublas --device fake "
         "-c my.yaml --weights w.npz"
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [("gemmbench run --kernels 'my kernels'", "--kernels 'my kernels'"), ("gemmbench run -k it's --kernels x", "x")],
+)
+def test_a_recorded_command_is_split_as_a_shell_would(environment, paired, typed, kept):
+    header = msgspec.structs.replace(environment, command=typed)
+    assert command(header, paired("mine", MS)).endswith(kept)
