@@ -72,3 +72,13 @@ def test_the_version_of_the_wheel_is_the_program_s(unpacked):
     from gemmbench import __version__
 
     assert (unpacked / f"gemmbench-{__version__}.dist-info").is_dir()
+
+
+def test_the_wheel_holds_the_license_and_declares_it(unpacked):
+    (text,) = unpacked.glob("*.dist-info/licenses/LICENSE")
+    assert text.read_text() == (ROOT / "LICENSE").read_text()
+    (metadata,) = unpacked.glob("*.dist-info/METADATA")
+    lines = metadata.read_text().splitlines()
+    assert "License-Expression: Apache-2.0" in lines
+    assert "Author: the gemmbench developers" in lines
+    assert not [line for line in lines if line.startswith("Classifier: License ::")]  # the expression replaces them
