@@ -2,7 +2,7 @@
 
     GemmbenchError
     |-- UsageError         2   an option, a config or a manifest is wrong
-    |   `-- SpecError      2   ... at a known place in a file
+    |   `-- SpecError      2   ... at a known line of a file
     |-- StoreError         2   a results file cannot be read or written
     |-- DeviceError        3   no such device, or its tools are missing
     `-- PlanError          -   one plan failed: it becomes a row, the sweep goes on
@@ -14,7 +14,7 @@
         |-- OutOfMemory        the operands do not fit
         `-- NotOffered         the library has no such algorithm for this problem
 
-A message gives the place, the fault and the next step. `gemmbench.cli` turns an
+A message gives the location, the fault and the next step. `gemmbench.cli` turns an
 error into its message and exit code; nothing else does.
 """
 
@@ -39,22 +39,26 @@ class UsageError(GemmbenchError):
 
 
 class SpecError(UsageError):
-    """A fault at `place` ("cuda/tiled.cu" or a config's path) and, if known, a line."""
+    """A fault at `location` (a file such as "cuda/tiled.cu") and, if known, on a line of it."""
 
-    def __init__(self, place: str, line: int | None, fault: str):
-        self.place, self.line, self.fault = place, line, fault
-        super().__init__(f"{place}:{line}: {fault}" if line else f"{place}: {fault}")
+    def __init__(self, location: str, line: int | None, fault: str):
+        self.location, self.line, self.fault = location, line, fault
+        super().__init__(f"{location}:{line}: {fault}" if line else f"{location}: {fault}")
+
+    def __reduce__(self) -> tuple[type[SpecError], tuple[str, int | None, str]]:
+        # Exception would pickle the finished message as the only argument.
+        return type(self), (self.location, self.line, self.fault)
 
 
 @contextmanager
-def at_line(place: str, line: int | None) -> Iterator[None]:
-    """Name a file and a line in a UsageError that has none; None is the command line."""
+def at_line(location: str, line: int | None) -> Iterator[None]:
+    """Add a file and a line to a UsageError that has none; None is the command line."""
     try:
         yield
     except SpecError:
         raise
     except UsageError as fault:
-        raise SpecError(place, line, str(fault)) if line else fault from None
+        raise SpecError(location, line, str(fault)) if line else fault from None
 
 
 class StoreError(GemmbenchError):

@@ -1,9 +1,36 @@
 """Errors, their exit codes, and the hint at the nearest name."""
 
+import pickle
+
 import pytest
 
 from gemmbench import errors
-from gemmbench.errors import SpecError, nearest
+from gemmbench.errors import GemmbenchError, SpecError, nearest
+
+
+def subclasses(root):
+    return [root, *(each for child in root.__subclasses__() for each in subclasses(child))]
+
+
+ERRORS = sorted({each for each in subclasses(GemmbenchError) if each.__module__ == errors.__name__}, key=str)
+
+
+def make(error):
+    return error("cuda/x.cu", 9, "no") if error is SpecError else error("no")
+
+
+def test_the_tree_of_errors_is_the_one_in_the_docstring():
+    assert all(f"{error.__name__} " in errors.__doc__ or error is GemmbenchError for error in ERRORS)
+    assert len(ERRORS) == 13
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+def test_every_error_survives_the_pipe_of_a_worker(error):
+    before = make(error)
+    after = pickle.loads(pickle.dumps(before))
+    assert (type(after), str(after), after.args) == (error, str(before), before.args)
+    assert vars(after) == vars(before)
+    assert after.exit_code == before.exit_code
 
 
 @pytest.mark.parametrize(
@@ -34,7 +61,7 @@ def test_what_ends_one_plan_says_what_its_row_says(error, status):
     assert getattr(errors, error).status == status
 
 
-def test_a_fault_in_a_file_begins_with_its_place():
+def test_a_fault_in_a_file_begins_with_its_location():
     assert str(SpecError("cuda/x.cu", 9, "no")) == "cuda/x.cu:9: no"
     assert str(SpecError("cuda/x.cu", None, "no")) == "cuda/x.cu: no"
 

@@ -44,7 +44,7 @@ def variant_at(name: str, folders: Sequence[Path]) -> Variant:
             found = catalog.get(wanted)
         except SpecError as fault:
             message = f"{fault.fault} (this version cannot read the manifest of revision {revision})"
-            raise SpecError(_place(fault.place, trees), fault.line, message) from None
+            raise SpecError(_place(fault.location, trees), fault.line, message) from None
     return replace(_placed(found, trees), name=name)
 
 

@@ -117,7 +117,7 @@ def test_a_row_that_names_what_it_cannot_have_is_told_with_its_line(
         Catalog([folder], [library]).get("best")
     path = folder / "best.cu"
     assert (fault.value.line, fault.value.fault) == (line_of(path, "- variant"), message)
-    assert fault.value.place.endswith("best.cu")
+    assert fault.value.location.endswith("best.cu")
 
 
 def test_a_longer_circle_is_told_whole(kernels, write_kernel):
