@@ -129,9 +129,7 @@ def record_key(record: Record) -> tuple[object, ...]:
 
 def plan_key(plan: Plan) -> tuple[object, ...]:
     """Problem, variant and configuration."""
-    p = plan.problem
-    key = (p.M, p.N, p.K, p.layout, p.precision_name, p.alpha, p.beta)
-    return (*key, plan.variant.name, *plan.config.values)
+    return (*plan.problem.key, plan.variant.name, *plan.config.values)
 
 
 def build_all(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress: Progress) -> dict[Plan, Built]:

@@ -16,6 +16,7 @@ class Problem:
 
     Operands are packed and row-major. `layout` says for A, then B, whether it is
     stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
+    `batch_count` products of this size lie one after the other; no variant offers more than one.
     """
 
     M: int
@@ -25,6 +26,13 @@ class Problem:
     precision_name: str = "f32"
     alpha: float = 1.0
     beta: float = 0.0
+    batch_count: int = 1
+
+    @property
+    def key(self) -> tuple[int | float | str, ...]:
+        """The fields that identify a problem; `batch_count` is among them if it is not 1."""
+        batch = () if self.batch_count == 1 else (self.batch_count,)
+        return (self.M, self.N, self.K, self.layout, self.precision_name, self.alpha, self.beta, *batch)
 
     @cached_property
     def precision(self) -> Precision:
@@ -33,8 +41,8 @@ class Problem:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations: 2 M N K, a multiply and an add each."""
-        return 2 * self.M * self.N * self.K
+        """Floating-point operations: 2 M N K for each product, a multiply and an add each."""
+        return 2 * self.batch_count * self.M * self.N * self.K
 
     @property
     def trans_a(self) -> bool:
@@ -47,7 +55,7 @@ class Problem:
         return self.layout[1] == "t"
 
     def shape(self, operand: str) -> tuple[int, int]:
-        """Rows and columns of the stored array A, B or C."""
+        """Rows and columns of the stored array A, B or C of one product."""
         return {
             "A": (self.K, self.M) if self.trans_a else (self.M, self.K),
             "B": (self.N, self.K) if self.trans_b else (self.K, self.N),
@@ -55,9 +63,9 @@ class Problem:
         }[operand]
 
     def operand_bytes(self, operand: str) -> int:
-        """Bytes of one stored array."""
+        """Bytes of the stored array A, B or C, of all products of a batch."""
         rows, columns = self.shape(operand)
-        return rows * columns * self.precision.bytes
+        return self.batch_count * rows * columns * self.precision.bytes
 
     @property
     def bytes(self) -> int:
@@ -74,4 +82,5 @@ class Problem:
 
     def __str__(self) -> str:
         scalars = "" if (self.alpha, self.beta) == (1, 0) else f" alpha={self.alpha:g} beta={self.beta:g}"
-        return f"{self.size} {self.layout} {self.precision_name}{scalars}"
+        batch = "" if self.batch_count == 1 else f"{self.batch_count} of "
+        return f"{batch}{self.size} {self.layout} {self.precision_name}{scalars}"

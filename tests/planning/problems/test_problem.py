@@ -40,6 +40,15 @@ def test_a_problem_prints_scalars_only_where_they_matter():
     assert str(Problem(1, 2, 3, "tn", "tf32", 1.5, -0.5)) == "1x2x3 tn tf32 alpha=1.5 beta=-0.5"
 
 
+def test_a_batch_multiplies_work_and_bytes_and_is_part_of_the_key():
+    one, eight = Problem(3, 5, 7, beta=0.5), Problem(3, 5, 7, beta=0.5, batch_count=8)
+    assert (eight.flops, eight.bytes) == (8 * one.flops, 8 * one.bytes)
+    assert eight.shape("A") == one.shape("A")
+    assert one.key == (3, 5, 7, "nn", "f32", 1.0, 0.5)
+    assert eight.key == (*one.key, 8)
+    assert str(eight) == "8 of 3x5x7 nn f32 alpha=1 beta=0.5"
+
+
 def test_precisions_hold_the_numbers_of_their_formats():
     f32, tf32 = PRECISIONS["f32"], PRECISIONS["tf32"]
     assert (f32.factor_bits, f32.unit, f32.result_unit) == (24, 2**-24, 2**-24)
