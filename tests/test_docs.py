@@ -34,7 +34,7 @@ def test_there_are_commands_to_check():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_readme_parses(command):
     _, name, *arguments = shlex.split(command)
-    found = group.commands[name]
+    found = group.load(name)
     with click.Context(found, info_name=name, **group.context_settings) as context:  # click keeps the help option
         found.parse_args(context, arguments)
 

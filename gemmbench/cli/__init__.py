@@ -1,41 +1,51 @@
-"""The command line: one file a command, and the one place where errors become exit codes."""
+"""The command line: one file per command, and the one place where errors become exit codes."""
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
 
 from gemmbench import __version__
-from gemmbench.cli.compare import compare
-from gemmbench.cli.doctor import doctor
-from gemmbench.cli.inspect import inspect
-from gemmbench.cli.list import list_variants
-from gemmbench.cli.mlp import mlp
-from gemmbench.cli.posts import posts
-from gemmbench.cli.profile import one_launch, profile
-from gemmbench.cli.run import run
-from gemmbench.cli.show import show
-from gemmbench.cli.verify import verify
-from gemmbench.errors import INTERRUPTED, OK, GemmbenchError
+from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
+from gemmbench.errors import INTERRUPTED, GemmbenchError
+
+COMMANDS = {
+    "compare": CommandEntry(
+        "gemmbench.cli.compare", "compare", "Measure VARIANTs together and report which is faster."
+    ),
+    "doctor": CommandEntry(
+        "gemmbench.cli.doctor",
+        "doctor",
+        "Check whether this machine is fit to measure.",
+    ),
+    "inspect": CommandEntry(
+        "gemmbench.cli.inspect",
+        "inspect",
+        "Show what the compiler made of VARIANT.",
+    ),
+    "list": CommandEntry("gemmbench.cli.list", "list_variants", "List the variants and whether each can run here."),
+    "mlp": CommandEntry(
+        "gemmbench.cli.mlp", "mlp", "Verify and time a whole neural network, computed by each of ROWS."
+    ),
+    "one-launch": CommandEntry(
+        "gemmbench.cli.profile", "one_launch", "Launch VARIANT once, in the range that a profiler records.", hidden=True
+    ),
+    "posts": CommandEntry(
+        "gemmbench.cli.posts", "posts", "Repeat the measurements of POSTs next to their published tables."
+    ),
+    "profile": CommandEntry("gemmbench.cli.profile", "profile", "Profile one launch of VARIANT with Nsight Compute."),
+    "run": CommandEntry("gemmbench.cli.run", "run", "Verify and time VARIANTs and compare them with the baseline."),
+    "show": CommandEntry("gemmbench.cli.show", "show", "Print or export saved results FILES, or explain one row."),
+    "verify": CommandEntry("gemmbench.cli.verify", "verify", "Verify VARIANTs on shapes where kernels often break."),
+}
 
 
-class Group(click.Group):
-    """A group for which a reader that goes away, such as `head`, is no fault."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run a command; click itself would exit with 1."""
-        try:
-            code = super().invoke(ctx)
-            sys.stdout.flush()
-            return code
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return OK
-
-
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="gemmbench")
 def group() -> None:
     """Verify, time and compare CUDA GEMM kernels, one .cu file each.
@@ -45,10 +55,6 @@ def group() -> None:
     gemmbench compare naive tiled cublas       side by side, with a verdict
     gemmbench verify tiled                     is it right?
     """
-
-
-for command in (doctor, list_variants, run, compare, verify, inspect, profile, show, posts, mlp, one_launch):
-    group.add_command(command)
 
 
 def main() -> None:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 )
 @options.run_options
 def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **settings: Any) -> int:
-    """Measure VARIANTs side by side and say, for each pair and size, which is faster.
+    """Measure VARIANTs together and report which is faster.
 
-    HEAD~3:tiled is the kernel as it was in that git revision: gemmbench compare HEAD~3:tiled tiled.
+    Each pair gets a verdict at each size: `faster` or `slower` if the whole 95 % interval of the
+    paired ratio lies outside 1 +- 1 %, `same` if it lies inside, otherwise `inconclusive`.
 
-    The verdict is `faster` or `slower` if the whole 95 % interval of the paired ratio lies
-    outside 1 +- 1 %, `same` if inside, else `inconclusive`.
+    REVISION:NAME is a kernel as of a git revision: gemmbench compare HEAD~3:tiled tiled.
     """
     from gemmbench.cli import measuring, planning
     from gemmbench.errors import UsageError

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 @options.option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results.")
 @options.limit_options
 def doctor(quick: bool, device: str, kernels: str | None, out: str, **settings: float | None) -> int:
-    """Check driver, toolkit, compiler, permissions and load; measure what this machine reaches and how noisy it is.
+    """Check whether this machine is fit to measure.
 
-    Each line is ok, a warning or a fault, with what to do. Then a GPU's copy bandwidth, arithmetic
-    peak and launch floor are measured, and a kernel against itself: the noise floor, and the least
-    difference that `compare` can show here.
+    Checks the driver, toolkit, compiler, permissions and load: each line is ok, a warning or a
+    fault, with the next step. Then measures a GPU's copy bandwidth, arithmetic peak and launch
+    time, and a kernel against itself, which gives the noise and the smallest difference that
+    `compare` can show here.
     """
     from gemmbench.backends import doctor as checks
     from gemmbench.cli.noise import measure_noise

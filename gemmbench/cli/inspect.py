@@ -39,9 +39,10 @@ STDOUT = "-"
 @options.kernels
 @options.style
 def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: str | None, **settings: Any) -> int:
-    """Show registers, spills, shared memory, occupancy, blocks and waves of VARIANT.
+    """Show what the compiler made of VARIANT.
 
-    With --sass-mix, a loop that breaks a limit under `sass` in the manifest ends in 1.
+    Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With --sass-mix, exits with 1 if a loop breaks a limit that the manifest
+    sets under `sass`.
     """
     from tabulate import tabulate
 

@@ -22,7 +22,7 @@ _MLP = {"gemm": "", "mlp": ", in gemmbench mlp"}
 @options.kernels
 @options.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
-    """List the variants in ladder order, and whether each is ready on this device."""
+    """List the variants and whether each can run here."""
     from gemmbench import backends
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import OK, USAGE, SpecError

@@ -40,11 +40,12 @@ KEYS = "params cache data seed rounds until max_time energy baseline gate batch 
 @options.option("--dry-run", is_flag=True, help="Show what each row launches, and skips; run nothing.")
 @options.output_options
 def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) -> int:
-    """Verify and time ROWs (default: those of the config) that compute a whole network.
+    """Verify and time a whole neural network, computed by each of ROWS.
 
-    A row is a GEMM kernel or library used layer by layer, or a kernel that computes the whole network.
+    The network is a multi-layer perceptron. A row is a GEMM kernel or library that computes it
+    layer by layer, or a kernel that computes all of it; without ROWS, the config names them.
     NAME+graph replays the launches of a row as one CUDA graph. Bias and activation are fused where
-    a kernel can do it, else they are launches of their own and count.
+    the kernel supports it; otherwise they are separate launches, which count.
     """
     from gemmbench.cli import output, planning
     from gemmbench.planning.networks.network_config import MlpOptions, read_mlp

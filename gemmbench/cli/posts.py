@@ -26,10 +26,11 @@ NETWORK = "posts/003-neural-network"
 @options.journal_options
 @options.style
 def posts(names: tuple[str, ...], results: tuple[str, ...], **settings: Any) -> int:
-    """Repeat POSTs (default: all) and print each one's table beside this machine's.
+    """Repeat the measurements of POSTs next to their published tables.
 
-    Row by row, with the speed-up over the row above and over the first, so that one sees
-    whether the story of the post holds on this device.
+    Without POSTs, repeats all of them. Each row shows its speed-up over the row above and over the first
+    row, published and measured here, so that you see whether the post's conclusions hold on this
+    device.
     """
     from gemmbench.errors import OK
 

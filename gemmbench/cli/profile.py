@@ -28,10 +28,11 @@ _shared = options.stacked(
 @_shared
 @options.style
 def profile(variant: str, style: str | None, **settings: Any) -> int:
-    """Count with Nsight Compute (ncu) what one launch of VARIANT does, and say what bounds it.
+    """Profile one launch of VARIANT with Nsight Compute.
 
-    FMA and tensor pipes, issue slots, DRAM, L2, L1, shared memory and its bank conflicts,
-    occupancy, stalls. The clock is left alone; ncu empties the caches before each of its passes.
+    Names what bounds the kernel, and shows how busy the FMA and tensor pipes, issue slots, DRAM, L2, L1 and shared memory are, bank
+    conflicts, occupancy and stalls. Clocks stay as they are; ncu empties the caches before each of
+    its passes.
     """
     from gemmbench import backends
     from gemmbench.analysis import ncu
@@ -57,7 +58,10 @@ def profile(variant: str, style: str | None, **settings: Any) -> int:
 @click.argument("variant", type=options.VariantName())
 @_shared
 def one_launch(variant: str, **settings: Any) -> int:
-    """Launch VARIANT once to warm up, and once in the range that a profiler watches."""
+    """Launch VARIANT once, in the range that a profiler records.
+
+    A launch before it warms up.
+    """
     from gemmbench import backends
     from gemmbench.bench.experiments.one_launch import launch_once
     from gemmbench.cli.planning import find_gpu

@@ -14,9 +14,10 @@ from gemmbench.cli import options
 @options.option("-c", "--config", default="quick", show_default=True, help="A config's name, or a YAML file.")
 @options.run_options
 def run(variants: tuple[str, ...], config: str, **settings: Any) -> int:
-    """Verify and time VARIANTs (default: those of the config) and compare them with the baseline.
+    """Verify and time VARIANTs and compare them with the baseline.
 
-    Every row is verified before it is timed. Rows go to a results file as they are made.
+    Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
+    the results file as soon as it is measured.
     """
     from gemmbench.cli import measuring, planning
     from gemmbench.planning.sweeps.sweep_config import read_sweep

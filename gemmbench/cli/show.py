@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @options.option("--explain", metavar="ROW", help="Say all about one row: its number in --wide, NAME or NAME@SIZE.")
 @options.output_options
 def show(files: tuple[str, ...], explain: str | None, **settings: Any) -> int:
-    """Print the tables of saved results FILES (.jsonl), in any format; or export them, or explain a row."""
+    """Print or export saved results FILES, or explain one row."""
     from gemmbench.cli import output
     from gemmbench.errors import OK, UsageError
     from gemmbench.report import store

@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 @options.limit_options
 @options.style
 def verify(variants: tuple[str, ...], every: bool, sanitize: str | None, style: str | None, **settings: Any) -> int:
-    """Verify VARIANTs (default: all that run here) on shapes where kernels break; time nothing.
+    """Verify VARIANTs on shapes where kernels often break.
 
-    Sizes of 1, primes, one off a tile, M != N != K, in every layout and precision a variant
-    declares, alpha and beta other than 1 and 0.
+    Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a tile and M != N != K, in
+    every layout and precision that a variant declares, with alpha and beta other than 1 and 0.
 
-    With --sanitize each runs under compute-sanitizer in a process of its own, its operands in
-    allocations of their exact size: two shapes, the first precision a variant declares. Name
-    VARIANTs before it.
+    With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in
+    allocations of exactly their size: two shapes, in the first precision that it declares. Write
+    VARIANTs before --sanitize.
     """
     from gemmbench.cli import output, planning
     from gemmbench.planning.plans.expansion import check_params

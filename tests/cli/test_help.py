@@ -10,11 +10,13 @@ import pytest
 import tabulate
 
 from gemmbench import __version__
+from gemmbench.cli import COMMANDS as TABLE
 from gemmbench.cli import group
 from gemmbench.cli.options import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = sorted(name for name, command in group.commands.items() if not command.hidden)
+LOADED = {name: group.load(name) for name in TABLE}
+COMMANDS = sorted(name for name, command in LOADED.items() if not command.hidden)
 
 
 def test_the_commands_are_those_of_the_readme():
@@ -27,7 +29,20 @@ def test_every_command_explains_itself(gemmbench, command, flag):
     said = gemmbench(command, flag)
     assert said.code == 0 and said.err == ""
     assert said.out.startswith(f"Usage: gemmbench {command} ")
-    assert group.commands[command].help.split("\n")[0].split(".")[0][:40] in said.out
+    assert LOADED[command].help.split("\n")[0].split(".")[0][:40] in said.out
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_table_of_commands_repeats_the_commands(name):
+    command, entry = LOADED[name], TABLE[name]
+    assert (command.name, command.hidden) == (name, entry.hidden)
+    assert command.get_short_help_str(limit=200) == entry.summary
+
+
+def test_a_summary_is_one_line_of_the_help(gemmbench):
+    lines = gemmbench("--help").out.splitlines()
+    for name in COMMANDS:
+        assert f"  {name:9}{TABLE[name].summary}" in lines
 
 
 def test_without_a_command_the_help_is_shown_and_it_is_a_usage_error(gemmbench):
@@ -44,7 +59,7 @@ def test_the_version_is_the_package_s(gemmbench):
 def test_every_option_is_also_an_environment_variable():
     options = [
         (command, option)
-        for command in group.commands.values()
+        for command in LOADED.values()
         for option in command.params
         if isinstance(option, click.Option)
     ]
@@ -56,7 +71,7 @@ def test_every_option_is_also_an_environment_variable():
 
 
 def test_every_option_says_what_it_does():
-    for command in group.commands.values():
+    for command in LOADED.values():
         for option in command.params:
             if isinstance(option, click.Option):
                 assert option.help, f"{command.name} {option.opts}"
@@ -64,7 +79,7 @@ def test_every_option_says_what_it_does():
 
 def test_an_environment_variable_means_the_same_to_every_command():
     kinds = {}
-    for command in group.commands.values():
+    for command in LOADED.values():
         for option in command.params:
             if isinstance(option, click.Option):
                 choices = getattr(option.type, "choices", None)
