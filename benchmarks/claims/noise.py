@@ -9,7 +9,7 @@ from claims import Claim, table
 from claims.planned import batch, open_worker, planned
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring
@@ -53,7 +53,7 @@ def _plans(spins: tuple[int, ...]) -> tuple[dict[Plan, object], list[Plan]]:
     return built, [by_spin[spin] for spin in spins]
 
 
-def _calibrated(worker: Worker) -> int:
+def _calibrated(worker: LocalWorker) -> int:
     """Cycles that make the kernel 2 % slower, from measured ratios, by interpolation, then once more nearby."""
     spins = SPINS
     for _ in range(2):

@@ -7,7 +7,7 @@ from gemmbench import backends
 from gemmbench.bench.experiments.batch import Batch, Built
 from gemmbench.bench.experiments.context import silent
 from gemmbench.bench.runner import build_all
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.cli.planning import plan_sweep
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
@@ -30,11 +30,11 @@ def batch(built: dict[Plan, Built], plans: Sequence[Plan], measuring: Measuring,
 
 
 @contextmanager
-def open_worker() -> Iterator[Worker]:
+def open_worker() -> Iterator[LocalWorker]:
     """A worker with the GPU, in this process."""
     opened = backends.open_backends(MACHINE, ["cuda"], gate=True)
     try:
-        yield Worker(opened)
+        yield LocalWorker(opened)
     finally:
         for backend in opened.values():
             backend.close()

@@ -11,7 +11,7 @@ from claims import Claim, table
 from claims.planned import batch, open_worker, planned
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring
@@ -65,7 +65,7 @@ def check(folder: Path) -> Claim:
     )
 
 
-def _ours(worker: Worker, built: dict[Plan, Any], cache: str) -> dict[Plan, float]:
+def _ours(worker: LocalWorker, built: dict[Plan, Any], cache: str) -> dict[Plan, float]:
     found = {}
     for size in dict.fromkeys(plan.problem for plan in built):
         plans = [plan for plan in built if plan.problem == size]
@@ -74,7 +74,7 @@ def _ours(worker: Worker, built: dict[Plan, Any], cache: str) -> dict[Plan, floa
     return found
 
 
-def _theirs(worker: Worker, built: dict[Plan, Any]) -> dict[Plan, dict[str, float]]:
+def _theirs(worker: LocalWorker, built: dict[Plan, Any]) -> dict[Plan, dict[str, float]]:
     import cuda.bench as nvbench
 
     backend: Any = worker.backends["cuda"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gemmbench import backends
@@ -37,17 +36,18 @@ def open_laboratory(
     measured: bool = True,
 ) -> Iterator[OpenLaboratory]:
     """Open the named back ends of a machine for the block. Raises DeviceError."""
-    from gemmbench.bench.worker.local import Worker
-    from gemmbench.bench.worker.remote import Remote
+    from gemmbench.bench.worker.local import LocalWorker
+    from gemmbench.bench.worker.messages import Open
+    from gemmbench.bench.worker.remote import RemoteWorker
 
-    opener = partial(backends.open_backends, machine, names, gate, limits.launch)
     if backends.isolated(machine):
-        with Remote(opener, limits.launch, measured, progress, interrupted) as remote:
+        request = Open(machine, tuple(names), gate, limits.launch, measured)
+        with RemoteWorker(request, progress, interrupted) as remote:
             yield remote
         return
-    opened = opener()
+    opened = backends.open_backends(machine, names, gate, limits.launch)
     try:
-        yield Worker(opened, progress, interrupted, measured=measured)
+        yield LocalWorker(opened, progress, interrupted, measured=measured)
     finally:
         for backend in opened.values():
             backend.close()

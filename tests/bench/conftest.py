@@ -5,7 +5,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, Script
 from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring
 
@@ -22,7 +22,7 @@ def experiment(make_plan):
         plans = tuple(make_plan(name, problem) for name in names)
         codes = tuple((built or {}).get(name, CODE) for name in names)
         device = backend or FakeBackend(Script(faults=faults or {}))
-        return Worker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, measuring))
+        return LocalWorker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, measuring))
 
     return run
 

@@ -9,7 +9,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, Script
 from gemmbench.bench.noise import against_itself
 from gemmbench.bench.timing.stats import Interval, verdict
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import BuildError, LaunchError
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring
@@ -21,7 +21,7 @@ ALL = Measuring(until=0.0, rounds=64, cache="hot")
 @pytest.fixture
 def noise(make_plan):
     def run(times=1e-3, built=CODE, measuring=ALL, **script):
-        worker = Worker({"fake": FakeBackend(Script(times={"naive": times}, **script))})
+        worker = LocalWorker({"fake": FakeBackend(Script(times={"naive": times}, **script))})
         return against_itself(worker, make_plan("naive", Problem(16, 16, 16)), built, measuring)
 
     return run
@@ -66,7 +66,7 @@ def test_two_that_differ_are_seen_to_differ(make_plan):
         return executable
 
     backend.bind = biased
-    found = against_itself(Worker({"fake": backend}), make_plan("naive", Problem(16, 16, 16)), CODE, ALL)
+    found = against_itself(LocalWorker({"fake": backend}), make_plan("naive", Problem(16, 16, 16)), CODE, ALL)
     assert found.verdict in ("faster", "slower")
     assert found.ratio.value in (pytest.approx(1.1), pytest.approx(1 / 1.1))
 

@@ -63,7 +63,7 @@ def test_the_worker_of_a_killed_run_goes_too(tmp_path, script):
     for _ in range(400):
         time.sleep(0.02)
         found = children.read_text().split()
-        if len(found) >= 2:  # the resource tracker of multiprocessing, and the worker
+        if found:  # the worker
             break
     process.send_signal(signal.SIGKILL)
     process.communicate()

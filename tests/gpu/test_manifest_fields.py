@@ -15,7 +15,7 @@ from gemmbench.backends.jobs import Launch
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import expand
 from gemmbench.planning.plans.plan import Config, Plan
@@ -141,6 +141,6 @@ def test_the_whole_experiment_finds_them_right(backend):
         plans = tuple(planned(backend, name, problem) for name in names)
         built = tuple(NvccCompiler().compile(plan) for plan in plans)
         batch = Batch(0, problem, plans, built, Measuring(rounds=2, max_time=0.2))
-        records = Worker({"cuda": backend}).experiment(batch)
+        records = LocalWorker({"cuda": backend}).experiment(batch)
         assert [(record.status, record.reason) for record in records] == [("ok", "")] * len(names)
         print([(record.variant, record.configuration, min(record.samples)) for record in records])

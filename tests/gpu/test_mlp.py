@@ -17,7 +17,7 @@ from gemmbench.bench.operands.network_arena import Layers
 from gemmbench.bench.operands.network_parameters import load, random
 from gemmbench.bench.verify import network_cases as cases
 from gemmbench.bench.verify import network_reference as reference
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.networks.forward_plans import Forward, plan_rows
 from gemmbench.planning.networks.network import Network
@@ -135,7 +135,7 @@ def test_the_whole_experiment_runs(backend):
     given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
     measuring = Measuring(rounds=4, max_time=0.2)
     lab = MlpRunner(
-        Worker({"cuda": backend}), {"cuda": NvccCompiler()}, POST, given, measuring, names[-1], lambda record: None
+        LocalWorker({"cuda": backend}), {"cuda": NvccCompiler()}, POST, given, measuring, names[-1], lambda record: None
     )
     records = lab.run(rows)
     for record in records:

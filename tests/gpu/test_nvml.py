@@ -11,7 +11,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda.libraries.variants import CUBLAS
 from gemmbench.backends.cuda.system import nvml
 from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring
@@ -58,7 +58,7 @@ def test_the_energy_counter_grows(monitor):
 
 
 def test_a_record_says_what_was_seen_while_it_was_measured(monitor, backend):
-    (record,) = Worker({"cuda": backend}).experiment(cublas_batch(2048, rounds=10))
+    (record,) = LocalWorker({"cuda": backend}).experiment(cublas_batch(2048, rounds=10))
     vitals = record.vitals
     assert vitals is not None and vitals.looks > 0
     assert vitals.others is None or vitals.others >= 0
@@ -68,7 +68,7 @@ def test_a_record_says_what_was_seen_while_it_was_measured(monitor, backend):
 def test_energy_under_load_is_that_of_a_gpu_at_work(monitor, backend):
     if math.isnan(monitor.energy()):
         pytest.skip("this GPU counts no energy")
-    (record,) = Worker({"cuda": backend}).experiment(cublas_batch(4096, rounds=2, energy=2.0))
+    (record,) = LocalWorker({"cuda": backend}).experiment(cublas_batch(4096, rounds=2, energy=2.0))
     vitals = record.vitals
     assert vitals is not None and vitals.energy is not None and vitals.energy_power is not None
     assert vitals.energy_seconds >= 2.0

@@ -19,7 +19,7 @@ from gemmbench.backends.jobs import Copy, Launch
 from gemmbench.bench.experiments.transfers.tasks import Task, tasks
 from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.transfer_runner import TransferRunner
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.paths import data_folder
@@ -54,7 +54,7 @@ def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> Task:
 
 def measured(backend: Any, name: str, problem: Problem, how: Cut) -> list[TransferRecord]:
     rows: list[TransferRecord] = []
-    TransferRunner(Worker({"cuda": backend}), "cuda", QUICK, how, rows.append).run(
+    TransferRunner(LocalWorker({"cuda": backend}), "cuda", QUICK, how, rows.append).run(
         [task_of(backend, name, problem, how)]
     )
     assert [row.mode for row in rows] == list(MODES)

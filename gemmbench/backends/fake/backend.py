@@ -30,7 +30,7 @@ from gemmbench.errors import BuildError, UsageError, nearest
 from gemmbench.planning.plans.plan import Plan, Target
 
 _DEFAULT_SECONDS = 1e-3
-FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build", "die", "hang", "lose")
+FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build", "die", "hang", "lose", "print")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
-"""The worker: `Worker.experiment(batch)` verifies every plan of a batch, measures all, returns records.
+"""The worker in this process: verifies every plan of a batch, measures them together, returns records.
 
-Operands, verification and measuring live on this side; only frozen data crosses to
-the runner, so that the two can be two processes.
+The runner and a worker exchange only frozen data, so that the worker can also be a process of its own.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ AnyBatch = Batch | RowBatch | TransferBatch
 
 
 @dataclass
-class Worker(Station):
-    """A station that knows every kind of experiment."""
+class LocalWorker(Station):
+    """Runs every kind of batch on back ends that are open in this process."""
 
     @property
     def devices(self) -> dict[str, Device]:
@@ -30,7 +29,7 @@ class Worker(Station):
         return {name: backend.device for name, backend in self.backends.items()}
 
     def experiment(self, batch: AnyBatch) -> list[Record] | list[TransferRecord]:
-        """One record a plan, in order. Raises DeviceLost."""
+        """One record per plan, in order. Raises DeviceLost."""
         if isinstance(batch, RowBatch):
             return rows.experiment(self, batch)
         if isinstance(batch, TransferBatch):

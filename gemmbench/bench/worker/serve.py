@@ -1,133 +1,132 @@
-"""The worker's side of bench.remote: a process that holds the devices, takes batches and sends records."""
+"""The worker process: opens the back ends, takes batches and sends records.
+
+Started by process.WorkerProcess. A thread receives, so that a Stop is seen while a batch runs.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from queue import SimpleQueue
 
-from gemmbench.backends.base import Backend, Device
-from gemmbench.bench.experiments.context import silent
-from gemmbench.errors import DeviceError, DeviceLost, GemmbenchError, PlanError
+from gemmbench import backends
+from gemmbench.backends.base import Backend
+from gemmbench.bench.experiments.context import Progress
+from gemmbench.bench.worker.local import AnyBatch, LocalWorker
+from gemmbench.bench.worker.messages import (
+    Announced,
+    Finished,
+    Lost,
+    Open,
+    Progressed,
+    Ready,
+    Refused,
+    RunBatch,
+    Stop,
+    ToRunner,
+)
+from gemmbench.errors import DeviceError, DeviceLost, GemmbenchError
 
-Opener = Callable[[], Mapping[str, Backend]]
-"""Opens the back ends; it travels to the process, so it must be a function of a module, or a partial of one."""
-
-_OFTEN = 0.05
-"""Seconds between two messages that only move a bar."""
-_LOOK = 0.5
-"""Seconds between two looks at whether the runner is still there."""
-
-
-@dataclass(frozen=True)
-class Ready:
-    """The devices are open."""
-
-    devices: Mapping[str, Device]
-
-
-@dataclass(frozen=True)
-class Refused:
-    """Nothing can go on, for a reason that the user must hear."""
-
-    fault: GemmbenchError
+_PROGRESS_PERIOD = 0.05
+"""Seconds at least between two Progressed messages."""
+_ORPHAN_PERIOD = 0.5
+"""Seconds between two checks whether the runner still lives."""
 
 
-@dataclass(frozen=True)
-class Announced:
-    """The code of plan `number` runs next, and should take so many seconds; None: nobody's."""
-
-    number: int | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Progressed:
-    """As station.Progress."""
-
-    what: str
-    done: int
-    of: int
-
-
-@dataclass(frozen=True)
-class Lost:
-    """The plan announced last has taken the device's context with it; this process ends."""
-
-    fault: PlanError
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The records of a batch."""
-
-    records: list[Any]
-
-
-class Flag(Protocol):
-    """The runner asks for an end."""
-
-    def is_set(self) -> bool:
-        """It does."""
-
-
-def serve(pipe: Connection, opener: Opener, measured: bool, told: bool, stop: Flag) -> None:
-    """Open the back ends and answer batches until the pipe ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the runner, which passes it on
-    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
+def main(fd: int) -> None:
+    """Serve the runner at the other end of the socket `fd` until it closes the connection."""
+    threading.Thread(target=_exit_without_parent, args=(os.getppid(),), daemon=True).start()
+    pipe: Connection = Connection(fd)
     try:
-        _answer(pipe, opener, measured, told, stop)
+        _serve(pipe)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # the runner has closed the connection, or has ended
     except GemmbenchError as fault:
         pipe.send(Refused(fault))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass  # the runner is done, or gone
     except Exception:
         pipe.send(Refused(DeviceError(f"the worker process failed:\n{traceback.format_exc()}")))
 
 
-def _answer(pipe: Connection, opener: Opener, measured: bool, told: bool, stop: Flag) -> None:
-    from gemmbench.bench.worker.local import Worker
-
-    backends = opener()
-    worker = Worker(
-        backends,
-        progress=_sparing(pipe) if told else silent,
-        interrupted=stop.is_set,
-        announce=lambda number, seconds: pipe.send(Announced(number, seconds)),
-        measured=measured,
+def _serve(pipe: Connection) -> None:
+    request = pipe.recv()
+    if not isinstance(request, Open):
+        raise DeviceError(f"the worker process was sent {request!r} before it was asked to open a device")
+    inbox = _Inbox(pipe)
+    opened = backends.open_backends(request.machine, request.backends, request.gate, request.launch_limit)
+    worker = LocalWorker(
+        opened,
+        progress=_throttled_progress(pipe),
+        interrupted=inbox.stopped.is_set,
+        announce=lambda number, seconds: _send(pipe, Announced(number, seconds)),
+        measured=request.measured,
     )
-    pipe.send(Ready(worker.devices))
+    _send(pipe, Ready(worker.devices))
+    _run_batches(pipe, inbox, worker, opened)
+
+
+def _run_batches(pipe: Connection, inbox: _Inbox, worker: LocalWorker, opened: Mapping[str, Backend]) -> None:
     try:
         while True:
-            pipe.send(Finished(worker.experiment(pipe.recv())))
+            _send(pipe, Finished(list(worker.experiment(inbox.next_batch()))))
     except DeviceLost as fault:
-        pipe.send(Lost(fault))
-        os._exit(1)  # taking a poisoned context down in order may hang
+        _send(pipe, Lost(fault))
+        os._exit(1)  # closing a poisoned context may hang
     finally:
-        for backend in backends.values():
+        for backend in opened.values():
             backend.close()
 
 
-def _leave_with(runner: int) -> None:
-    """End when the runner was killed, even while a kernel runs that never ends."""
+class _Inbox:
+    """Receives what the runner sends; `stopped` is set once it asks for an end."""
+
+    def __init__(self, pipe: Connection):
+        self.stopped = threading.Event()
+        self._batches: SimpleQueue[AnyBatch | Exception] = SimpleQueue()
+        threading.Thread(target=self._receive, args=(pipe,), daemon=True).start()
+
+    def next_batch(self) -> AnyBatch:
+        """Wait for the next batch. Raises EOFError at the end of the connection."""
+        item = self._batches.get()
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def _receive(self, pipe: Connection) -> None:
+        try:
+            while True:
+                match pipe.recv():
+                    case RunBatch(batch):
+                        self._batches.put(batch)
+                    case Stop():
+                        self.stopped.set()
+                    case message:
+                        raise DeviceError(f"the worker process was sent an unknown message: {message!r}")
+        except Exception as fault:  # raised again where the next batch is waited for
+            self._batches.put(EOFError() if isinstance(fault, OSError) else fault)
+
+
+def _send(pipe: Connection, message: ToRunner) -> None:
+    pipe.send(message)
+
+
+def _exit_without_parent(runner: int) -> None:
+    """End this process once the runner is gone, even while a kernel runs that never ends."""
     while os.getppid() == runner:
-        time.sleep(_LOOK)
+        time.sleep(_ORPHAN_PERIOD)
     os._exit(1)
 
 
-def _sparing(pipe: Connection) -> Callable[[str, int, int], None]:
+def _throttled_progress(pipe: Connection) -> Progress:
     last = 0.0
 
     def report(what: str, done: int, of: int) -> None:
         nonlocal last
-        if time.monotonic() - last > _OFTEN:
+        if time.monotonic() - last > _PROGRESS_PERIOD:
             last = time.monotonic()
-            pipe.send(Progressed(what, done, of))
+            _send(pipe, Progressed(what, done, of))
 
     return report

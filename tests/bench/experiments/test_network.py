@@ -18,7 +18,7 @@ from gemmbench.bench.operands.network_arena import Layers, cold_sets
 from gemmbench.bench.operands.network_parameters import Parameters, load, random, upscaled
 from gemmbench.bench.verify import network_cases as cases
 from gemmbench.bench.verify import network_reference as reference
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.networks.forward_plans import plan_rows
@@ -172,7 +172,7 @@ def fake():
     def run(*names: str, script: Script | None = None, given=None, measuring=QUICK, network=SMALL, params=None):
         script = script or Script()
         lab = MlpRunner(
-            Worker({"fake": FakeBackend(script)}),
+            LocalWorker({"fake": FakeBackend(script)}),
             {"fake": FakeCompiler(script)},
             network,
             given or random(network, 0),
@@ -251,7 +251,7 @@ def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_
     backend.guards, backend.allocate = False, lambda *sizes: asked.append(sizes) or allocate(*sizes)
     measuring = Measuring(rounds=2, max_time=0.05, window=1e-4, cache=cache)
     lab = MlpRunner(
-        Worker({"fake": backend}),
+        LocalWorker({"fake": backend}),
         {"fake": FakeCompiler(Script())},
         SMALL,
         random(SMALL, 0),
@@ -281,7 +281,13 @@ def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
     rows = rows_of(names, "cpu", network, params)
     assert [row.name for row in rows if row.reason] == [name for name in names if name == "mlp_cluster"]
     lab = MlpRunner(
-        Worker({"cpu": backend}), {"cpu": compiler}, network, random(network, 0), QUICK, names[0], lambda record: None
+        LocalWorker({"cpu": backend}),
+        {"cpu": compiler},
+        network,
+        random(network, 0),
+        QUICK,
+        names[0],
+        lambda record: None,
     )
     records = lab.run(rows)
     backend.close()

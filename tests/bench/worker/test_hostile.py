@@ -11,7 +11,7 @@ from gemmbench.backends.cpu.support import unsupported
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.gemms import skip_record
 from gemmbench.bench.runner import build_all
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import configurations, expand
 from gemmbench.planning.plans.plan import Skip
@@ -47,7 +47,7 @@ def verify(opened):
             return skip_record(plan)
         built = build_all([plan], {"cpu": impatient.get(name, patient)}, lambda *_: None)
         batch = Batch(1, problem, (plan,), (built[plan],), Measuring())
-        (record,) = Worker({"cpu": backend}, measured=False).experiment(batch)
+        (record,) = LocalWorker({"cpu": backend}, measured=False).experiment(batch)
         return record
 
     return verified

@@ -9,7 +9,7 @@ from gemmbench.backends.base import Artifact, Build, Window
 from gemmbench.backends.fake.backend import FakeBackend, Script
 from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring
@@ -131,7 +131,7 @@ def test_cpu_plans_run_in_a_block_of_their_own_before_the_others(make_plan, monk
         "fake": FakeBackend(Script(faults={"naive": "gpu"})),
         "cpu": FakeBackend(Script(faults={"host": "cpu"})),
     }
-    records = Worker(backends).experiment(Batch(1, ODD, tuple(plans), (CODE, CODE), QUICK))
+    records = LocalWorker(backends).experiment(Batch(1, ODD, tuple(plans), (CODE, CODE), QUICK))
     assert [record.variant for record in records] == ["naive", "host"]
     assert order == sorted(order)
 

@@ -15,7 +15,7 @@ from gemmbench.bench.experiments.transfers import modes as transfers
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
 from gemmbench.bench.experiments.transfers.tasks import Task
 from gemmbench.bench.transfer_runner import TransferRunner
-from gemmbench.bench.worker.local import Worker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems.panels import Cut, Panel, cut
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
@@ -48,7 +48,7 @@ def measured(task):
 
     def run(*tasks, backend=None, faults=None, policy=QUICK, how=FOUR, done=(), interrupted=lambda: False):
         device, rows = backend or FakeBackend(Script(transfers=RATES, faults=faults or {})), []
-        worker = Worker({"fake": device}, interrupted=interrupted)
+        worker = LocalWorker({"fake": device}, interrupted=interrupted)
         runner = TransferRunner(worker, "fake", policy, how, rows.append, interrupted=interrupted, done=done)
         runner.run(tasks or [task()])
         return rows

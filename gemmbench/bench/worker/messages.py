@@ -1,0 +1,87 @@
+"""The messages between the runner and its worker process: frozen dataclasses, pickled over one pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gemmbench.backends import Machine
+from gemmbench.backends.base import Device
+from gemmbench.bench.worker.local import AnyBatch
+from gemmbench.errors import GemmbenchError, PlanError
+
+
+@dataclass(frozen=True)
+class Open:
+    """To the worker, first of all: the back ends to open, and how to work.
+
+    `launch_limit` is in seconds. With `measured` False plans are verified and not timed.
+    """
+
+    machine: Machine
+    backends: tuple[str, ...]
+    gate: bool
+    launch_limit: float
+    measured: bool = True
+
+
+@dataclass(frozen=True)
+class RunBatch:
+    """To the worker: run the experiment of this batch; it answers with Finished or Lost."""
+
+    batch: AnyBatch
+
+
+@dataclass(frozen=True)
+class Stop:
+    """To the worker: start nothing new, and finish the batch with the samples there are."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """To the runner: the devices are open."""
+
+    devices: Mapping[str, Device]
+
+
+@dataclass(frozen=True)
+class Announced:
+    """To the runner: the code of plan `number` runs next and should take `seconds`; None: no plan's code runs."""
+
+    number: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """To the runner: arguments for its Progress callback."""
+
+    what: str
+    done: int
+    of: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """To the runner: the records of the batch, one per plan."""
+
+    records: list[Any]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """To the runner: the plan announced last destroyed the device's context; the worker ends."""
+
+    fault: PlanError
+
+
+@dataclass(frozen=True)
+class Refused:
+    """To the runner: the worker cannot go on and ends; the user must see this error."""
+
+    fault: GemmbenchError
+
+
+ToWorker = Open | RunBatch | Stop
+ToRunner = Ready | Announced | Progressed | Finished | Lost | Refused
