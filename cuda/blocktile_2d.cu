@@ -1,5 +1,5 @@
 /*---
-summary: 2D block tile in shared memory, TM x TN accumulators a thread
+summary: 2D block tile in shared memory, TM x TN accumulators per thread
 order: 40
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -14,7 +14,7 @@ params:
 require:
   - BM * BN / (TM * TN) >= 32
   - BM * BN / (TM * TN) <= 1024
-  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles in static shared memory
+  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -26,10 +26,12 @@ sass:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// Against tiled: each thread keeps TM x TN sums in registers and takes an outer product per k:
-// TM + TN loads from shared memory feed TM * TN multiply-adds, where tiled needs two for each.
-// Bound by the issue of shared-memory loads, which are scalar here, and by their latency at the
-// barriers: loading the next tile and computing this one do not overlap.
+// Against tiled: each thread keeps TM x TN sums in registers and adds one outer product per k, so
+// TM + TN loads from shared memory feed TM * TN multiply-adds, where tiled needs two loads for
+// each.
+//
+// Bound by the issue of shared-memory loads, which are scalar here, and by latency at the barriers:
+// loading the next tile does not overlap with computing this one.
 //
 //              BN                      one thread's elements (TM = TN = 2, drawn in C):
 //            +-------+ Bs BK
@@ -41,7 +43,7 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //                                      banks of Bs and store neighbouring columns of C.
 //
 // As is kept transposed (BK x BM). Its rows are BM + 4 long, so that the threads of a warp, which
-// load A along K, store it to different banks.
+// load A along K, store to different banks.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
@@ -59,7 +61,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
+        // matrices.
         for (int e = threadIdx.x; e < BM * BK; e += THREADS) {
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
             const int i = row0 + m;

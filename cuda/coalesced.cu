@@ -1,5 +1,5 @@
 /*---
-summary: one thread an element, a warp walks along a row of C
+summary: one thread per element of C, a warp runs along a row
 order: 20
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -7,7 +7,7 @@ layouts: [nn, nt, tn, tt]
 params:
   BX: [128, 256, 32, 16, 8]     # threads along N
   BY: [4, 8, 16, 32]            # threads along M
-  UNROLL: [8, 0]                # steps of k whose loads are under way together; 0: what the compiler makes of the loop
+  UNROLL: [8, 0]                # how often the loop over k is unrolled; 0: the compiler decides
 require:
   - BX * BY <= 1024
 grid:
@@ -19,17 +19,23 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coalesced-access-to-global-memory
 ---*/
 
-// Against naive: x runs along N. In layout nn a warp now reads one element of A (a broadcast) and
-// 32 neighbours of B, and stores 32 neighbours of C: one transaction each. UNROLL steps of k are
-// written out, so that their loads are under way together (32 take twice the time of 8).
-// Bound by the load units: two loads for every multiply-add, mostly served by L1 and L2.
-// (With BX = BY = 16 a warp covers two rows; that and UNROLL = 0 is the naive kernel of most tutorials.)
+// Against naive: x runs along N, so a warp covers neighbouring columns. In layout nn it now reads
+// one element of A (a broadcast) and 32 neighbours of B, and stores 32 neighbours of C: one
+// transaction each. The loop over k is unrolled UNROLL times, so that many loads are in flight at
+// once (but not too often: 32 takes twice as long as 8).
+//
+// Bound by the load units: two loads per multiply-add, mostly served by L1 and L2.
 //
 //            B  K x N
-//            |x|x+1|x+2|                warp = BX consecutive columns
+//            |x|x+1|x+2|                a warp covers BX consecutive columns
 //      A     +-+---+---+---+
 //      y --> |.   .   .    |            x = blockIdx.x * BX + threadIdx.x   (column)
 //            +-------------+            y = blockIdx.y * BY + threadIdx.y   (row)
+//
+// With BX=16 BY=16 UNROLL=0, where a warp covers two rows, this is the naive kernel of most
+// tutorials and of three posts: "Matrix Multiplication in CUDA", "How can CUDA optimize matrix
+// multiplication with its transpose?" (layout nt) and "CUDA 007 - GEMM". The bug in the last one,
+// fixed here: it reads C even when beta is 0, so a NaN in C stays.
 
 constexpr int kUnroll = UNROLL;  // a pragma takes a constant, not a macro
 

@@ -1,5 +1,5 @@
 /*---
-summary: the triple loop on one core of the CPU
+summary: the triple loop on one CPU core
 order: 0
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -7,8 +7,8 @@ layouts: [nn, nt, tn, tt]
 source: https://en.wikipedia.org/wiki/Matrix_multiplication_algorithm#Iterative_algorithm
 ---*/
 
-// Where every post begins: one dot product an element, one core, no blocking. Bound by the
-// latency of one addition after another, and in layout nn by walking down a column of B.
+// Where every post begins: one dot product per element, on one core, without blocking. Bound by the
+// latency of dependent additions and, in layout nn, by walking down a column of B.
 //
 //      for each row i of A           i ->  A [ . . k . . ]
 //        for each column j of B                              C[i][j] = sum over k of A[i][k] B[k][j]

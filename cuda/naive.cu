@@ -1,5 +1,5 @@
 /*---
-summary: one thread an element, a warp walks down a column of C
+summary: one thread per element of C, a warp runs down a column
 order: 10
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -18,11 +18,14 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
 ---*/
 
-// The first thing one writes: thread (x, y) computes C[x][y] from K products in global memory.
-// Bound by memory transactions: neighbours in a warp differ in the row, so in layout nn every
-// load of A and every store of C touches as many 32-byte sectors as there are rows in the warp.
+// The first kernel one might write: thread (x, y) computes C[x][y] as a dot product of K elements
+// from global memory. Neighbouring threads differ in the row. (In the naive kernels of the posts
+// and of most tutorials they differ in the column: that is coalesced with BX=16 BY=16 UNROLL=0.)
 //
-//            B  K x N                    warp = BX consecutive rows
+// Bound by memory transactions: in layout nn, each load of A and each store of C touches one
+// 32-byte sector for every row that the warp covers.
+//
+//            B  K x N                    a warp covers BX consecutive rows
 //            | y |
 //      A     +---+---------+
 //      x --> |   . C[x][y] |            x = blockIdx.x * BX + threadIdx.x   (row)

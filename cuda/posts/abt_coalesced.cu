@@ -1,12 +1,12 @@
 /*---
-summary: C = A B^T by square tiles, both tiles loaded along rows, B transposed on its way
+summary: C = A B^T by square tiles, both loaded along rows, B transposed on its way to shared memory
 order: 132
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nt]
 params:
   TILE: [32, 16, 8]
-  UNROLL: [1, 0]                # 1: the loop over a tile is unrolled; 0: it is kept a loop
+  UNROLL: [1, 0]                # 1: unroll the loop over a tile; 0: forbid unrolling it
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)
@@ -16,9 +16,9 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shared-memory-in-matrix-multiplication-c-aa-t
 ---*/
 
-// The step that "How can CUDA optimize matrix multiplication with its transpose?" speaks of and does
-// not take. Against abt_shared: a thread loads not the element of B that its own sum needs, but the
-// one that its neighbour's load makes contiguous, and puts it down transposed.
+// The step that "How can CUDA optimize matrix multiplication with its transpose?" mentions and does
+// not take. Against abt_shared: a thread does not load the element of B that its own sum needs but
+// the one that makes the warp's loads contiguous, and stores it transposed.
 //
 //      B as it is stored, N x K                 Bs, TILE x PITCH
 //                 k0
@@ -29,16 +29,17 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shar
 //        tx -> one transaction                      | 3 |             |   a column: 32 rows of PITCH
 //                                                   +---+-------------+
 //
-// A warp stores 32 / TILE columns of Bs, TILE rows deep. At TILE words a row all of them would meet
-// in one bank, or in a few. PITCH = TILE + 32 / TILE = 33, 18, 12 is what sends the 32 stores to 32
-// banks (of 4 bytes) for TILE = 32, 16, 8; one word of padding does so for TILE = 32 only. The loads of
-// the inner loop run along a row and need no padding.
+// A warp stores 32 / TILE columns of Bs, each TILE rows deep. With rows of TILE words, these stores
+// would all hit one bank, or a few. PITCH = TILE + 32 / TILE = 33, 18, 12 sends the 32 stores to 32
+// banks (of 4 bytes) for TILE = 32, 16, 8; one word of padding does so only for TILE = 32. The
+// inner loop loads along a row and needs no padding.
 //
-// Bound by shared memory: global memory is now read in whole sectors, once a tile. What is left is two
-// shared loads for a multiply-add as written, 1.25 where the compiler makes four steps of As one load.
+// Bound by shared memory: global memory is now read in whole sectors, once per tile. As written
+// there are two shared loads per multiply-add, 1.25 where the compiler joins four steps of As in
+// one load.
 //
-// What the post's version has wrong and this has not: the loads of B that are not coalesced, and
-// the K % TILE products that it drops.
+// Bugs in the post's version, fixed here: its loads of B are not coalesced, and it drops the last
+// K % TILE products.
 
 #define PITCH (TILE + 32 / TILE)
 
@@ -51,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
 
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int row = blockIdx.y * TILE + ty, column = blockIdx.x * TILE + tx;
-    const int n = blockIdx.x * TILE + ty;  // the row of B, a column of C, that this thread loads
+    const int n = blockIdx.x * TILE + ty;  // the row of B (a column of C) that this thread loads
     const TA* a = A + size_t(row) * K;
     const TB* b = B + size_t(n) * K;
 

@@ -1,5 +1,5 @@
 /*---
-summary: 2D block tile, tiles copied to shared memory by cp.async, STAGES buffers, one barrier a tile
+summary: 2D block tile, tiles copied to STAGES shared buffers by cp.async, one barrier per tile
 order: 116
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -17,19 +17,19 @@ require:
   - BM * BN / (TM * TN) <= 1024
   - BM % 8 == 0
   - BN % 8 == 0
-  - BK % 8 == 0                               # the rows of a tile are whole units of 16 bytes
+  - BK % 8 == 0                               # the rows of a tile are multiples of 16 bytes
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
 block:
   - BM * BN / (TM * TN)
-shared: STAGES * ((BM + BN) * BK * BYTES + BN * 16)    # the tiles, and a unit for each row of B as N x K
+shared: STAGES * ((BM + BN) * BK * BYTES + BN * 16)    # the tiles, and 16 bytes of padding per row of B as N x K
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": asynchronous memory operations,
-// here within the kernel. Against double_buffer: a copy goes from global to shared memory past the registers,
-// in units of 16 bytes, and more than one tile can be under way.
+// From the list of further steps in "Matrix Multiplication in CUDA": asynchronous memory
+// operations, here within the kernel. Against double_buffer: copies go from global to shared memory
+// without passing through registers, in units of 16 bytes, and several tiles can be in flight.
 //
 //      tile t            0            1            2            3           STAGES = 3
 //      wait for tile t   w            w            w
@@ -37,20 +37,23 @@ source: https://github.com/kHarshit/cuda-programming
 //      issue tile t + 2    |-> . . . .  |-> . . . .  |-> . . . .            which held tile t - 1
 //      compute              |========|   |========|   |========|            from buffer t % 3
 //
-// A unit's place in shared memory has its order of global memory, so nothing is transposed: As and Bs are
-// kept as A and B are stored. Where rows are no multiple of 16 bytes or an operand starts elsewhere, a copy
-// takes one element. What lies outside the matrices is filled with zeros by the copy itself: it
-// reads 0 bytes. Bound by the issue of shared-memory loads, and, element by element, of the copies.
+// A copy keeps the order that its 16 bytes have in global memory, so nothing is transposed: As and
+// Bs are kept as A and B are stored. Where rows are not a multiple of 16 bytes, or an operand is
+// not aligned to them, each copy moves one element. Outside the matrices the copy reads 0 bytes and
+// fills with zeros by itself.
 //
-// The post names copies on streams, between host and device; this is their kin on the device. It has no
-// code for it. What its shared-memory kernel has wrong: its guards compare the place within the tile with
-// the sizes of the matrices, so that it reads out of bounds where a size is no multiple of the tile.
+// Bound by the issue of shared-memory loads and, element by element, by the issue of the copies.
+//
+// The post means copies on streams, between host and device, and has no code for them; this is the
+// same idea on the device. The bug in its shared-memory kernel, fixed here: its guards compare
+// positions within the tile with the sizes of the matrices, so it reads out of bounds when a size
+// is not a multiple of the tile.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
 #define RN (BN / TN)
 
-// Start a copy of BYTES, or of zeros. Returns at once; the thread waits in wait_for_copies.
+// Start a copy of BYTES bytes, or of zeros. Returns at once; wait_for_copies waits for it.
 template <int BYTES> __device__ void copy_async(void* to, const void* from, bool inside) {
     const unsigned place = unsigned(__cvta_generic_to_shared(to));
     const int bytes = inside ? BYTES : 0;
@@ -58,7 +61,7 @@ template <int BYTES> __device__ void copy_async(void* to, const void* from, bool
     else asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(place), "l"(from), "r"(bytes), "n"(BYTES));
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
-template <int LATER> __device__ void wait_for_copies() {  // for all groups but the last LATER
+template <int LATER> __device__ void wait_for_copies() {  // for all groups except the last LATER
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 
@@ -66,7 +69,7 @@ template <int LATER> __device__ void wait_for_copies() {  // for all groups but 
 template <int ROWS, int COLUMNS, int PITCH, class T>
 __device__ void copy_tile(T* to, const T* matrix, int rows, int columns, int r0, int c0, bool wide) {
     const int width = wide ? 16 / sizeof(T) : 1, units = ROWS * COLUMNS / width;
-#pragma unroll 1  // wide, it is one step or two; unrolled it costs registers
+#pragma unroll 1  // one or two iterations if wide; unrolling costs registers
     for (int e = threadIdx.x; e < units; e += THREADS) {
         const int r = e * width / COLUMNS, c = e * width % COLUMNS;
         const bool inside = r0 + r < rows && c0 + c < columns;
@@ -74,18 +77,18 @@ __device__ void copy_tile(T* to, const T* matrix, int rows, int columns, int r0,
         T* place = to + r * PITCH + c;
         if (wide) copy_async<16>(place, from, inside);
         else if constexpr (sizeof(T) >= 4) copy_async<sizeof(T)>(place, from, inside);
-        else *place = inside ? *from : T(0);  // cp.async moves no less than 4 bytes
+        else *place = inside ? *from : T(0);  // cp.async moves at least 4 bytes
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
-    // As stored: A is M x K or K x M, B is K x N or N x K. The rows of the latter are read all at once
-    // in the inner loop, so they are padded by one unit.
+    // As stored: A is M x K or K x M, B is K x N or N x K. The inner loop reads all rows of the
+    // latter at once, so they are padded by 16 bytes.
     constexpr int A_ROWS = TRANS_A ? BK : BM, A_COLUMNS = TRANS_A ? BM : BK;
     constexpr int B_ROWS = TRANS_B ? BN : BK, B_COLUMNS = TRANS_B ? BK : BN;
     constexpr int B_PITCH = B_COLUMNS + (TRANS_B ? 16 / sizeof(TB) : 0);
-    extern __shared__ __align__(16) unsigned char shared[];  // dynamic: it may be more than 48 KB
+    extern __shared__ __align__(16) unsigned char shared[];  // dynamic: may exceed 48 KB
     TA* const As = reinterpret_cast<TA*>(shared);
     TB* const Bs = reinterpret_cast<TB*>(As + STAGES * A_ROWS * A_COLUMNS);
 
@@ -95,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const bool a_wide = (size_t(A) | a_columns * sizeof(TA)) % 16 == 0;
     const bool b_wide = (size_t(B) | b_columns * sizeof(TB)) % 16 == 0;
 
-    auto issue = [&](int tile) {  // past the last tile: nothing, as an empty group, so that groups count tiles
+    auto issue = [&](int tile) {  // past the last tile: an empty group, so that groups count tiles
         const int k0 = tile * BK, slot = tile % STAGES;
         if (k0 < K) {
             copy_tile<A_ROWS, A_COLUMNS, A_COLUMNS>(As + slot * A_ROWS * A_COLUMNS, A, TRANS_A ? K : M, a_columns,
@@ -107,11 +110,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     };
 
     TACC sum[TM][TN] = {};
-#pragma unroll 1  // nor is the copying code needed twice
+#pragma unroll 1  // one copy of the code is enough
     for (int tile = 0; tile < STAGES - 1; ++tile) issue(tile);
     for (int tile = 0; tile * BK < K; ++tile) {
         wait_for_copies<STAGES - 2>();
-        __syncthreads();  // everyone's copies of this tile are there, and the last tile's buffer is free
+        __syncthreads();  // all copies of this tile have arrived, and the last tile's buffer is free
         issue(tile + STAGES - 1);
         const TA* a_tile = As + tile % STAGES * A_ROWS * A_COLUMNS;
         const TB* b_tile = Bs + tile % STAGES * B_ROWS * B_PITCH;

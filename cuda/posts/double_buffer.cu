@@ -1,5 +1,5 @@
 /*---
-summary: 2D block tile in two shared buffers, one barrier a tile
+summary: 2D block tile in two shared buffers, one barrier per tile
 order: 115
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -13,12 +13,12 @@ params:
 require:
   - BM * BN / (TM * TN) >= 32
   - BM * BN / (TM * TN) <= 1024
-  - BM % (TM * TN) == 0                       # the threads make whole rows of each tile ...
+  - BM % (TM * TN) == 0                       # the threads form whole rows of each tile ...
   - BN % (TM * TN) == 0
   - BM * BN / (TM * TN) % BK == 0
   - BK * TM * TN % BM == 0                    # ... and each fetches the same number of elements
   - BK * TM * TN % BN == 0
-  - 2 * (BM + BN + 8) * BK * BYTES <= 49152       # two of both tiles in static shared memory
+  - 2 * (BM + BN + 8) * BK * BYTES <= 49152       # two of each tile fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -27,9 +27,9 @@ block:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": prefetching, its second half, into
-// shared memory. Against prefetch_registers: the next tile has a buffer of its own, so that it can be stored
-// while others still read this one, and the barrier that waited for them is gone.
+// From the list of further steps in "Matrix Multiplication in CUDA": prefetching, second half, into
+// shared memory. Against prefetch_registers: the next tile has a buffer of its own, so it can be
+// stored while others still read this one, and the barrier that waited for them is gone.
 //
 //      tile           0                1                2
 //      fetch      |--||----. . . . . |----. . . . . |----. . . . .        global -> registers
@@ -37,27 +37,28 @@ source: https://github.com/kHarshit/cuda-programming
 //      store         |-|            |-|            |-|                    to buffer   1, 0, 1
 //      barrier          |              |              |
 //
-//      One barrier stands between the stores to a buffer and the loads from it; the same one, a tile
-//      later, between these loads and the next stores to it. A fast warp is a tile ahead at most.
+//      One barrier separates the stores to a buffer from the loads from it. The same barrier, one
+//      tile later, separates these loads from the next stores. A fast warp is at most a tile ahead.
 //
-// Bound by the issue of shared-memory loads, scalar as in blocktile_2d: with 8 x 8 results, 16 loads for 64
-// multiply-adds. It costs twice the shared memory, 16640 bytes by default, which does not limit the
-// occupancy here, and the registers of the fetch. What is left for the next rungs: float4 loads, fragments
-// that are double-buffered too.
+// Bound by the issue of shared-memory loads, scalar as in blocktile_2d: with 8 x 8 results, 16
+// loads for 64 multiply-adds. The price is twice the shared memory, 16640 bytes by default, which
+// does not limit the occupancy here, and the registers of the fetch. Left for the next rungs:
+// float4 loads, and double-buffered fragments.
 //
-// The post names this step and has no code for it. What its shared-memory kernel has wrong: its
-// guards compare the place within the tile with the sizes of the matrices, so that it reads out of bounds
-// where a size is no multiple of the tile. Here a guarded fetch gives zeros, past the last tile too.
+// The post names this step without code. The bug in its shared-memory kernel, fixed here: its
+// guards compare positions within the tile with the sizes of the matrices, so it reads out of
+// bounds when a size is not a multiple of the tile. Here a guarded fetch yields zeros, also past
+// the last tile.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
 #define RN (BN / TN)
-#define PER_A (BM * BK / THREADS)                // elements of a tile that a thread fetches, and how
-#define PER_B (BN * BK / THREADS)                // far apart: in rows of the matrix as it is stored
+#define PER_A (BM * BK / THREADS)                // elements of a tile that a thread fetches, and
+#define PER_B (BN * BK / THREADS)                // how many rows (as stored) lie between them
 #define STEP_A (THREADS / (TRANS_A ? BM : BK))
 #define STEP_B (THREADS / (TRANS_B ? BK : BN))
-#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a tile
-#define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // is transposed on its way: stores meet different banks
+#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a
+#define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // tile is transposed: stores hit different banks
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -69,7 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
     const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
 
-    // Neighbouring threads take neighbours in memory, in every layout: the first place in each tile.
+    // The first element in each tile. Neighbouring threads fetch neighbours in memory, in every
+    // layout.
     const int am = TRANS_A ? threadIdx.x % BM : threadIdx.x / BK, ak = TRANS_A ? threadIdx.x / BM : threadIdx.x % BK;
     const int bn = TRANS_B ? threadIdx.x / BK : threadIdx.x % BN, bk = TRANS_B ? threadIdx.x % BK : threadIdx.x / BN;
     const TA* a_from = A + (row0 + am) * a_i + ak * a_k;
@@ -77,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     TA a_next[PER_A];
     TB b_next[PER_B];
 
-    auto fetch = [&](int k0) {  // zeros outside the matrices, past the last tile too
+    auto fetch = [&](int k0) {  // zeros outside the matrices and past the last tile
 #pragma unroll
         for (int l = 0; l < PER_A; ++l) {
             const int i = row0 + am + (TRANS_A ? 0 : l * STEP_A), k = k0 + ak + (TRANS_A ? l * STEP_A : 0);
@@ -104,8 +106,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     fetch(0);
     store(0);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK, now ^= 1) {
-        fetch(k0 + BK);   // before the barrier, or nvcc 13 delays it among the multiply-adds
-        __syncthreads();  // this tile is complete, and nobody reads the other buffer any more
+        fetch(k0 + BK);   // before the barrier, or nvcc 13 moves it down among the multiply-adds
+        __syncthreads();  // this tile is complete; nobody reads the other buffer any more
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
             TACC a[TM], b[TN];

@@ -1,5 +1,5 @@
 /*---
-summary: a block of BX x BY threads on square tiles of TILE, a dot product for each result
+summary: square tiles of TILE for BX x BY threads, a dot product for each result
 order: 151
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -8,11 +8,11 @@ params:
   TILE: [64, 32]
   BX: [16, 32]                  # threads along N
   BY: [16, 8]                   # threads along M
-  UNROLL: [1, 0]                # 0: no loop is unrolled
+  UNROLL: [1, 0]                # 0: forbid unrolling of every loop
 require:
   - TILE % BX == 0
   - TILE % BY == 0
-  - (TILE + 1) * TILE * 2 * BYTES <= 49152        # both tiles in static shared memory
+  - (TILE + 1) * TILE * 2 * BYTES <= 49152        # both tiles fit static shared memory
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)
@@ -22,9 +22,10 @@ block:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// From "CUDA 007 - GEMM", its version 2. Against tiled (its version 1): a tile of 64 x 64 for the same
-// 256 threads, so that each owns 16 results, 16 apart, and each element of A and B is fetched from
-// global memory 4 times less often. Every result is still its own dot product.
+// From "CUDA 007 - GEMM": version 2. Against tiled (its version 1): a tile of 64 x 64 for the same
+// 256 threads, so each thread owns 16 results, 16 rows or columns apart, and each element of A and
+// B is fetched from global memory 4 times less often. Every result is still a dot product of its
+// own.
 //
 //                 k                                tx  tx+16 tx+32 tx+48
 //      As   +-----------+         Bs    +-----------+   C tile
@@ -32,27 +33,30 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //           |           |             k |  |  |  |  |     ty+16  x  x  x  x    one thread's results
 //   ty+16 ->|===========|               |  |  |  |  |     ty+32  x  x  x  x
 //           +-----------+               +-----------+     ty+48  x  x  x  x
-//            TILE + 1 words a row        TILE words a row
+//            TILE + 1 words per row      TILE words per row
 //
-// The rows of As are one word longer. A warp reads two of them at once (16 threads each), and at 64 words
-// a row both would lie in one bank. Bound by shared memory and by latency: as written two loads for each
-// multiply-add. nvcc 13, given 16 unrolled dot products, shares loads down to one for two (for
-// sm_90: 512 for 1024), but the odd row length makes each of them 4 bytes wide, and with 64 steps in flight
-// it takes all 255 registers: one block an SM.
+// The rows of As are one word longer: a warp reads two of them at once (16 threads each), and with
+// 64 words per row both would lie in the same bank.
 //
-// UNROLL=0 is the post's comparison, which it found nearly 10 times slower. Then nothing is shared, and since
-// registers have no index, each dot product begins and ends with a chain of 16 compares and moves that
-// finds its result.
+// Bound by shared memory and by latency: as written, two loads per multiply-add. Given 16 unrolled
+// dot products, nvcc 13 shares loads down to one for two multiply-adds (for sm_90: 512 for 1024).
+// But the odd row length makes each load 4 bytes wide, and with 64 steps in flight the kernel takes
+// all 255 registers: one block per SM.
 //
-// What the post's version has wrong and this has not: it is right for multiples of 64 alone; it reads C
-// when beta = 0, so that a NaN there stays; tiles that the block does not divide overrun As and Bs.
+// UNROLL=0 is for the post's comparison, which found "nearly 10 times". It forbids unrolling of
+// every loop, also where the compiler would unroll without a pragma. Then nothing is shared, and
+// since registers cannot be indexed, each dot product begins and ends with a chain of 16 compares
+// and moves that finds its result.
+//
+// Bugs in the post's version, fixed here: it is right only for multiples of 64; it reads C even
+// when beta is 0, so a NaN there stays; tiles that the block does not divide overrun As and Bs.
 
 #define THREADS (BX * BY)
-#define ROWS (TILE / BY)     // results of a thread
+#define ROWS (TILE / BY)     // results per thread
 #define COLUMNS (TILE / BX)
-#define PITCH_B (TILE + TRANS_B)  // padded where B is transposed on its way, as As is anyway
+#define PITCH_B (TILE + TRANS_B)  // padded where B is transposed on its way; As always is
 
-constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: all of it
+constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: unroll completely
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -68,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int k0 = 0; k0 < K; k0 += TILE) {
 #pragma unroll kUnroll
         for (int start = 0; start < TILE * TILE; start += THREADS) {
-            // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+            // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
+            // matrices.
             const int y = (start + thread) / TILE, x = (start + thread) % TILE;
             const int m = TRANS_A ? x : y, ka = TRANS_A ? y : x;
             const int n = TRANS_B ? y : x, kb = TRANS_B ? x : y;

@@ -1,5 +1,5 @@
 /*---
-summary: tiles of BM x BK and BK x BN for a block of BX x BY, a dot product for each result
+summary: tiles of BM x BK and BK x BN for BX x BY threads, a dot product for each result
 order: 152
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -10,11 +10,11 @@ params:
   BK: [16, 8, 32]
   BX: [16, 32]                  # threads along N
   BY: [16, 8]                   # threads along M
-  UNROLL: [1, 0]                # 0: no loop is unrolled
+  UNROLL: [1, 0]                # 0: forbid unrolling of every loop
 require:
   - BM % BY == 0
   - BN % BX == 0
-  - (BM * (BK + 1) + (BN + 4) * BK) * BYTES <= 49152     # both tiles in static shared memory
+  - (BM * (BK + 1) + (BN + 4) * BK) * BYTES <= 49152     # both tiles fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -24,9 +24,10 @@ block:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// From "CUDA 007 - GEMM", its version 3. Against gemm_v2: the tiles need not be square. A short BK takes
-// a quarter of the shared memory, so that more blocks share an SM, and lets BM and BN grow: at 128 x 128 x 8 a
-// thread owns 64 results and an element of A or B is fetched half as often as at 64 x 64.
+// From "CUDA 007 - GEMM": version 3. Against gemm_v2: the tiles need not be square. A short BK
+// takes a quarter of the shared memory, so more blocks share an SM, and lets BM and BN grow: with
+// 128 x 128 x 8 a thread owns 64 results, and each element of A or B is fetched half as often as
+// with 64 x 64.
 //
 //                    BN
 //               +-----------+
@@ -38,25 +39,26 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //      |    |   | x  x  x  x|                    result += As[row][k] * Bs[k][column]
 //      +----+   +-----------+
 //
-// Bound by shared memory. As written each multiply-add takes two loads, and only the compiler can share them
-// between dot products. nvcc 13 does, completely: unrolled, the default has 256 multiply-adds and 80
-// loads a tile, the same as gemm_v4, which asks for it. UNROLL=0 shows the kernel as it is written; with more than
-// 16 results a thread they are then kept in local memory as well.
+// Bound by shared memory: as written, each multiply-add takes two loads, and only the compiler can
+// share them between dot products. nvcc 13 does so completely: unrolled, the default has 256
+// multiply-adds and 80 loads per tile, the same as gemm_v4, which asks for it. UNROLL=0 forbids
+// unrolling of every loop and shows the kernel as it is written; with more than 16 results per
+// thread, the results are then kept in local memory too.
 //
-// The post drops the padding of As here, rightly: at 16 or 8 words a row, the rows that a warp reads at
-// once lie in different banks. A row is padded where a layout transposes the tile on its way.
+// The post drops the padding of As here, rightly: with 16 or 8 words per row, the rows that a warp
+// reads at once lie in different banks. Rows are padded only where a layout transposes the tile.
 //
-// What the post's version has wrong and this has not: it is right for multiples of BM, BN and BK alone; it
-// reads C when beta = 0; and a tile that the threads do not divide (32 x 8 and 512 threads) makes
-// it write behind the end of As or Bs.
+// Bugs in the post's version, fixed here: it is right only for multiples of BM, BN and BK; it reads
+// C even when beta is 0; and a tile that the threads do not divide (32 x 8 and 512 threads) makes
+// it write past the end of As or Bs.
 
 #define THREADS (BX * BY)
-#define ROWS (BM / BY)     // results of a thread
+#define ROWS (BM / BY)     // results per thread
 #define COLUMNS (BN / BX)
 #define PITCH_A (BK + TRANS_A)
 #define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))
 
-constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: all of it
+constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: unroll completely
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -70,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[ROWS][COLUMNS] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
+        // matrices.
 #pragma unroll kUnroll
         for (int start = 0; start < BM * BK; start += THREADS) {
             const int e = start + thread;

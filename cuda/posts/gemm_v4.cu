@@ -1,5 +1,5 @@
 /*---
-summary: tiles of BM x BK and BK x BN for a block of BX x BY, an outer product in registers for each k
+summary: tiles of BM x BK and BK x BN for BX x BY threads, an outer product per k in registers
 order: 153
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -10,12 +10,12 @@ params:
   BK: [16, 8, 32]
   BX: [16, 32]                  # threads along N
   BY: [16, 8]                   # threads along M
-  UNROLL: [1, 0]                # 0: no loop is unrolled
-  LOAD_FROM_TID: [0, 1]         # 1: the loops that load a tile start at the thread's number
+  UNROLL: [1, 0]                # 0: forbid unrolling of every loop
+  LOAD_FROM_TID: [0, 1]         # 1: the loops that load a tile start at the thread's index
 require:
   - BM % BY == 0
   - BN % BX == 0
-  - (BM * (BK + 1) + (BN + 4) * BK) * BYTES <= 49152     # both tiles in static shared memory
+  - (BM * (BK + 1) + (BN + 4) * BK) * BYTES <= 49152     # both tiles fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -25,7 +25,7 @@ block:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// From "CUDA 007 - GEMM", its version 4. Against gemm_v3: k is the outer of the three loops.
+// From "CUDA 007 - GEMM": version 4. Against gemm_v3: k is the outermost of the three loops.
 //
 //      for each k:   b  = [ b0 b1 b2 b3 ]  <- Bs[k][tx + j BX]     ROWS + COLUMNS shared loads
 //               a          |  |  |  |
@@ -35,25 +35,29 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //             [ a3 ]  ->   +  +  +  +
 //              ^- As[ty + i BY][k]
 //
-// Bound by shared memory, as written at 64 x 64 one load for two multiply-adds, at 128 x 128 one for four;
-// and by the barriers, since no load of the next tile is under way while this one is computed. nvcc 13 makes
-// the same instructions of gemm_v3, in another order: what is gained is that it no longer has to find them.
-// With UNROLL=0 a, b and the results live in local memory: two loads and a store there for each multiply-add.
+// Bound by shared memory, as written with one load for two multiply-adds at 64 x 64 and one for
+// four at 128 x 128; and by the barriers, since no load of the next tile is in flight while this
+// one is computed. nvcc 13 makes the same instructions of gemm_v3, in another order: what this
+// version gains is that the compiler need not find them. UNROLL=0 forbids unrolling of every loop:
+// a, b and the results then live in local memory, with two loads and a store there per
+// multiply-add.
 //
-// LOAD_FROM_TID=1: the post says that such a loop cannot be unrolled, its length being unknown. nvcc 13
-// unrolls it by 4 at run time: up to three single steps, each load waiting for its store, then a loop of
-// four. With 0 it is straight code, and all loads of both tiles are under way before the first store.
+// LOAD_FROM_TID=1: the post says that a loop that starts at the thread's number cannot be unrolled,
+// because its length is unknown. nvcc 13 unrolls it by 4 at run time: up to three single steps, in
+// which each load waits for its store, then a loop of four. With 0 it is straight-line code, with
+// all loads of both tiles in flight before the first store.
 //
-// What the post's version has wrong and this has not: it is right for multiples of BM, BN and BK alone; it
-// reads C when beta = 0; and a tile that the threads do not divide makes it write behind As or Bs.
+// Bugs in the post's version, fixed here: it is right only for multiples of BM, BN and BK; it reads
+// C even when beta is 0; and a tile that the threads do not divide makes it write past the end of
+// As or Bs.
 
 #define THREADS (BX * BY)
-#define ROWS (BM / BY)     // results of a thread
+#define ROWS (BM / BY)     // results per thread
 #define COLUMNS (BN / BX)
-#define PITCH_A (BK + TRANS_A)                         // padded where a layout transposes the tile
-#define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))  // on its way
+#define PITCH_A (BK + TRANS_A)                         // padded where a layout transposes the
+#define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))  // tile on its way
 
-constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: all of it
+constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: unroll completely
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -68,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[ROWS][COLUMNS] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
+        // matrices.
 #pragma unroll kUnroll
         for (int start = first; start < BM * BK; start += THREADS) {
             const int e = start + offset;

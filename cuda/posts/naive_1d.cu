@@ -1,5 +1,5 @@
 /*---
-summary: one thread an element, blocks of THREADS in a line, both operands read along K
+summary: one thread per element of C, 1D blocks, both operands read along K
 order: 121
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -13,28 +13,30 @@ block:
 source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
 ---*/
 
-// From "Complementary material for the Frugal AI PSL week", its naive kernel. Against coalesced:
-// the threads are numbered along C as it lies in memory, in one dimension, and the post transposes
+// From "Complementary material for the Frugal AI PSL week": its naive kernel. Against coalesced:
+// the threads are numbered along C as it lies in memory, in one dimension. And the post transposes
 // A in advance, so that both operands are contiguous along K, which is what helps a CPU.
 //
-// The post stores by columns. Its C read by rows is C^T = B^T A^T, so the operands change places:
-// its B (K x N by columns) is our A (M x K by rows), its transposed A (a row of K for every row of
-// its C) is our B stored N x K: layout nt. Consecutive threads own consecutive elements of C, here
-// along a row. Layout nn is the same kernel without the transposition, to see what that costs.
+// The post stores matrices by columns. Its C read by rows is C^T = B^T A^T, so the operands change
+// places: its B (K x N by columns) is our A (M x K by rows), and its transposed A (a row of K for
+// every row of its C) is our B, stored N x K: layout nt. Consecutive threads own consecutive
+// elements of C, here along a row. Layout nn is the same kernel without the transposition, for
+// comparison.
 //
 //        thread  0 1 2 3 ...            in nt, at one k:
-//      C row 0   # # # # # # # # #      A[row][k]      one address a warp, broadcast
+//      C row 0   # # # # # # # # #      A[row][k]      one address per warp, a broadcast
 //      C row 1   # # # # # # # # #      B[column][k]   32 addresses, K elements apart:
-//                  ^ a warp may                        a sector of 32 bytes for each
-//                    turn a corner
+//                  ^ a warp may                        a 32-byte sector for each
+//                    wrap to the next row
 //
-// Bound in nt by memory transactions: each load of B takes 32 sectors for 32 elements, and only L1,
-// if a sector survives there for 8 steps of k, saves the rest of it. The rule of the CPU (each
-// thread its own contiguous stream) is the wrong one here: a warp wants one stream for all threads.
+// Bound in nt by memory transactions: each load of B takes 32 sectors for 32 elements, and the rest
+// of a sector is of use only if it survives in L1 for the next 8 steps of k. The rule for CPUs
+// (each thread reads its own contiguous stream) is wrong here: a warp wants one stream for all its
+// threads.
 //
-// What the post's version has wrong and this has not: its second index is column * N + k where the
-// stored rows are K long, right for N = K alone; its count M * N is an int, which overflows from
-// 46341 squared; there is no alpha, beta or K apart from N.
+// Bugs in the post's version, fixed here: its second index is column * N + k although the stored
+// rows are K long, which is right only if N = K; its element count M * N is an int, which overflows
+// from 46341 x 46341 on; it has no alpha, no beta, and no K separate from N.
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

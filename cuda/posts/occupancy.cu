@@ -1,5 +1,5 @@
 /*---
-summary: 2D block tile, the shape of the block and the blocks an SM as parameters
+summary: 2D block tile, with the block's shape and the blocks per SM as parameters
 order: 113
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -7,12 +7,12 @@ layouts: [nn, nt, tn, tt]
 params:
   BX: [16, 8, 32]               # threads along N
   BY: [16, 8]                   # threads along M
-  TM: [8, 4]                    # results of a thread along M
+  TM: [8, 4]                    # results per thread along M
   TN: [8, 4]                    # and along N
   BK: [8]
-  MIN_BLOCKS: [2, 1, 3, 4, 6, 8]  # blocks that the compiler makes room for on an SM
+  MIN_BLOCKS: [2, 1, 3, 4, 6, 8]  # blocks that the compiler leaves room for on an SM
 require:
-  - BX * BY * MIN_BLOCKS <= 1536              # threads of an SM; more than 1024 on Turing is ignored
+  - BX * BY * MIN_BLOCKS <= 1536              # threads per SM; Turing ignores more than 1024
   - (BY * TM + BX * TN + 8) * BK * BYTES <= 49152
 grid:
   - cdiv(N, BX * TN)
@@ -23,31 +23,34 @@ block:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": occupancy, alone. Against
+// From the list of further steps in "Matrix Multiplication in CUDA": occupancy only. Against
 // blocktile_2d: the tile follows from the block (BM = BY TM, BN = BX TN), and __launch_bounds__
-// tells the compiler how many blocks are to share an SM, which caps the registers of a thread.
+// tells the compiler how many blocks should share an SM, which caps the registers per thread.
 //
-//      65536 registers an SM            MIN_BLOCKS   cap   used   warps of 64   bytes spilled
+//      65536 registers per SM           MIN_BLOCKS   cap   used   warps of 64   bytes spilled
 //      / (256 threads x MIN_BLOCKS)          1       255    116       16              0
 //                                            2       128    116       16              0
 //      (256 threads, 8 x 8 results,          3        80     80       24            500
 //       nvcc 13 for sm_90)                   4        64     64       32           2520: 64 are the sums
 //
-// More warps hide more latency; fewer registers mean either smaller thread tiles, which load more from
-// shared memory for a multiply-add, or spills to local memory. So the best occupancy is seldom the
-// highest: 16 warps with 8 x 8 results each in flight need less hiding than 64 with one. `inspect` shows
-// registers, spills, the theoretical occupancy and what limits it; a sweep over BX, BY and MIN_BLOCKS shows
-// whether it matters. Bound as blocktile_2d: shared-memory issue, and latency at the barriers.
+// More warps hide more latency. But fewer registers mean either smaller thread tiles, which load
+// more from shared memory per multiply-add, or spills to local memory. So the best occupancy is
+// seldom the highest: 16 warps with 8 x 8 results each in flight need less hiding than 64 warps
+// with one. `gemmbench inspect` shows registers, spills, the theoretical occupancy and what limits
+// it; a sweep over BX, BY and MIN_BLOCKS shows whether it matters.
 //
-// The post names this step and has no code for it; its block is fixed at 16 x 16, and its kernels tell the
-// compiler nothing of the block, so that it must provide for 1024 threads. Its shared-memory kernel
-// compares places within the tile with the sizes of the matrices and reads out of bounds.
+// Bound like blocktile_2d: by shared-memory issue, and by latency at the barriers.
+//
+// The post names this step without code. Its block is always 16 x 16, and its kernels do not
+// declare their block size, so the compiler must allow for 1024 threads. The bug in its
+// shared-memory kernel, fixed here: its guards compare positions within the tile with the sizes of
+// the matrices, so it reads out of bounds when a size is not a multiple of the tile.
 
 #define THREADS (BX * BY)
 #define BM (BY * TM)
 #define BN (BX * TN)
-#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a tile
-#define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // is transposed on its way: stores meet different banks
+#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a
+#define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // tile is transposed: stores hit different banks
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -61,7 +64,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 
     TACC sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
+        // matrices.
         for (int e = ty * BX + tx; e < BM * BK; e += THREADS) {
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
             As[k][m] = row0 + m < M && k0 + k < K ? A[(row0 + m) * a_i + (k0 + k) * a_k] : TA(0);

@@ -13,12 +13,12 @@ params:
 require:
   - BM * BN / (TM * TN) >= 32
   - BM * BN / (TM * TN) <= 1024
-  - BM % (TM * TN) == 0                       # the threads make whole rows of each tile ...
+  - BM % (TM * TN) == 0                       # the threads form whole rows of each tile ...
   - BN % (TM * TN) == 0
   - BM * BN / (TM * TN) % BK == 0
   - BK * TM * TN % BM == 0                    # ... and each fetches the same number of elements
   - BK * TM * TN % BN == 0
-  - (BM + BN + 8) * BK * BYTES <= 49152           # both tiles in static shared memory
+  - (BM + BN + 8) * BK * BYTES <= 49152           # both tiles fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -27,10 +27,10 @@ block:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": prefetching, its first half, into
-// registers. Against blocktile_2d: a tile's way into shared memory is cut in two. The loads from global memory
-// are issued before the multiply-adds of the tile before, and land in registers meanwhile; after the
-// barrier they are stored.
+// From the list of further steps in "Matrix Multiplication in CUDA": prefetching, first half, into
+// registers. Against blocktile_2d: a tile travels to shared memory in two steps. Its loads from
+// global memory are issued before the multiply-adds of the previous tile and arrive in registers
+// meanwhile; after the barrier they are stored to shared memory.
 //
 //      tile         0         1                2                3
 //      fetch      |--| . . |----. . . . . |----. . . . . |----. . . . .      global -> registers
@@ -38,24 +38,25 @@ source: https://github.com/kHarshit/cuda-programming
 //      barrier           |            |  |            |  |            |
 //      compute            |==========|    |==========|    |==========|       shared -> sums
 //
-// Bound by the issue of shared-memory loads, scalar as in blocktile_2d, and by the two barriers of a tile:
-// between them every warp stores and none computes. The latency of global memory is hidden as
-// long as a tile's BK TM TN multiply-adds take longer. It costs (BM + BN) BK / threads registers a thread:
-// 8 by default, and where they lower the occupancy, as they can, more is lost than won.
+// Bound by the issue of shared-memory loads, scalar as in blocktile_2d, and by the two barriers per
+// tile: between them every warp stores and none computes. The latency of global memory is hidden as
+// long as the BK TM TN multiply-adds of a tile take longer. The price is (BM + BN) BK / threads
+// registers per thread: 8 by default. Where they lower the occupancy, more is lost than won.
 //
-// The post names this step and has no code for it. What its shared-memory kernel has wrong: its
-// guards compare the place within the tile with the sizes of the matrices, so that it reads out of bounds
-// where a size is no multiple of the tile. Here a guarded fetch gives zeros, past the last tile too.
+// The post names this step without code. The bug in its shared-memory kernel, fixed here: its
+// guards compare positions within the tile with the sizes of the matrices, so it reads out of
+// bounds when a size is not a multiple of the tile. Here a guarded fetch yields zeros, also past
+// the last tile.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
 #define RN (BN / TN)
-#define PER_A (BM * BK / THREADS)                // elements of a tile that a thread fetches, and how
-#define PER_B (BN * BK / THREADS)                // far apart: in rows of the matrix as it is stored
+#define PER_A (BM * BK / THREADS)                // elements of a tile that a thread fetches, and
+#define PER_B (BN * BK / THREADS)                // how many rows (as stored) lie between them
 #define STEP_A (THREADS / (TRANS_A ? BM : BK))
 #define STEP_B (THREADS / (TRANS_B ? BK : BN))
-#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a tile
-#define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // is transposed on its way: stores meet different banks
+#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a
+#define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // tile is transposed: stores hit different banks
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -67,7 +68,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
     const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
 
-    // Neighbouring threads take neighbours in memory, in every layout: the first place in each tile.
+    // The first element in each tile. Neighbouring threads fetch neighbours in memory, in every
+    // layout.
     const int am = TRANS_A ? threadIdx.x % BM : threadIdx.x / BK, ak = TRANS_A ? threadIdx.x / BM : threadIdx.x % BK;
     const int bn = TRANS_B ? threadIdx.x / BK : threadIdx.x % BN, bk = TRANS_B ? threadIdx.x % BK : threadIdx.x / BN;
     const TA* a_from = A + (row0 + am) * a_i + ak * a_k;
@@ -75,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     TA a_next[PER_A];
     TB b_next[PER_B];
 
-    auto fetch = [&](int k0) {  // zeros outside the matrices, past the last tile too
+    auto fetch = [&](int k0) {  // zeros outside the matrices and past the last tile
 #pragma unroll
         for (int l = 0; l < PER_A; ++l) {
             const int i = row0 + am + (TRANS_A ? 0 : l * STEP_A), k = k0 + ak + (TRANS_A ? l * STEP_A : 0);
@@ -102,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     fetch(0);
     for (int k0 = 0; k0 < K; k0 += BK) {
         store();
-        fetch(k0 + BK);  // before the barrier, or nvcc 13 delays most of it to the next one
+        fetch(k0 + BK);  // before the barrier, or nvcc 13 delays most of it until the next
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < BK; ++k) {

@@ -1,14 +1,14 @@
 /*---
-summary: square tiles, TM results a thread in one column
+summary: square tiles, TM results per thread in one column
 order: 111
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
 params:
   TILE: [16, 8, 32]
-  TM: [8, 4, 2]                 # results a thread
+  TM: [8, 4, 2]                 # results per thread
 require:
-  - (TM + 1) * TILE * (TILE + 4) * BYTES <= 49152        # both tiles in static shared memory
+  - (TM + 1) * TILE * (TILE + 4) * BYTES <= 49152        # both tiles fit static shared memory
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE * TM)
@@ -18,9 +18,10 @@ block:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": register blocking, alone.
-// Against tiled: the block stays, the tile of A and C grows to TM times its height, and each thread
-// keeps TM results of one column in registers. An element of Bs, once loaded, serves TM multiply-adds.
+// From the list of further steps in "Matrix Multiplication in CUDA": register blocking only.
+// Against tiled: the block stays as it is, the tile of A and C becomes TM times as high, and each
+// thread keeps TM results of one column in registers. Each element of Bs, once loaded, serves TM
+// multiply-adds.
 //
 //              Bs      k  [ . . x . ]        TILE x TILE
 //                             |
@@ -34,18 +35,18 @@ source: https://github.com/kHarshit/cuda-programming
 //      +-----------+  +-----------+
 //                           tx
 //
-// Bound by shared memory still: (TM + 1) / TM loads for a multiply-add as written instead of two, of which
-// those of As are broadcasts to the threads of a row, and which the compiler can fetch four steps at a time,
-// since they lie side by side. The way on is a second dimension, TM x TN: blocktile_2d. (wpt_coalesced
-// has the same results a thread; there the tile stays and the block shrinks.)
+// Still bound by shared memory: (TM + 1) / TM loads per multiply-add as written, instead of two.
+// The loads of As are broadcasts to the threads of a row, and the compiler can fetch four k at a
+// time, since they lie side by side. The next step is a second dimension, TM x TN: blocktile_2d.
+// (wpt_coalesced has the same results per thread, but there the tile stays and the block shrinks.)
 //
-// The post names this step and has no code for it. What its shared-memory kernel, from which this
-// starts, has wrong: its guards compare the row and column within the tile with the sizes of the matrices,
-// so that it reads out of bounds where a size is no multiple of the tile.
+// The post names this step without code. It would start from the post's shared-memory kernel, whose
+// bug is fixed here: its guards compare the row and column within the tile with the sizes of the
+// matrices, so it reads out of bounds when a size is not a multiple of the tile.
 
 #define BM (TILE * TM)
-#define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))  // padded where a layout transposes the tile on its
-#define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))  // way, so that the stores meet different banks
+#define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))  // padded where a layout transposes the tile
+#define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))  // on its way, so that stores hit different banks
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -57,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * TILE;
 
-    // The elements of the tiles that this thread loads, of A every TILE-th row from a_row on.
+    // The elements that this thread loads: of A, every TILE-th row from a_row on.
     const int a_row = TRANS_A ? tx : ty, a_depth = TRANS_A ? ty : tx;
     const int b_depth = TRANS_B ? tx : ty, b_column = TRANS_B ? ty : tx;
     const int j = column0 + b_column;

@@ -1,12 +1,12 @@
 /*---
-summary: tiled, with its inner loop unrolled UNROLL times
+summary: tiled with its inner loop unrolled UNROLL times
 order: 112
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
 params:
   TILE: [16, 8, 32]
-  UNROLL: [16, 1, 2, 4, 8, 32]  # steps of k between two tests of the loop; 1: not unrolled
+  UNROLL: [16, 1, 2, 4, 8, 32]  # steps of k per iteration of the loop; 1: not unrolled
 require:
   - TILE % UNROLL == 0
 grid:
@@ -18,9 +18,10 @@ block:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": loop unrolling, alone.
-// Against tiled: nothing but the pragma. The compiler unrolls a loop of 16 known steps by itself, so the
-// gain cannot be seen by adding a pragma, only by taking the unrolling away: UNROLL=1.
+// From the list of further steps in "Matrix Multiplication in CUDA": loop unrolling only. Against
+// tiled: the pragma, and the loads come after the barrier as in the post. The compiler unrolls a
+// loop of 16 known steps by itself, so adding a pragma shows no gain; UNROLL=1 takes the unrolling
+// away.
 //
 //      UNROLL = 1                          UNROLL = 4
 //        LDS  a                              LDS.64  a0 a1            wider: one load for two steps
@@ -28,21 +29,23 @@ source: https://github.com/kHarshit/cuda-programming
 //        FFMA                                LDS  b0                  offsets are constants
 //        add to both addresses               LDS  b1
 //        compare, branch                     LDS  b2
-//                                            LDS  b3                  six loads are under way together
+//                                            LDS  b3                  six loads in flight at once
 //      for each k                            4 FFMA
-//                                            add, compare, branch     for each fourth k
+//                                            add, compare, branch     for every fourth k
 //
-// What it saves: the counter, the test and the address arithmetic of each step; the wait for one pair of
-// loads at a time; and loads of As, whose elements lie side by side along k (nvcc 13 loads two at once
-// with UNROLL=4, four when the whole loop is straight code; two where rows are padded). Bound as tiled
-// is, by shared memory: 1.25 loads for a multiply-add at best.
+// What it saves: the counter, the test and the address arithmetic of each step; the wait for each
+// single pair of loads; and loads of As, whose elements lie side by side along k (nvcc 13 loads two
+// at once with UNROLL=4, four when the whole loop is straight-line code, two where rows are
+// padded).
 //
-// The post names this step and has no code for it. What its shared-memory kernel, from which this
-// starts, has wrong: its guards compare the row and column within the tile with the sizes of the matrices,
-// so that it reads out of bounds where a size is no multiple of the tile.
+// Bound by shared memory like tiled: 1.25 loads per multiply-add at best.
+//
+// The post names this step without code. It would start from the post's shared-memory kernel, whose
+// bug is fixed here: its guards compare the row and column within the tile with the sizes of the
+// matrices, so it reads out of bounds when a size is not a multiple of the tile.
 
-#define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))  // padded where a layout transposes the tile on its
-#define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))  // way, so that the stores meet different banks
+#define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))  // padded where a layout transposes the tile
+#define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))  // on its way, so that stores hit different banks
 
 constexpr int kUnroll = UNROLL;  // a pragma takes a constant, not a macro
 

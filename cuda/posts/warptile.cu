@@ -1,5 +1,5 @@
 /*---
-summary: block tile, warp tile and thread tile, after CUTLASS, scalar loads
+summary: block tile, warp tile and thread tile, after CUTLASS, with scalar loads
 order: 122
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -8,7 +8,7 @@ params:
   BM: [64, 128]
   BN: [64, 128]
   BK: [4, 8, 16]
-  WM: [16, 32, 64]              # a warp's part of the block tile; the post's 32 x 16 by columns
+  WM: [16, 32, 64]              # a warp's part of the block tile; 32 x 16 by columns in the post
   WN: [32, 16, 64]              # is 16 x 32 by rows
   TM: [4, 8]
   TN: [4, 8]
@@ -25,10 +25,10 @@ block:
 source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
 ---*/
 
-// From "Complementary material for the Frugal AI PSL week", its custom SGEMM. Against blocktile_2d:
-// between the block and the thread stands the warp. Its 32 threads cover a compact WM x WN of the
-// block tile, so that they read few different elements of As and Bs, and each thread's elements
-// are neighbours: nvcc 13 needs 8 loads of 16 bytes for the 64 multiply-adds of a tile.
+// From "Complementary material for the Frugal AI PSL week": its custom SGEMM. Against blocktile_2d:
+// the warp becomes a level between block and thread. Its 32 threads cover a compact WM x WN part of
+// the block tile, so they read few different elements of As and Bs. And each thread's elements are
+// adjacent: nvcc 13 needs 8 loads of 16 bytes for the 64 multiply-adds of a tile.
 //
 //      C tile, BM x BN               a warp, WM x WN              a lane, TM x TN
 //      +-------+-------+             +--+--+--+--+--+--+--+--+    +---------+
@@ -38,23 +38,26 @@ source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_m
 //      :       :       :             :                       :    | . . . . |
 //          32      32                +-----------------------+    +---------+
 //
-// The post stores by columns; its C read by rows is C^T = B^T A^T, so its A is our B and the
-// reverse: layout nn, and the memory sees the same. A tile row of our B is contiguous. Of our A
-// a block reads only BK = 4 elements of each row at a time, 16 bytes of every sector of 32, and
-// the columns of C are stored TN apart. A thread loads neighbouring elements, one where the tile
-// has one for each: with larger tiles, neighbours in a warp load that many elements apart.
+// The post stores matrices by columns. Its C read by rows is C^T = B^T A^T, so its A is our B and
+// its B our A: layout nn, with the same memory accesses. A row of a tile of our B is contiguous. Of
+// our A, a block reads only BK = 4 elements per row at a time, 16 bytes of each 32-byte sector, and
+// columns of C are stored TN apart. A thread loads adjacent elements, one if the tile has one per
+// thread; with larger tiles, neighbours in a warp load that many elements apart.
 //
-// Bound by latency: with BK = 4 a barrier comes after 64 multiply-adds, and the loads of the next
-// tile wait for it. What the post's version has wrong and this has not: it drops K % 4 and reads
-// and writes out of bounds unless M and N are multiples of 64; it has a barrier between the two
-// loads, where one after both serves; it reads C when beta = 0; five of its arguments are unused. Its
-// text promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS count N cubed, not 2 N cubed.
+// Bound by latency: with BK = 4 there is a barrier after every 64 multiply-adds, and the loads of
+// the next tile wait for it.
+//
+// Bugs in the post's version, fixed here: it drops the last K % 4 products; it reads and writes out
+// of bounds unless M and N are multiples of 64; it has a barrier between the two loads, where one
+// after both is enough; it reads C even when beta is 0; it has five unused arguments. Its text
+// promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS count N cubed operations instead
+// of 2 N cubed.
 
 #define THREADS (BM / TM * (BN / TN))
-#define PER_A ((BM * BK + THREADS - 1) / THREADS)  // elements of a tile that a thread loads
+#define PER_A ((BM * BK + THREADS - 1) / THREADS)  // elements of a tile per thread
 #define PER_B ((BN * BK + THREADS - 1) / THREADS)
-#define PITCH_A (BK + TRANS_A)                          // padded where the tile is transposed on its
-#define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))   // way, so that the stores meet different banks
+#define PITCH_A (BK + TRANS_A)                          // padded where the tile is transposed
+#define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))   // on its way: stores hit different banks
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -65,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
 
-    // The first row and column, within the tile, of this thread: its warp's, then its own.
+    // This thread's first row and column in the tile: its warp's origin, then its own offset.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int ty = warp / (BN / WN) * WM + lane / (WN / TN) * TM;
     const int tx = warp % (BN / WN) * WN + lane % (WN / TN) * TN;

@@ -1,5 +1,5 @@
 /*---
-summary: WPT results a thread along a row of C, neighbouring threads a row apart
+summary: WPT results per thread along a row of C, neighbouring threads one row apart
 order: 141
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -7,7 +7,7 @@ layouts: [nn, nt, tn, tt]
 epilogue: [bias, relu]
 params:
   TILE: [16, 32]
-  WPT: [4, 8, 2]                # results a thread; TILE / WPT threads do the work of TILE
+  WPT: [4, 8, 2]                # results per thread; TILE / WPT threads do the work of TILE
 require:
   - TILE % WPT == 0
 grid:
@@ -20,9 +20,10 @@ source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kerne
 ---*/
 
 // From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
-// Networks", the stage with more work per thread, before its memory accesses were put right.
-// Against tiled: the tile stays, the block shrinks to TILE x RTS threads, each with WPT results, so that an
-// element of As, once in a register, serves WPT multiply-adds.
+// Networks": the stage with more work per thread, before its memory accesses were fixed. The post
+// prints only the code of its last stage, so this is a reconstruction. Against tiled: the tile
+// stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of As, once
+// in a register, serves WPT multiply-adds.
 //
 //      Bs   k  [ . . o . . . o . . . o . . . o . ]   y, y + RTS, ... : the same for a whole row of
 //                    |       |       |       |       threads, a broadcast
@@ -32,16 +33,19 @@ source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kerne
 //    x+1 #-----|-----+-------+-------+-------+       its neighbour: the row below
 //              +-----------------------------+
 //
-// The post writes its layers for columns: out^T = weights^T in^T, with the fast thread index along
-// a column. Its C^T is our C (in: A, weights: B, layout nn). The same fast index, used on matrices
-// that lie in rows, is this kernel: threadIdx.x goes down a row at a time everywhere, in A, B and C (in
-// every layout it takes the direction that is not contiguous) and in As, which it reads TILE
-// words apart: a warp meets in 2 banks for TILE = 16, in one for TILE = 32.
+// The post writes its layers for column-major matrices: out^T = weights^T in^T, with the fast
+// thread index along a column. Its C^T is our C (in: A, weights: B, layout nn). This kernel uses
+// the same fast index on row-major matrices: threadIdx.x moves by one row everywhere, in A, B and C
+// (in every layout it takes the direction that is not contiguous) and in As, which it reads TILE
+// words apart. A warp then hits 2 banks for TILE = 16, one for TILE = 32. (So tiled, the rung
+// below, is coalesced and this kernel is not: two things change between the two rows.)
 //
-// Bound by that: a load from global memory takes 16 or 32 transactions, one of As 8 or 32 turns of the
-// shared memory. The post prints the code of its last stage only. What that has wrong and this has not:
-// it is tied to its network (rows of a batch lie maxNeurons apart, however narrow the layer, so that small layers
-// fetch memory that they do not use), and bias and activation are passes of their own over C.
+// Bound by these accesses: a load from global memory takes 16 or 32 transactions, one from As 8 or
+// 32 cycles of shared memory.
+//
+// Shortcomings of the post's last stage, fixed here: it is tied to its network (rows of a batch lie
+// maxNeurons apart, however narrow the layer, so small layers fetch memory that they do not use),
+// and bias and activation are separate passes over C.
 
 #define RTS (TILE / WPT)
 
@@ -59,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
     for (int k0 = 0; k0 < K; k0 += TILE) {
 #pragma unroll
         for (int w = 0; w < WPT; ++w) {
-            const int s = y + w * RTS;  // x takes the direction with the stride, y and w the contiguous one
+            const int s = y + w * RTS;  // x takes the strided direction, y and w the contiguous one
             const int m = TRANS_A ? s : x, ka = TRANS_A ? x : s;
             const int n = TRANS_B ? x : s, kb = TRANS_B ? s : x;
             As[m][ka] = row0 + m < M && k0 + ka < K ? A[(row0 + m) * a_i + (k0 + ka) * a_k] : TA(0);

@@ -1,5 +1,5 @@
 /*---
-summary: WPT results a thread down a column of C, neighbouring threads at neighbouring addresses
+summary: WPT results per thread down a column of C, neighbouring threads at neighbouring addresses
 order: 142
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -7,7 +7,7 @@ layouts: [nn, nt, tn, tt]
 epilogue: [bias, relu]
 params:
   TILE: [16, 32]
-  WPT: [4, 8, 2]                # results a thread; TILE / WPT threads do the work of TILE
+  WPT: [4, 8, 2]                # results per thread; TILE / WPT threads do the work of TILE
 require:
   - TILE % WPT == 0
 grid:
@@ -20,30 +20,31 @@ source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kerne
 ---*/
 
 // From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
-// Networks", its last stage, the code that it prints. Against wpt: the fast thread index changes its
-// direction, nothing else. Neighbours in a warp now load, read and store neighbouring addresses, in
-// global memory and in shared memory, and an element of As is a broadcast.
+// Networks": its last stage, the one whose code it prints. Against wpt: only the direction of the
+// fast thread index changes. Neighbours in a warp now load, read and store neighbouring addresses,
+// in global and in shared memory, and an element of As is a broadcast.
 //
 //              Bs   k  [ . . x x+1 . . ]         one element of Bs, in a register, serves WPT
 //                            |  |                multiply-adds; neighbours read neighbouring banks
 //      As      C tile, TILE x TILE
 //      k .     +---------------------+
 //      y #-----|-------------x--+----|           one thread: column x, WPT rows, RTS apart
-//        .     |             :  :    |           its neighbour: the column beside it
+//        .     |             :  :    |           its neighbour: the next column
 //  y+RTS #-----|-------------x--+----|
 //        .     |             :  :    |           nn is the post's layout: in = A, weights = B,
 // y+2RTS #-----|-------------x--+----|           its out^T by columns is our C by rows
 //              +---------------------+
 //
-// Bound by shared memory: 1 + WPT loads, most of them broadcasts, for WPT multiply-adds, less where the
-// compiler joins four steps of As; and by global memory, since with tiles of 16 each element of A and B
-// is fetched again for every 16 columns or rows of C. (TILE = 16 with WPT = 8 is a block of one warp: an SM
-// has room for 32 blocks, half of its warps.) Where an operand is transposed on its way into shared
-// memory, rows are padded by 32 / TILE words, which sends the stores of a warp to 32 banks.
+// Bound by shared memory: 1 + WPT loads, most of them broadcasts, for WPT multiply-adds (fewer
+// where the compiler joins four steps of As). And by global memory: with tiles of 16, each element
+// of A and B is fetched again for every 16 columns or rows of C. (TILE = 16 with WPT = 8 is a block
+// of one warp: an SM has room for 32 blocks, which is half of its warps.) Where an operand is
+// transposed on its way to shared memory, rows are padded by 32 / TILE words, which sends the
+// stores of a warp to 32 banks.
 //
-// What the post's version has wrong and this has not: it is tied to its network (rows of a batch lie
-// maxNeurons apart, however narrow the layer, so that small layers fetch memory that they do not use), and
-// bias and activation are passes of their own over C.
+// Shortcomings of the post's version, fixed here: it is tied to its network (rows of a batch lie
+// maxNeurons apart, however narrow the layer, so small layers fetch memory that they do not use),
+// and bias and activation are separate passes over C.
 
 #define RTS (TILE / WPT)
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))
@@ -63,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
     for (int k0 = 0; k0 < K; k0 += TILE) {
 #pragma unroll
         for (int w = 0; w < WPT; ++w) {
-            const int s = y + w * RTS;  // x takes the contiguous direction, y and w the one with the stride
+            const int s = y + w * RTS;  // x takes the contiguous direction, y and w the strided one
             const int m = TRANS_A ? x : s, ka = TRANS_A ? s : x;
             const int n = TRANS_B ? s : x, kb = TRANS_B ? x : s;
             As[m][ka] = row0 + m < M && k0 + ka < K ? A[(row0 + m) * a_i + (k0 + ka) * a_k] : TA(0);
