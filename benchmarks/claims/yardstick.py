@@ -9,6 +9,7 @@ import numpy as np
 
 from claims import Claim, table
 from claims.planned import batch, open_worker, planned
+from gemmbench.backends.base import Step
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
 from gemmbench.bench.worker.local import LocalWorker
@@ -84,7 +85,7 @@ def _theirs(worker: LocalWorker, built: dict[Plan, Any]) -> dict[Plan, dict[str,
         data = filled(plan.problem, "uniform", 0)
         arena.write_inputs(data, 1)
         arena.reset_c(data, plan.problem.beta, 1)
-        bound = backend.bind(backend.load(built[plan], plan), plan, arena.memory, arena.sets, 1.0, 0.0)
+        bound = backend.bind(plan.variant.name, [Step(backend.load(built[plan], plan), plan, arena.sets)], arena.memory)
         bound.time(1)
         arenas.append(arena)
 

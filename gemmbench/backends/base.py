@@ -3,8 +3,7 @@
     Compiler.compile(plan) -> Artifact            needs no device; called from several threads
     Backend.allocate(bytes, ...) -> Memory        bytes on the device, in one or several allocations
     Backend.load(artifact) -> loaded
-    Backend.bind(loaded, plan, memory, sets, alpha, beta, mode) -> Executable
-    Backend.chain(name, steps, memory, graph, mode) -> Executable
+    Backend.bind(name, steps, memory, graph, mode) -> Executable
     Executable.time(launches) -> Window
 
 Nothing above this package knows what a GPU is.
@@ -92,7 +91,10 @@ class OperandSet:
 
 @dataclass(frozen=True)
 class Step:
-    """One launch of a chain: a loaded plan and its operands in every operand set."""
+    """One launch of a chain: a loaded plan and where its operands are in every operand set.
+
+    alpha and beta are those of the plan's problem.
+    """
 
     loaded: Any
     plan: Plan
@@ -137,7 +139,7 @@ class Memory(Protocol):
 
 
 class Executable(Protocol):
-    """A plan bound to its operands."""
+    """Plans bound to their operands, launched in turn as one."""
 
     def time(self, launches: int) -> Window:
         """Run `launches` launches back to back, each on the next operand set, and time them together.
@@ -187,25 +189,11 @@ class Backend(Protocol):
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""
 
-    def bind(
-        self,
-        loaded: Any,
-        plan: Plan,
-        memory: Memory,
-        sets: Sequence[OperandSet],
-        alpha: float,
-        beta: float,
-        mode: str = "",
-    ) -> Executable:
-        """Fix the arguments of a launch. Raises LaunchError, NotOffered."""
+    def bind(self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = "") -> Executable:
+        """Fix the arguments of one or several launches that run in order and are timed as one.
 
-    def chain(
-        self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""
-    ) -> Executable:
-        """Several launches as one, in order, each with its problem's alpha and beta.
-
-        `name` is the row's. With `graph` they are recorded once and replayed as one.
-        Raises LaunchError, NotOffered.
+        `name` is that of the row. With `graph` the launches are recorded once and replayed as one
+        graph. Raises LaunchError, NotOffered.
         """
 
     def close(self) -> None:

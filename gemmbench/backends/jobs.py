@@ -1,7 +1,7 @@
 """Jobs: copies between host and device and the launches between them, on streams, timed as a whole.
 
     Transfers.host(nbytes, pinned) -> HostMemory
-    Transfers.job(steps, memory, pinned, alpha, beta) -> Job
+    Transfers.job(steps, memory, pinned) -> Job
     Job.run() -> Parts
 
 A back end offers this beside `base.Backend` if its memory is not the host's: the CPU device does not.
@@ -38,7 +38,10 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """One launch of a plan on operands in the job's memory, queued on stream number `stream`."""
+    """One launch of a plan on operands in the job's memory, queued on stream number `stream`.
+
+    alpha and beta are those of the plan's problem.
+    """
 
     stream: int
     plan: Plan
@@ -90,7 +93,7 @@ class Transfers(Protocol):
     def host(self, nbytes: int, pinned: bool) -> HostMemory:
         """Allocate on the host; `pinned` is page-locked. Raises OutOfMemory."""
 
-    def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool, alpha: float, beta: float) -> Job:
+    def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> Job:
         """Bind steps; `pinned` says that all their host memory is. Raises LaunchError, NotOffered, OutOfMemory."""
 
 

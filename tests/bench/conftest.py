@@ -34,11 +34,12 @@ def launch(monkeypatch):
     def use(function):
         bind = FakeBackend.bind
 
-        def bound(self, loaded, plan, *rest):
-            found = bind(self, loaded, plan, *rest)
-            if plan.variant.name == "bad":
-                found._launch = lambda at: function(found, at)
-            return found
+        def bound(self, name, *rest, **options):
+            executable = bind(self, name, *rest, **options)
+            if name == "bad":
+                (step,) = executable.steps
+                step.launch = lambda at: function(step, at)
+            return executable
 
         monkeypatch.setattr(FakeBackend, "bind", bound)
 

@@ -60,8 +60,8 @@ def test_two_that_differ_are_seen_to_differ(make_plan):
     count, backend = itertools.count(), FakeBackend(Script())
     bind = backend.bind
 
-    def biased(*arguments):
-        executable = bind(*arguments)
+    def biased(*arguments, **options):
+        executable = bind(*arguments, **options)
         executable.times = itertools.repeat(1e-3 if next(count) % 2 else 1.1e-3)
         return executable
 

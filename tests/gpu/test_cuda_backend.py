@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import OperandSet
+from gemmbench.backends.base import OperandSet, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.launching.gate import Gate
 from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
@@ -74,7 +74,7 @@ class Bound:
             for start, b_start in zip(starts, b, strict=True)
         ]
         loaded = backend.load(NvccCompiler().compile(plan), plan)
-        self.run = backend.bind(loaded, plan, self.memory, self.sets, self.problem.alpha, self.problem.beta)
+        self.run = backend.bind(plan.variant.name, [Step(loaded, plan, tuple(self.sets))], self.memory)
 
     def write(self, name: str, array: np.ndarray, index: int = 0) -> None:
         self.memory.write(getattr(self.sets[index], name), np.ascontiguousarray(array))
@@ -306,7 +306,7 @@ def test_an_absurd_allocation_does_not_fit(backend):
 
 
 CRASH = f"""
-from gemmbench.backends.base import OperandSet
+from gemmbench.backends.base import OperandSet, Step
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError
@@ -323,7 +323,7 @@ geometry = Geometry((1, 1, 1), (1, 1, 1), 0)
 plan = Plan(Problem(1, 1, 1), variant, Config(), "cuda", str(backend.device.target.sm), geometry)
 loaded, memory = backend.load(NvccCompiler().compile(plan), plan), backend.allocate(1024)
 try:
-    backend.bind(loaded, plan, memory, [OperandSet(0, 256, 512)], 1.0, 0.0).time(1)
+    backend.bind("crash", [Step(loaded, plan, (OperandSet(0, 256, 512),))], memory).time(1)
 except LaunchError as fault:
     print("told:", fault)
 backend.close()

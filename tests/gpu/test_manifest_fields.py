@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ class Bench:
         self.loaded = backend.load(NvccCompiler().compile(plan), plan)
 
     def bind(self) -> Any:
-        return self.backend.bind(self.loaded, self.plan, self.arena.memory, self.arena.sets, ALPHA, BETA)
+        problem = replace(self.plan.problem, alpha=ALPHA, beta=BETA)
+        step = Step(self.loaded, replace(self.plan, problem=problem), self.arena.sets)
+        return self.backend.bind("test", [step], self.arena.memory)
 
     def want(self, launches: int = 1) -> np.ndarray:
         a, b, problem = self.data.A, self.data.B, self.plan.problem
@@ -114,7 +117,7 @@ def test_several_launches_go_into_a_chain_and_a_graph(backend, graph):
     plan = planned(backend, "split_k", Problem(33, 18, 50, alpha=ALPHA, beta=BETA))
     bench = Bench(backend, plan)
     step = Step(bench.loaded, plan, bench.arena.sets)
-    executable = backend.chain("twice", [step, step], bench.arena.memory, graph)
+    executable = backend.bind("twice", [step, step], bench.arena.memory, graph)
     bench.arena.reset_c(bench.data, BETA, 1)  # recording a graph runs it once
     executable.time(1)
     bench.check(launches=2)
@@ -122,14 +125,14 @@ def test_several_launches_go_into_a_chain_and_a_graph(backend, graph):
 
 
 def test_a_job_queues_all_launches_of_a_step(backend):
-    problem = Problem(33, 18, 50, beta=BETA)
+    problem = Problem(33, 18, 50, alpha=ALPHA, beta=BETA)
     plan = planned(backend, "split_k", problem)
     bench = Bench(backend, plan)
     artifact, at = NvccCompiler().compile(plan), bench.arena.sets[0]
     steps = [
         Launch(number, plan, artifact, OperandSet(at.A, at.B, at.C), after) for number, after in ((0, None), (1, 0))
     ]
-    backend.job(steps, bench.arena.memory, True, ALPHA, BETA).run()
+    backend.job(steps, bench.arena.memory, True).run()
     bench.check(launches=2)
     bench.arena.free()
 

@@ -61,7 +61,7 @@ def check(backend: Any, row: Forward, sets: int = 1) -> None:
     try:
         for case in checks:
             arrays.write(case, sets)
-            executable = backend.chain(row.name, arrays.steps(row, codes, sets), arrays.memory, row.choice.graph)
+            executable = backend.bind(row.name, arrays.steps(row, codes, sets), arrays.memory, row.choice.graph)
             arrays.poison(sets)
             executable.time(1)
             arrays.poison(sets)

@@ -102,9 +102,9 @@ def test_a_launch_before_its_copy_is_seen(backend):
     ones.bytes.view(np.float32)[:] = 1
     copies = [Copy(0, ones.bytes, at.A, True), Copy(0, ones.bytes, at.B, True)]
     out = Copy(0, host.bytes, at.C, False)
-    backend.job([Launch(0, plan, code, at), *copies, out], memory, True, 1.0, 0.0).run()
+    backend.job([Launch(0, plan, code, at), *copies, out], memory, True).run()
     assert np.isnan(host.bytes.view(np.float32)).all()
-    backend.job([*copies, Launch(0, plan, code, at), out], memory, True, 1.0, 0.0).run()
+    backend.job([*copies, Launch(0, plan, code, at), out], memory, True).run()
     assert (host.bytes.view(np.float32) == 64).all()
     memory.free()
     host.free()
@@ -115,7 +115,7 @@ def test_a_stream_waits_for_another(backend):
     """A long copy on stream 0, and its way back on stream 1 after it: the bytes that come back are the new ones."""
     size = 64 << 20
     memory, host, back = backend.allocate(size), HostBuffer(size, pinned=True), HostBuffer(size, pinned=True)
-    job = backend.job([Copy(0, host.bytes, 0, True), Copy(1, back.bytes, 0, False, after=0)], memory, True, 1.0, 0.0)
+    job = backend.job([Copy(0, host.bytes, 0, True), Copy(1, back.bytes, 0, False, after=0)], memory, True)
     for value in range(1, 9):
         host.bytes.fill(value)
         job.run()
@@ -131,7 +131,7 @@ def test_columns_arrive_packed(backend, pinned):
     table = host.bytes.reshape(1000, 640)
     table[:] = np.random.default_rng(0).integers(0, 256, table.shape, np.uint8)
     memory = backend.allocate(back.nbytes)
-    job = backend.job([Copy(0, table[:, 256:384], 0, True)], memory, pinned, 1.0, 0.0)
+    job = backend.job([Copy(0, table[:, 256:384], 0, True)], memory, pinned)
     for _ in range(2):
         job.run()
     memory.read(0, back)
@@ -148,7 +148,7 @@ def test_memory_beyond_reason_cannot_be_pinned(backend):
 def test_libraries_have_a_handle_for_each_stream(backend):
     plan = plan_of(backend, "cublas", Problem(64, 64, 64))
     artifact = Artifact("library", "", Build())
-    backend.job([Copy(2, np.zeros(4, np.uint8), 0, True)], memory := backend.allocate(64), False, 1.0, 0.0)
+    backend.job([Copy(2, np.zeros(4, np.uint8), 0, True)], memory := backend.allocate(64), False)
     found = [backend.load(artifact, plan, stream) for stream in range(3)]
     assert len({id(library) for library in found}) == 3
     memory.free()

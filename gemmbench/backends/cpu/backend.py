@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gemmbench.backends.base import Artifact, OperandSet, Step, Window
+from gemmbench.backends.base import Artifact, Executable, Step, Window
 from gemmbench.backends.cpu.device import describe, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import Openblas
@@ -54,33 +54,24 @@ class CpuBackend:
                 raise LaunchError(f"{static} bytes of shared memory; a block may have {smem}")
         return Path(artifact.path) if artifact.path else None
 
-    def bind(
-        self,
-        loaded: Any,
-        plan: Plan,
-        memory: Any,
-        sets: Sequence[OperandSet],
-        alpha: float,
-        beta: float,
-        mode: str = "",
-    ) -> KernelExecutable | Openblas:
-        """Start the kernel's process on its operands. Raises LaunchError, OutOfMemory."""
-        if loaded is None:
-            return Openblas(plan.problem, memory, sets, alpha, beta)
-        if plan.workspace > free_memory():
-            raise OutOfMemory(f"the workspace needs {plan.workspace >> 20} MiB, {free_memory() >> 20} MiB are free")
-        command = _binding(plan, memory, sets, (alpha, beta), mode, self.device.target)
-        process = KernelProcess(loaded, command, memory.file, self._timeout)
-        self._running.add(process)
-        return KernelExecutable(process)
-
-    def chain(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> Chain:
-        """A process for each step, asked in turn. Raises LaunchError, and NotOffered for a graph."""
+    def bind(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> Executable:
+        """Start a process for each step. Raises LaunchError, OutOfMemory, and NotOffered for a graph."""
         if graph:
             raise NotOffered("the cpu device has no graphs")
-        scalars = [(step.plan.problem.alpha, step.plan.problem.beta) for step in steps]
-        pairs = zip(steps, scalars, strict=True)
-        return Chain([self.bind(step.loaded, step.plan, memory, step.sets, *given, mode) for step, given in pairs])
+        bound = [self._bind_step(step, memory, mode) for step in steps]
+        return bound[0] if len(bound) == 1 else StepsInTurn(bound)
+
+    def _bind_step(self, step: Step, memory: CpuMemory, mode: str) -> Executable:
+        plan = step.plan
+        if step.loaded is None:
+            return Openblas(plan.problem, memory, step.sets)
+        if plan.workspace > free_memory():
+            raise OutOfMemory(f"the workspace needs {plan.workspace >> 20} MiB, {free_memory() >> 20} MiB are free")
+        process = KernelProcess(
+            step.loaded, _binding(step, memory, mode, self.device.target), memory.file, self._timeout
+        )
+        self._running.add(process)
+        return KernelExecutable(process)
 
     def close(self) -> None:
         """End every process that still runs."""
@@ -99,33 +90,28 @@ class KernelExecutable:
         return Window(self._process.time(launches), launches)
 
 
-class Chain:
-    """Executables that run in turn, a launch of each; the time is theirs alone, not that of asking."""
+class StepsInTurn:
+    """Executables that run in turn, a launch of each; only their own time counts, not that of asking them."""
 
-    def __init__(self, parts: Sequence[KernelExecutable | Openblas]):
+    def __init__(self, parts: Sequence[Executable]):
         self._parts = parts
 
     def time(self, launches: int) -> Window:
-        """Time `launches` launches of the whole chain."""
+        """Time `launches` launches of all steps."""
         seconds = sum(part.time(1).seconds for _ in range(launches) for part in self._parts)
         return Window(seconds, launches)
 
 
-def _binding(
-    plan: Plan,
-    memory: CpuMemory,
-    sets: Sequence[OperandSet],
-    scalars: tuple[float, float],
-    mode: str,
-    target: Target,
-) -> str:
+def _binding(step: Step, memory: CpuMemory, mode: str, target: Target) -> str:
     """The numbers of `struct Binding`, in the order runtime.cpp reads them."""
-    launches, problem = plan.launches or (_ONE_CALL,), plan.problem
+    plan, problem = step.plan, step.plan.problem
+    launches = plan.launches or (_ONE_CALL,)
     numbers: list[float] = [memory.file, memory.nbytes, len(launches)]
     for _, geometry in launches:
         numbers += [*geometry.grid, *geometry.block, geometry.shared]
-    numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K, *scalars, plan.workspace]
-    numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(sets)]
-    for at in sets:
+    numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K]
+    numbers += [problem.alpha, problem.beta, plan.workspace]
+    numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(step.sets)]
+    for at in step.sets:
         numbers += [at.A, at.B, at.C, at.bias]
     return " ".join(map(str, numbers))

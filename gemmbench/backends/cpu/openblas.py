@@ -31,11 +31,11 @@ def blas() -> str:
 class Openblas:
     """An Executable: C = alpha op(A) op(B) + beta C. C is not read where beta is 0."""
 
-    def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet], alpha: float, beta: float):
+    def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
         self._views = [_views(problem, memory, at) for at in sets]
-        self._alpha, self._beta = alpha, beta
+        self._alpha, self._beta = problem.alpha, problem.beta
         self._turn = 0
-        self._product = np.empty_like(self._views[0][2]) if beta else None
+        self._product = np.empty_like(self._views[0][2]) if problem.beta else None
 
     def time(self, launches: int) -> Window:
         """Compute `launches` products, each on the next set, timed by the host's clock."""

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from gemmbench.backends.base import Artifact, Memory, OperandSet, Step
+from gemmbench.backends.base import Artifact, Memory, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.launching.clock import Clock
@@ -40,7 +40,7 @@ class Loaded(Protocol):
 
     errors: tuple[type[Exception], ...]
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none."""
 
 
@@ -112,29 +112,25 @@ class CudaBackend:
             return Kernel(artifact.path, plan.launches, self.device.target.smem, self._streams[stream])
 
     def bind(
-        self,
-        loaded: Loaded,
-        plan: Plan,
-        memory: Memory,
-        sets: Sequence[OperandSet],
-        alpha: float,
-        beta: float,
-        mode: str = "",
+        self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""
     ) -> WindowTimer:
-        """Fix the arguments of a launch on each operand set of a memory this back end allocated.
+        """Fix the arguments of launches that go as one, in order; with `graph` as one CUDA graph for each operand set.
 
-        Raises LaunchError, NotOffered.
+        `memory` must be one that this back end allocated. A graph's launches run once here, on the first
+        set, so that no code is loaded while they are recorded. Raises LaunchError, NotOffered.
         """
-        errors = (self._cuda.Error, *loaded.errors)
-        with translated(errors, plan.variant.name):
-            calls = _calls(loaded, plan, memory, sets, alpha, beta)
+        errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
+        with translated(errors, name):
+            calls = joined([_calls(step, memory) for step in steps])
+            if graph:
+                calls = recorded(calls, self._stream)
             return WindowTimer(calls, errors, self._stream, self._clock, self._gate)
 
     def host(self, nbytes: int, pinned: bool) -> HostBuffer:
         """Raises OutOfMemory."""
         return HostBuffer(nbytes, pinned)
 
-    def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool, alpha: float, beta: float) -> CudaJob:
+    def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> CudaJob:
         """Fix the arguments of copies and launches on a memory this back end allocated.
 
         Raises LaunchError, NotOffered, OutOfMemory.
@@ -143,26 +139,7 @@ class CudaBackend:
         while len(self._streams) < count:
             self._streams.append(self._cuda.Stream())
         gate, address = self._gate if pinned else None, cast(DeviceMemory, memory).address
-        return CudaJob(steps, address, self._streams[:count], cache(self.load), (alpha, beta), gate)
-
-    def chain(
-        self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""
-    ) -> WindowTimer:
-        """Fix several launches that go as one, in order; with `graph` as one CUDA graph for each operand set.
-
-        A graph's launches run once here, on the first set, so that no code is loaded while they
-        are recorded. Raises LaunchError, NotOffered.
-        """
-        errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
-        with translated(errors, name):
-            parts = []
-            for step in steps:
-                problem = step.plan.problem
-                parts.append(_calls(step.loaded, step.plan, memory, step.sets, problem.alpha, problem.beta))
-            calls = joined(parts)
-            return WindowTimer(
-                recorded(calls, self._stream) if graph else calls, errors, self._stream, self._clock, self._gate
-            )
+        return CudaJob(steps, address, self._streams[:count], cache(self.load), gate)
 
     def close(self) -> None:
         """Free what the back end holds; harmless if done before."""
@@ -189,11 +166,12 @@ class CudaBackend:
         return self._libraries[name, stream]
 
 
-def _calls(loaded: Loaded, plan: Plan, memory: Memory, sets: Sequence[OperandSet], alpha: float, beta: float) -> Calls:
+def _calls(step: Step, memory: Memory) -> Calls:
+    loaded: Loaded = step.loaded
     at = cast(DeviceMemory, memory).address
-    addresses = [(at + each.A, at + each.B, at + each.C) for each in sets]
-    biases = [at + each.bias for each in sets] if "bias" in plan.epilogue else []
-    return loaded.calls(plan, addresses, alpha, beta, biases)
+    addresses = [(at + each.A, at + each.B, at + each.C) for each in step.sets]
+    biases = [at + each.bias for each in step.sets] if "bias" in step.plan.epilogue else []
+    return loaded.calls(step.plan, addresses, biases)
 
 
 def _helpers(sm: int) -> str:

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.backends import cache
-from gemmbench.backends.base import Artifact, Build, Device, OperandSet, Step
+from gemmbench.backends.base import Artifact, Build, Device, Step
 from gemmbench.backends.fake.jobs import RATES, FakeHost, FakeJob
-from gemmbench.backends.fake.kernels import FakeChain, FakeExecutable, FakeMemory
+from gemmbench.backends.fake.kernels import FakeExecutable, FakeMemory
 from gemmbench.backends.fake.monitor import KEYS, FakeMonitor
 from gemmbench.backends.health import Peaks
-from gemmbench.backends.jobs import JobStep
+from gemmbench.backends.jobs import JobStep, Launch
 from gemmbench.errors import BuildError, UsageError, nearest
 from gemmbench.planning.plans.plan import Plan, Target
 
@@ -126,37 +126,23 @@ class FakeBackend:
         return artifact.key
 
     def bind(
-        self,
-        loaded: Any,
-        plan: Plan,
-        memory: Any,
-        sets: Sequence[OperandSet],
-        alpha: float,
-        beta: float,
-        mode: str = "",
+        self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = ""
     ) -> FakeExecutable:
-        """Bind to host memory."""
-        name, script = plan.variant.name, self.script
-        fault = script.faults.get(name, "")
-        return FakeExecutable(memory, self._times(name), fault, script.clock, plan.problem, sets, alpha, beta)
+        """Bind to host memory: all steps, with the time and the fault that the script has for `name`."""
+        fault = self.script.faults.get(name, "")
+        return FakeExecutable(memory, self._times(name), fault, self.script.clock, steps)
 
     def host(self, nbytes: int, pinned: bool) -> FakeHost:
         """Host memory."""
         return FakeHost(nbytes)
 
-    def job(self, steps: Sequence[JobStep], memory: Any, pinned: bool, alpha: float, beta: float) -> FakeJob:
+    def job(self, steps: Sequence[JobStep], memory: Any, pinned: bool) -> FakeJob:
         """Bind copies and launches."""
-        return FakeJob(
-            steps,
-            memory,
-            pinned,
-            lambda step: self.bind(step.artifact.key, step.plan, memory, [step.at], alpha, beta),
-            self.script.transfers,
-        )
 
-    def chain(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> FakeChain:
-        """All steps, with the time and the fault of the row's name."""
-        return FakeChain(memory, self._times(name), self.script.faults.get(name, ""), self.script.clock, steps)
+        def launch(step: Launch) -> FakeExecutable:
+            return self.bind(step.plan.variant.name, [Step(step.artifact.key, step.plan, (step.at,))], memory)
+
+        return FakeJob(steps, memory, pinned, launch, self.script.transfers)
 
     def _times(self, name: str) -> Iterator[float]:
         """The scripted times of what has that name; it goes on where it was when it is bound again."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ import numpy as np
 from gemmbench.backends.base import OperandSet, Step, Window, packed
 from gemmbench.errors import DeviceLost, LaunchError
 from gemmbench.planning.networks.network import Network
+from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
 
 
@@ -51,46 +51,23 @@ class FakeMemory:
 
 
 @dataclass
-class _Scripted(ABC):
-    """Computes with NumPy, with the scripted fault; takes the scripted time."""
+class FakeStep:
+    """Computes one step with NumPy: a GEMM with its epilogue, or a whole network; `fault` spoils the result."""
 
     memory: FakeMemory
-    times: Iterator[float]
+    plan: Plan
     fault: str
-    clock: float
     launched: int = field(default=0, init=False)
 
-    @abstractmethod
-    def _compute(self, index: int) -> None:
-        """Do the work of one launch, on one operand set."""
+    def __post_init__(self) -> None:
+        self.problem: Problem = self.plan.problem
+        self.alpha, self.beta = self.problem.alpha, self.problem.beta
 
-    @abstractmethod
-    def _sets(self) -> int:
-        """How many operand sets there are."""
-
-    def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
-        _crash(self.fault)
-        for _ in range(min(launches, self._sets())):
-            self._compute(self.launched % self._sets())
-            self.launched += 1
-        return Window(next(self.times) * launches, launches, self.clock)
-
-
-@dataclass
-class FakeExecutable(_Scripted):
-    """Computes a GEMM."""
-
-    problem: Problem
-    sets: Sequence[OperandSet]
-    alpha: float
-    beta: float
-
-    def _sets(self) -> int:
-        return len(self.sets)
-
-    def _compute(self, index: int) -> None:
-        self._launch(self.sets[index])
+    def launch(self, at: OperandSet) -> None:
+        """Do the work of one launch."""
+        c = self._view(at.C, "C")
+        self._store(at, c, self._network(self.plan.network, at) if self.plan.network else self._gemm(at, c))
+        self.launched += 1
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
         shape = self.problem.shape(operand)
@@ -98,57 +75,18 @@ class FakeExecutable(_Scripted):
         nbytes = self.problem.operand_bytes(operand)
         return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
 
-    def _launch(self, at: OperandSet) -> None:
-        a, b, c = self._view(at.A, "A"), self._view(at.B, "B"), self._view(at.C, "C")
+    def _gemm(self, at: OperandSet, c: np.ndarray) -> np.ndarray:
         kind = np.float64 if self.problem.precision.scalar == "double" else np.float32
-        a, b = (a.T if self.problem.trans_a else a), (b.T if self.problem.trans_b else b)
-        result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
+        result = np.zeros(c.shape, kind)
+        if self.alpha:
+            a, b = self._view(at.A, "A"), self._view(at.B, "B")
+            a, b = (a.T if self.problem.trans_a else a), (b.T if self.problem.trans_b else b)
+            result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
         if self.beta:
             result += kind(self.beta) * c.astype(kind)
-        self._store(at, c, result)
-
-    def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:
-        if self.fault == "unwritten":
-            return
-        if self.fault == "last_column":
-            c[:, :-1] = result[:, :-1]
-            return
-        c[:] = 0 if self.fault == "zero" else result
-        if self.fault == "overrun":
-            self.memory.fill(at.C + self.problem.operand_bytes("C"), 4, 0)
-        if self.fault == "race" and self.launched % 7 == 6:
-            c[0, 0] += 1
-
-
-@dataclass
-class FakeChain(_Scripted):
-    """Computes a chain of steps in float32."""
-
-    steps: Sequence[Step]
-
-    def _sets(self) -> int:
-        return len(self.steps[0].sets)
-
-    def _compute(self, index: int) -> None:
-        for step in self.steps:
-            self._run(step, step.sets[index])
-
-    def _run(self, step: Step, at: OperandSet) -> None:
-        plan, problem = step.plan, step.plan.problem
-        if self.fault == "unwritten" and step is self.steps[-1]:
-            return
-        c = self._floats(at.C, problem.shape("C"))
-        if plan.network:
-            c[:] = self._network(plan.network, at)
-        else:
-            a, b = self._floats(at.A, problem.shape("A")), self._floats(at.B, problem.shape("B"))
-            result = c if problem.beta else a @ b
-            bias = self._floats(at.bias, (1, problem.N)) if "bias" in plan.epilogue else 0
-            c[:] = _activated(result + bias, plan.epilogue)
-        if self.fault == "zero":
-            c[:] = 0
-        if self.fault == "race" and self.launched % 7 == 6:
-            c[0, 0] += 1
+        if "bias" in self.plan.epilogue:
+            result += self._floats(at.bias, (1, self.problem.N))
+        return _activated(result, self.plan.epilogue)
 
     def _network(self, network: Network, at: OperandSet) -> np.ndarray:
         parameters = self._floats(at.B, (network.parameters,))
@@ -163,6 +101,42 @@ class FakeChain(_Scripted):
     def _floats(self, offset: int, shape: tuple[int, ...]) -> np.ndarray:
         count = int(np.prod(shape))
         return self.memory.bytes[offset : offset + 4 * count].view(np.float32).reshape(shape)
+
+    def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:
+        if self.fault == "unwritten":
+            return
+        if self.fault == "last_column":
+            c[:, :-1] = result[:, :-1]
+            return
+        c[:] = 0 if self.fault == "zero" else result
+        if self.fault == "overrun":
+            self.memory.fill(at.C + self.problem.operand_bytes("C"), 4, 0)
+        if self.fault == "race" and self.launched % 7 == 6:
+            c[0, 0] += 1
+
+
+class FakeExecutable:
+    """Computes a chain of steps with NumPy, the last one with the scripted fault; takes the scripted time."""
+
+    def __init__(self, memory: FakeMemory, times: Iterator[float], fault: str, clock: float, steps: Sequence[Step]):
+        self.memory, self.times, self.fault, self.clock = memory, times, fault, clock
+        faults = [""] * (len(steps) - 1) + [fault]
+        self.steps = [FakeStep(memory, step.plan, wrong) for step, wrong in zip(steps, faults, strict=True)]
+        self.sets = list(zip(*(step.sets for step in steps), strict=True))
+        self.launched = 0
+
+    def time(self, launches: int) -> Window:
+        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
+        _crash(self.fault)
+        for _ in range(min(launches, len(self.sets))):
+            self.launch(self.launched % len(self.sets))
+            self.launched += 1
+        return Window(next(self.times) * launches, launches, self.clock)
+
+    def launch(self, index: int) -> None:
+        """Run every step on operand set `index`."""
+        for step, at in zip(self.steps, self.sets[index], strict=True):
+            step.launch(at)
 
 
 def _crash(fault: str) -> None:

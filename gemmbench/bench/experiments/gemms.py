@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Artifact, Executable
+from gemmbench.backends.base import Artifact, Executable, Step
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import Station
 from gemmbench.bench.experiments.experiment import Bench, devices_of, finished
@@ -173,8 +173,9 @@ class GemmBench(Bench[Trial]):
         return self.station.watched(executable, trial.number)
 
     def _bind(self, trial: Trial, sets: int, alpha: float, beta: float, mode: str) -> Executable:
-        memory, chosen = self.arrays.memory, self.arrays.sets[:sets]
-        return self.backend.bind(trial.loaded, trial.plan, memory, chosen, alpha, beta, mode)
+        plan = replace(trial.plan, problem=replace(self.problem, alpha=alpha, beta=beta))
+        step = Step(trial.loaded, plan, self.arrays.sets[:sets])
+        return self.backend.bind(trial.name, [step], self.arrays.memory, mode=mode)
 
     def write(self, sets: int) -> None:
         """Write A and B."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from gemmbench.backends.base import Artifact, Backend, Profiled
+from gemmbench.backends.base import Artifact, Backend, Profiled, Step
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
 from gemmbench.planning.plans.plan import Plan
@@ -20,8 +20,8 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
     try:
         arena.write_inputs(data, 1)
         arena.reset_c(data, problem.beta, 1)
-        loaded = backend.load(artifact, plan)
-        bound = backend.bind(loaded, plan, arena.memory, arena.sets, problem.alpha, problem.beta, backend.modes[0])
+        step = Step(backend.load(artifact, plan), plan, arena.sets)
+        bound = backend.bind(plan.variant.name, [step], arena.memory, mode=backend.modes[0])
         bound.time(1)
         cast(Profiled, bound).profile()
     finally:

@@ -191,7 +191,7 @@ class RowBench(Bench[RowTrial]):
         row = trial.row
         steps = self.arrays.steps(row, trial.codes, sets)
         self.station.announce(trial.number, 0.0)  # recording a graph runs its launches once
-        bound = self.backend.chain(row.name, steps, self.arrays.memory, row.choice.graph, mode)
+        bound = self.backend.bind(row.name, steps, self.arrays.memory, row.choice.graph, mode)
         self.station.announce(None, 0.0)
         return bound
 
@@ -237,7 +237,7 @@ def answer(row: Forward, backend: Backend, compiler: Compiler, given: Parameters
         codes = [backend.load(compiler.compile(step), step) for step in row.steps]
         arrays.write(Case(row.network, given, np.tile(one, (row.network.batch, 1))), 1)
         steps = arrays.steps(row, codes, 1)
-        backend.chain(row.name, steps, arrays.memory, row.choice.graph, backend.modes[0]).time(1)
+        backend.bind(row.name, steps, arrays.memory, row.choice.graph, backend.modes[0]).time(1)
         return arrays.read()[0]
     finally:
         arrays.free()

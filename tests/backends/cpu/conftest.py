@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import Executable, OperandSet
+from gemmbench.backends.base import Executable, OperandSet, Step
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.memory import CpuMemory
@@ -55,7 +55,8 @@ class Bench:
             memory.write(at.B, b)
             memory.write(at.C, initial)
         loaded = self.backend.load(self.compiler.compile(plan), plan)
-        executable = self.backend.bind(loaded, plan, memory, sets, alpha, plan.problem.beta, mode)
+        scaled = replace(plan, problem=replace(plan.problem, alpha=alpha))
+        executable = self.backend.bind("test", [Step(loaded, scaled, tuple(sets))], memory, mode=mode)
         return executable, [memory.array(at.C, plan.problem.shape("C"), "float32") for at in sets]
 
     def run(self, plan: Plan, a=None, b=None, c=None, mode="", alpha=1.0) -> np.ndarray:

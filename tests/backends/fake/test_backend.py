@@ -1,10 +1,12 @@
 """The fake device: results by NumPy, times from a script, faults on demand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gemmbench.backends import choose, compilers, describe, open_backends
-from gemmbench.backends.base import OperandSet
+from gemmbench.backends.base import OperandSet, Step
 from gemmbench.backends.fake.backend import FAULTS, FakeBackend, FakeCompiler, Script
 from gemmbench.backends.fake.kernels import FakeMemory
 from gemmbench.errors import BuildError, LaunchError, UsageError
@@ -25,7 +27,8 @@ def bound(make_plan):
         for at in sets:
             for operand, array in host.items():
                 memory.write(getattr(at, operand), array)
-        return backend.bind("code", make_plan(name, problem), memory, sets, alpha, beta), memory, sets, host
+        plan = make_plan(name, replace(problem, alpha=alpha, beta=beta))
+        return backend.bind(name, [Step("code", plan, sets)], memory), memory, sets, host
 
     return bind
 

@@ -33,7 +33,7 @@ def run(make_plan):
         return Copy(int(stream), host, 0, what == "in", after)
 
     def go(*texts, pinned=True):
-        return backend.job([step(text) for text in texts], memory, pinned, 1.0, 0.0).run()
+        return backend.job([step(text) for text in texts], memory, pinned).run()
 
     return go
 
@@ -69,5 +69,5 @@ def test_data_go_in_through_the_kernel_and_out(make_plan):
         Launch(0, make_plan("naive", problem), CODE, OperandSet(0, 16, 32)),
         Copy(0, host, 32, False),
     ]
-    backend.job(steps, memory, True, 2.0, 0.0).run()
+    backend.job(steps, memory, True).run()
     assert (host.view(np.float32) == 4).all()

@@ -305,7 +305,7 @@ def test_the_portable_kernel_is_right_in_every_shape_of_its_block(post):
         for case, mode in itertools.product(checks, ("forward", "reverse")):
             arrays.write(case, 1)
             arrays.poison(1)
-            backend.chain(row.name, arrays.steps(row, codes, 1), arrays.memory, mode=mode).time(1)
+            backend.bind(row.name, arrays.steps(row, codes, 1), arrays.memory, mode=mode).time(1)
             assert case.judge(arrays.read()).message == "", (rows, threads, mode)
             assert arrays.breach() == ""
         arrays.free()

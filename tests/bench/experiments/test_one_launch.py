@@ -21,8 +21,9 @@ class Watched(FakeExecutable):
 
     def profile(self):
         self.memory.ran.append("watched")
-        self._launch(self.sets[0])
-        self.memory.result = self._view(self.sets[0].C, "C").copy()
+        (step,), (at,) = self.steps, self.sets[0]
+        step.launch(at)
+        self.memory.result = step._view(at.C, "C").copy()
 
 
 @pytest.fixture

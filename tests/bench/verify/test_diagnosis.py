@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.bench.operands.fill import filled, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference
@@ -238,7 +238,7 @@ class TestRelaunch:
         launches = []
 
         def once(self, at):
-            FakeExecutable._launch(self, at)
+            FakeStep.launch(self, at)
             launches.append(self)
             if len(launches) == 1:
                 self._view(at.C, "C")[3, 4] += 1
@@ -252,7 +252,7 @@ class TestRelaunch:
         launches = []
 
         def ever(self, at):
-            FakeExecutable._launch(self, at)
+            FakeStep.launch(self, at)
             launches.append(self)
             self._view(at.C, "C")[3, 4] += len(launches)
 
@@ -265,7 +265,7 @@ class TestRelaunch:
 
         def remembering(self, at):
             if not kept:
-                FakeExecutable._launch(self, at)
+                FakeStep.launch(self, at)
                 kept.append(self._view(at.C, "C").copy())
             self._view(at.C, "C")[:] = kept[0]
 
@@ -279,7 +279,7 @@ class TestRelaunch:
 
         def first(self, at):
             if not seen:
-                FakeExecutable._launch(self, at)
+                FakeStep.launch(self, at)
             seen.append(self)
 
         launch(first)
@@ -307,7 +307,7 @@ class TestRelaunch:
 
     def test_the_kernels_after_a_diagnosis_find_their_operands_untouched(self, experiment, launch):
         def noisy(self, at):
-            FakeExecutable._launch(self, at)
+            FakeStep.launch(self, at)
             self._view(at.C, "C")[[1, 2, 5], [3, 9, 4]] -= 7
 
         launch(noisy)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring
@@ -36,7 +36,7 @@ def test_a_kernel_whose_last_launches_differ_races(experiment, launch, cache):
     launched = []
 
     def drifting(self, at):
-        FakeExecutable._launch(self, at)
+        FakeStep.launch(self, at)
         launched.append(at)
         self._view(at.C, "C")[0, 0] += max(0, len(launched) - 30)
 
@@ -61,7 +61,7 @@ def test_a_right_kernel_is_right_for_any_scalars_and_layout(experiment, alpha, b
 def test_a_kernel_that_ignores_beta_is_wrong(experiment, launch):
     def ignoring(self, at):
         self.beta = 0.0
-        FakeExecutable._launch(self, at)
+        FakeStep.launch(self, at)
 
     launch(ignoring)
     good, bad = experiment("naive", "bad", problem=Problem(9, 31, 20, alpha=1.0, beta=0.5))
@@ -80,7 +80,7 @@ def test_a_kernel_that_reads_c_though_beta_is_0_is_wrong(experiment, launch):
 
 def test_a_kernel_that_reads_beyond_its_inputs_is_wrong(experiment, launch):
     def reading(self, at):
-        FakeExecutable._launch(self, at)
+        FakeStep.launch(self, at)
         end = at.A + self.problem.operand_bytes("A")
         self._view(at.C, "C")[-1, -1] += self.memory.bytes[end : end + 4].view(np.float32)[0]
 
@@ -105,7 +105,7 @@ def test_a_kernel_that_loses_a_k_is_wrong(experiment, launch, lost):
 @pytest.mark.parametrize("width", [4, 2048])
 def test_a_kernel_that_writes_far_beyond_c_is_the_only_one_blamed(experiment, launch, width):
     def overrunning(self, at):
-        FakeExecutable._launch(self, at)
+        FakeStep.launch(self, at)
         self.memory.fill(at.C + self.problem.operand_bytes("C"), width, 0)
 
     launch(overrunning)
@@ -115,7 +115,7 @@ def test_a_kernel_that_writes_far_beyond_c_is_the_only_one_blamed(experiment, la
 
 def test_a_kernel_that_spoils_its_inputs_is_the_only_one_blamed(experiment, launch):
     def spoiling(self, at):
-        FakeExecutable._launch(self, at)
+        FakeStep.launch(self, at)
         self.memory.fill(at.A, 4, 0)
 
     launch(spoiling)
@@ -137,11 +137,11 @@ def test_a_kernel_that_spoils_its_inputs_is_the_only_one_blamed(experiment, laun
 def test_a_back_end_that_refuses_a_plan_gives_its_row_the_status(experiment, monkeypatch, verb, fault, status):
     whole = getattr(FakeBackend, verb)
 
-    def refusing(self, *arguments):
-        plan = next(item for item in arguments if hasattr(item, "variant"))
-        if plan.variant.name == "bad":
+    def refusing(self, *arguments, **options):
+        name = arguments[0] if verb == "bind" else arguments[1].variant.name
+        if name == "bad":
             raise fault
-        return whole(self, *arguments)
+        return whole(self, *arguments, **options)
 
     monkeypatch.setattr(FakeBackend, verb, refusing)
     good, bad = experiment("naive", "bad")

@@ -91,7 +91,13 @@ def test_integers_are_checked_with_scalars_of_their_own_and_real_data_with_those
 ):
     seen = []
     whole = FakeBackend.bind
-    monkeypatch.setattr(FakeBackend, "bind", lambda self, *a: seen.append(a[4:6]) or whole(self, *a))
+
+    def bind(self, name, steps, *rest, **options):
+        problem = steps[0].plan.problem
+        seen.append((problem.alpha, problem.beta))
+        return whole(self, name, steps, *rest, **options)
+
+    monkeypatch.setattr(FakeBackend, "bind", bind)
     experiment("naive", problem=Problem(9, 8, 7, alpha=1.5, beta=beta), measured=False)
     assert seen == checks
 
@@ -101,7 +107,12 @@ def test_every_way_to_run_is_verified_and_the_first_is_timed(experiment, monkeyp
     backend.modes = ("plain", "forward", "backward")
     seen = []
     whole = FakeBackend.bind
-    monkeypatch.setattr(FakeBackend, "bind", lambda self, *a: seen.append(a[-1]) or whole(self, *a))
+
+    def bind(self, *rest, mode):
+        seen.append(mode)
+        return whole(self, *rest, mode=mode)
+
+    monkeypatch.setattr(FakeBackend, "bind", bind)
     experiment("naive", backend=backend)
     assert seen[:2] == ["forward", "backward"]
     assert len(seen) > 3 and set(seen[2:]) == {"plain"}

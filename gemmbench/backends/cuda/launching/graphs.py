@@ -17,7 +17,9 @@ _LEAST_GRAPHS = 4  # with one operand set, so that no graph is launched while it
 
 
 def joined(parts: Sequence[Calls]) -> Calls:
-    """The calls of several plans on the same operand sets as calls of one."""
+    """The calls of several plans on the same operand sets as calls of one; those of one plan as they are."""
+    if len(parts) == 1:
+        return parts[0]
     queues = zip(*(part.queue for part in parts), strict=True)
     words = ", then ".join(part.launch for part in parts)
     kernels = sum(part.kernels for part in parts)

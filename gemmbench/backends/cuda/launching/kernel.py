@@ -34,7 +34,7 @@ class Kernel:
         self._launches = [_Launch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none.
 
         The workspace and the tensor maps go with what is returned. Raises NotOffered, OutOfMemory.
@@ -44,7 +44,7 @@ class Kernel:
         maps = tensor_maps.written(plan, [(*each, at) for each in addresses]) if plan.tensor_maps else None
         queue = []
         for index, operands in enumerate(addresses):
-            layout, arguments = _arguments(plan, operands, alpha, beta)
+            layout, arguments = _arguments(plan, operands)
             trailing = {
                 "bias": biases[index] if biases else 0,
                 "workspace": at,
@@ -77,13 +77,13 @@ class _Launch:
         return packed(self._function, *where, layout, *arguments, shared=self._geometry.shared)
 
 
-def _arguments(plan: Plan, at: tuple[int, int, int], alpha: float, beta: float) -> tuple[str, list[float]]:
+def _arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list[float]]:
     """The arguments that every kernel has, and their letters of the struct module."""
     problem, (A, B, C) = plan.problem, at
     if plan.network:
         return "iPPP", [problem.M, A, B, C]
     scalar = _SCALARS[problem.precision.scalar]
-    return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, alpha, A, B, beta, C]
+    return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
 
 
 def _zeroed(nbytes: int) -> DeviceMemory:

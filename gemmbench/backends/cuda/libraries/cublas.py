@@ -29,10 +29,10 @@ class Cublas:
         # After the stream: setting a stream puts the default workspace back.
         self._api.set_workspace(self._handle, int(self._workspace), WORKSPACE)
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a GEMM on each operand set; it adds no bias. Raises NotOffered."""
         shape, types = column_major(plan.problem), types_of(plan.problem, self._sm)
-        scalars = types.scalars(alpha, beta)
+        scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         trans = int(shape.trans_b), int(shape.trans_a)  # CUBLAS_OP_N is 0, CUBLAS_OP_T is 1
         gemm = partial(self._api.gemm_ex, self._handle, *trans, shape.m, shape.n, shape.k, at_alpha)

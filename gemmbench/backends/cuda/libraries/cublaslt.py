@@ -44,7 +44,7 @@ class CublasLt:
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
         self._workspace = cuda.mem_alloc(WORKSPACE)
 
-    def calls(self, plan: Plan, addresses: Addresses, alpha: float, beta: float, biases: Sequence[int] = ()) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
         The configuration's ALGO is the rank in the heuristic's list; raises NotOffered where
@@ -53,7 +53,7 @@ class CublasLt:
         types = types_of(plan.problem, self._sm)
         matmul, offered = self._choose(plan, types, _alignments(addresses), biases)
         algorithm = _address(offered, dict(plan.config.values)["ALGO"])
-        scalars = types.scalars(alpha, beta)
+        scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         how = algorithm, int(self._workspace), WORKSPACE, self._stream.handle
         first, second, result = matmul.layouts

@@ -68,14 +68,13 @@ class CudaJob:
         address: int,
         streams: Sequence[Any],
         load: Load,
-        scalars: tuple[float, float],
         gate: Gate | None,
     ):
         """Fix the arguments of every copy and launch. Raises LaunchError, NotOffered, OutOfMemory."""
         import pycuda.driver as cuda
 
         self._cuda: Any = cuda
-        self._address, self._streams, self._load, self._scalars = address, streams, load, scalars
+        self._address, self._streams, self._load = address, streams, load
         self._errors: tuple[type[Exception], ...] = (cuda.Error,)
         self._words = "a job of copies"
         self._keep: list[object] = []
@@ -152,7 +151,7 @@ class CudaJob:
         self._errors = tuple({*self._errors, *code.errors})
         addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
         with translated(self._errors, step.plan.variant.name):
-            calls = code.calls(step.plan, addresses, *self._scalars)
+            calls = code.calls(step.plan, addresses)
         self._words = calls.launch
         self._kernels += calls.kernels - 1  # a step may queue several
         self._keep += [code, calls]

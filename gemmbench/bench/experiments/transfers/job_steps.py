@@ -12,7 +12,7 @@ and one stream this is the plain job: copy in, launch, copy out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmbench.backends.base import Artifact, OperandSet
 from gemmbench.backends.jobs import Copy, JobStep, Launch
@@ -28,6 +28,11 @@ class Piece:
     panel: Panel
     plan: Plan
     artifact: Artifact
+
+    def with_scalars(self, alpha: float, beta: float) -> Piece:
+        """The same piece with another alpha and beta."""
+        problem = replace(self.plan.problem, alpha=alpha, beta=beta)
+        return replace(self, plan=replace(self.plan, problem=problem))
 
 
 def steps(matrices: Matrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[JobStep]:

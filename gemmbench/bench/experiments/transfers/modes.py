@@ -143,8 +143,9 @@ class TransferBench:
         return reference
 
     def _bind(self, trial: ModeTrial, reference: Reference) -> None:
-        queue = steps(self.matrices[trial.pinned], trial.pieces, self.arena.sets[0], trial.streams)
-        job = self.device.job(queue, self.arena.memory, trial.pinned, reference.alpha, reference.beta)
+        pieces = [piece.with_scalars(reference.alpha, reference.beta) for piece in trial.pieces]
+        queue = steps(self.matrices[trial.pinned], pieces, self.arena.sets[0], trial.streams)
+        job = self.device.job(queue, self.arena.memory, trial.pinned)
         trial.job = _Watched(job, trial.number, self.station.announce)
 
     def _fresh_result(self, trial: ModeTrial) -> np.ndarray:

@@ -115,8 +115,8 @@ def kernel(plan: Plan, smem: int = SMEM) -> Kernel:
 
 
 def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_arguments(log, cuda):
-    plan = planned("split_k", Problem(33, 18, 50))
-    calls = kernel(plan).calls(plan, SETS, 2.0, 0.5)
+    plan = planned("split_k", Problem(33, 18, 50, alpha=2.0, beta=0.5))
+    calls = kernel(plan).calls(plan, SETS)
     assert (calls.kernels, len(calls.queue)) == (2, 2)
     calls.queue[1]()
     assert [(symbol, grid, block) for symbol, grid, block, *_ in log] == [
@@ -131,7 +131,7 @@ def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_argument
 
 def test_the_workspace_is_zeroed_and_lives_as_long_as_the_calls(cuda):
     plan = planned("split_k", Problem(33, 18, 50))
-    calls = kernel(plan).calls(plan, SETS, 1.0, 0.0)
+    calls = kernel(plan).calls(plan, SETS)
     (nbytes,) = (len(array) for array in cuda.bytes.values())
     assert nbytes == plan.workspace == 4 * 33 * 18 * 3
     assert not cuda.bytes[1 << 20].any()
@@ -139,8 +139,8 @@ def test_the_workspace_is_zeroed_and_lives_as_long_as_the_calls(cuda):
 
 
 def test_a_plan_that_uses_no_workspace_has_a_null_pointer_and_allocates_nothing(log, cuda):
-    plan = planned("split_k", Problem(33, 18, 50), SPLITS=1)
-    calls = kernel(plan).calls(plan, SETS, 2.0, 0.5)
+    plan = planned("split_k", Problem(33, 18, 50, alpha=2.0, beta=0.5), SPLITS=1)
+    calls = kernel(plan).calls(plan, SETS)
     calls.queue[0]()
     ((symbol, _, _, arguments, *_),) = log
     assert (symbol, calls.kernels, cuda.bytes) == ("parts", 1, {})
@@ -150,12 +150,12 @@ def test_a_plan_that_uses_no_workspace_has_a_null_pointer_and_allocates_nothing(
 def test_a_workspace_that_does_not_fit_is_told():
     plan = planned("split_k", Problem(1000, 1000, 50))
     with pytest.raises(OutOfMemory, match="12,000,000 bytes do not fit"):
-        kernel(plan).calls(plan, SETS, 1.0, 0.0)
+        kernel(plan).calls(plan, SETS)
 
 
 def test_every_set_has_its_own_maps(log, cuda, encoder):
     plan = planned("tma", Problem(40, 36, 68))
-    calls = kernel(plan).calls(plan, SETS, 2.0, 0.5)
+    calls = kernel(plan).calls(plan, SETS)
     for queue in calls.queue:
         queue()
     words = cuda.bytes[1 << 20].view(np.uint64).reshape(2, 3, 16)
@@ -168,7 +168,7 @@ def test_every_set_has_its_own_maps(log, cuda, encoder):
 
 def test_a_map_is_encoded_as_it_is_declared(encoder):
     plan = planned("tma", Problem(40, 36, 66, "tn"))
-    kernel(plan).calls(plan, SETS[:1], 1.0, 0.0)
+    kernel(plan).calls(plan, SETS[:1])
     workspace, b = encoder.asked
     assert workspace[:3] == ("CU_TENSOR_MAP_DATA_TYPE_FLOAT32", 2, 1 << 20)
     assert workspace[3:7] == ([66, 40], [4 * 68], [32, 32], [1, 1])
@@ -184,21 +184,21 @@ def test_a_map_is_encoded_as_it_is_declared(encoder):
 def test_an_operand_that_is_not_aligned_here_is_not_offered(encoder):
     plan = planned("tma", Problem(40, 36, 68))
     with pytest.raises(NotOffered, match="tensor map of A: its address is no multiple of 16 here"):
-        kernel(plan).calls(plan, [(0x10004, 0x20000, 0x30000)], 1.0, 0.0)
+        kernel(plan).calls(plan, [(0x10004, 0x20000, 0x30000)])
 
 
 def test_a_map_that_the_driver_refuses_is_not_offered(encoder):
     plan = planned("tma", Problem(40, 36, 68))
     encoder.code = SimpleNamespace(name="CUDA_ERROR_INVALID_VALUE")
     with pytest.raises(NotOffered, match=r"tensor map of A: the driver does not take .*CUDA_ERROR_INVALID_VALUE"):
-        kernel(plan).calls(plan, SETS, 1.0, 0.0)
+        kernel(plan).calls(plan, SETS)
 
 
 def test_without_cuda_bindings_the_fix_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
     plan = planned("tma", Problem(40, 36, 68))
     with pytest.raises(NotOffered, match=r"pip install 'gemmbench\[cuda\]'"):
-        kernel(plan).calls(plan, SETS, 1.0, 0.0)
+        kernel(plan).calls(plan, SETS)
 
 
 def test_a_launch_that_asks_for_too_much_shared_memory_is_told():

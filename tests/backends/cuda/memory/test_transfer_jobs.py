@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
 from gemmbench.backends.jobs import Copy, Launch
 from gemmbench.errors import LaunchError, OutOfMemory
+from gemmbench.planning.problems.problem import Problem
 
 CODE = Artifact("code", "", Build())
 BYTES = np.arange(256, dtype=np.uint8).reshape(16, 16)
@@ -104,11 +106,11 @@ def cuda(log, monkeypatch):
 @pytest.fixture
 def job(log, stream, make_plan):
     """A job at address 1000, its kernels loaded for the stream of each launch."""
-    plan = make_plan("")
+    plan = replace(make_plan(""), problem=Problem(8, 8, 8, alpha=2.0, beta=0.5))
 
     def load(artifact, plan, number):
-        def calls(plan, addresses, alpha, beta):
-            text = f"s{number} launch {addresses[0]} {alpha:g} {beta:g}"
+        def calls(plan, addresses):
+            text = f"s{number} launch {addresses[0]} {plan.problem.alpha:g} {plan.problem.beta:g}"
             return Calls((lambda: log.append(text),), "gemm: grid 1x1x1")
 
         return SimpleNamespace(errors=(KeyError,), calls=calls)
@@ -116,7 +118,7 @@ def job(log, stream, make_plan):
     def make(*steps, gate=True):
         count = 1 + max(step.stream for step in steps)
         streams = [stream(number) for number in range(count)]
-        return CudaJob(steps, 1000, streams, load, (2.0, 0.5), log if gate else None)
+        return CudaJob(steps, 1000, streams, load, log if gate else None)
 
     make.launch = lambda number, after=None: Launch(number, plan, CODE, OperandSet(0, 8, 16), after)
     return make

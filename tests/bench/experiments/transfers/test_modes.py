@@ -9,7 +9,7 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, Script
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.backends.jobs import Launch
 from gemmbench.bench.experiments.transfers import modes as transfers
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
@@ -117,7 +117,7 @@ def test_a_panel_that_is_not_copied_back_is_wrong(measured, monkeypatch):
 
 
 def test_what_goes_wrong_only_later_is_found_after_timing(measured, monkeypatch):
-    launch, count = FakeExecutable._launch, [0]
+    launch, count = FakeStep.launch, [0]
 
     def drifts(self, at):
         launch(self, at)
@@ -125,7 +125,7 @@ def test_what_goes_wrong_only_later_is_found_after_timing(measured, monkeypatch)
         if count[0] > 40 and self.problem.M == 64:
             self._view(at.C, "C")[0, 0] *= np.float32(1 + 2**-23) ** (count[0] % 3)
 
-    monkeypatch.setattr(FakeExecutable, "_launch", drifts)
+    monkeypatch.setattr(FakeStep, "launch", drifts)
     rows = measured()
     assert [row.status for row in rows] == ["ok", "ok", "ok", "wrong"]
     assert rows[3].reason == "repeat check: differs from the same launches in mode panels: a race"
