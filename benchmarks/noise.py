@@ -1,4 +1,4 @@
-"""What the stopping rule of bench/measure.py is worth, on simulated devices.
+"""What the stopping rule of bench/timing/stopping.py is worth, on simulated devices.
 
 Run with `python benchmarks/noise.py [RUNS]` (default 300, about five minutes). Two kernels of known speed are
 measured by the real Rounds on a device whose clock drifts by 0.8 % and whose windows have noise of their own:
@@ -19,19 +19,29 @@ from collections.abc import Iterator
 import numpy as np
 
 from gemmbench.backends.base import Window
-from gemmbench.bench.timing import rounds as measure
-from gemmbench.bench.timing.stats import speed_ratio, verdict
+from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.timing.stats import LEAST_PAIRS, speed_ratio, verdict
+from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.planning.sweeps.policy import Measuring
 
 DRIFT, SECONDS, MOST = 0.008, 2e-3, 64
-FIXED = Measuring(rounds=16, until=0.0)
-RULE = Measuring(rounds=MOST)
-AS_RELEASED = measure._looks
-RULES = {
-    "16 rounds": (FIXED, AS_RELEASED),
-    "64 rounds": (Measuring(rounds=MOST, until=0.0), AS_RELEASED),
-    "every pair": (RULE, lambda policy: range(10, policy.rounds, 2)),
-    "the rule": (RULE, AS_RELEASED),
+ALWAYS = DoublingRule(until=0.0)
+UNTIL = Measuring().until
+
+
+class EveryPairRule(DoublingRule):
+    """Checks the intervals after every pair of rounds, which the rule of gemmbench avoids."""
+
+    def is_due(self, rounds: int) -> bool:
+        """As StoppingRule."""
+        return rounds >= 2 * LEAST_PAIRS and rounds % 2 == 0
+
+
+RULES: dict[str, tuple[int, StoppingRule]] = {
+    "16 rounds": (16, ALWAYS),
+    "64 rounds": (MOST, ALWAYS),
+    "every pair": (MOST, EveryPairRule(UNTIL)),
+    "the rule": (MOST, DoublingRule(UNTIL)),
 }
 
 
@@ -64,15 +74,18 @@ class Kernel:
         return Window(self.seconds * launches * self.device.factor(), launches)
 
 
-def runs(kind: str, noise: float, policy: Measuring, true: float, count: int) -> Iterator[tuple[int, str, bool]]:
-    """Rounds taken, verdict, and whether the interval holds the truth."""
+def simulate(
+    kind: str, noise: float, rounds: int, rule: StoppingRule, true: float, count: int
+) -> Iterator[tuple[int, str, bool]]:
+    """Rounds taken, verdict, and whether the interval holds the true ratio, for `count` runs."""
+    policy = Measuring(rounds=rounds)
     for seed in range(count):
         device = Device(kind, noise, seed)
         kernels = [Kernel(device, SECONDS * true), Kernel(device, SECONDS)]
-        rounds = measure.Rounds(kernels, policy, 1000, lambda: False, lambda done, of: None, references=[0])
-        base, mine = rounds.run(0.0)
-        found = speed_ratio(mine.samples, base.samples)
-        yield len(mine.samples), verdict(found), found.low <= true <= found.high
+        experiment = Rounds(kernels, policy, 1000, lambda: False, lambda done, of: None, anchors=[0], rule=rule)
+        base, faster = experiment.run(0.0)
+        ratio = speed_ratio(faster.samples, base.samples)
+        yield len(faster.samples), verdict(ratio), ratio.low <= true <= ratio.high
 
 
 def main() -> None:
@@ -81,13 +94,13 @@ def main() -> None:
     print(f"{'device':8} {'noise':>6} {'rule':11} {'rounds':>6} {'alarms':>6} {'found':>6} {'covered':>7}")
     for kind in ("walk", "wander", "spikes"):
         for noise in (0.002, 0.004, 0.01, 0.02):
-            for name, (policy, measure._looks) in RULES.items():
-                same = list(runs(kind, noise, policy, 1.0, count))
-                faster = list(runs(kind, noise, policy, 1.02, count))
-                taken = np.mean([rounds for rounds, _, _ in same + faster])
-                alarms = np.mean([said in ("faster", "slower") for _, said, _ in same])
-                hits = np.mean([said == "faster" for _, said, _ in faster])
-                covered = np.mean([held for _, _, held in same + faster])
+            for name, (rounds, rule) in RULES.items():
+                same = list(simulate(kind, noise, rounds, rule, 1.0, count))
+                faster = list(simulate(kind, noise, rounds, rule, 1.02, count))
+                taken = np.mean([number for number, _, _ in same + faster])
+                alarms = np.mean([called in ("faster", "slower") for _, called, _ in same])
+                hits = np.mean([called == "faster" for _, called, _ in faster])
+                covered = np.mean([holds for _, _, holds in same + faster])
                 shares = f"{100 * alarms:6.1f} {100 * hits:6.1f} {100 * covered:7.1f}"
                 print(f"{kind:8} {100 * noise:4.1f} % {name:11} {taken:6.1f} {shares}", flush=True)
 

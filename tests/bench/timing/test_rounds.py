@@ -8,7 +8,8 @@ import pytest
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.stats import speed_ratio, summarize, verdict
+from gemmbench.bench.timing.stats import Interval, speed_ratio, summarize, verdict
+from gemmbench.bench.timing.stopping import DoublingRule
 from gemmbench.errors import LaunchError, LaunchTimeout
 from gemmbench.planning.sweeps.policy import Measuring
 
@@ -31,9 +32,9 @@ class Kernel:
 
 @pytest.fixture
 def measure():
-    def run(kernels, warm=0.0, most=1000, interrupted=lambda: False, progress=lambda *_: None, references=(), **policy):
+    def run(kernels, warm=0.0, most=1000, interrupted=lambda: False, progress=lambda *_: None, anchors=(), **policy):
         chosen = Measuring(**{"until": 0.0, **policy})
-        return Rounds(kernels, chosen, most, interrupted, progress, references).run(warm)
+        return Rounds(kernels, chosen, most, interrupted, progress, anchors).run(warm)
 
     return run
 
@@ -197,38 +198,62 @@ def test_rounds_double_until_the_interval_is_narrow(measure, until):
 def test_a_common_drift_ends_when_the_ratio_is_known(measure):
     # the two wander together, so that their own medians are wide and the ratio is not
     wander = [1e-2 * (1 + 0.02 * math.sin(step)) for step in range(200)]
-    base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=64, until=0.005, references=[0])
+    base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=64, until=0.005, anchors=[0])
     assert (len(mine.samples), mine.stopped) == (10, "until")
     assert (len(base.samples), base.stopped) == (64, "rounds")
 
 
-def test_the_reference_stays_for_those_who_are_not_known_yet(measure):
+def test_an_anchor_stays_for_those_who_are_not_known_yet(measure):
     base, quiet, wild = measure(
-        [Kernel("base", 1e-2), Kernel("quiet", 2e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, references=[0]
+        [Kernel("base", 1e-2), Kernel("quiet", 2e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, anchors=[0]
     )
     assert (len(quiet.samples), quiet.stopped) == (10, "until")
     assert (len(wild.samples), wild.stopped) == (48, "rounds")
     assert len(base.samples) == 48
 
 
-def test_a_reference_without_time_is_not_waited_for(measure):
-    base, mine = measure(
-        [Kernel("base", 1.0), Kernel("mine", 1e-2)], rounds=64, until=0.005, max_time=4, references=[0]
-    )
+def test_an_anchor_without_time_is_not_waited_for(measure):
+    base, mine = measure([Kernel("base", 1.0), Kernel("mine", 1e-2)], rounds=64, until=0.005, max_time=4, anchors=[0])
     assert (len(base.samples), base.stopped) == (4, "max-time")
     assert (len(mine.samples), mine.stopped) == (10, "until")
 
 
-def test_a_reference_that_fails_is_not_waited_for(measure):
+def test_an_anchor_that_fails_is_not_waited_for(measure):
     bad = Kernel("base", 1e-2, fails_at=6, fault=LaunchError("crashed"))
-    _, mine = measure([bad, Kernel("mine", 1e-2)], rounds=64, until=0.005, references=[0])
+    _, mine = measure([bad, Kernel("mine", 1e-2)], rounds=64, until=0.005, anchors=[0])
     assert (len(mine.samples), mine.stopped) == (10, "until")
 
 
 def test_rivals_go_on_until_each_is_known_against_each(measure):
     kernels = [Kernel("base", 1e-2), Kernel("a", 1e-2), noisy(3, 1e-2, 0.1)]
-    found = measure(kernels, rounds=20, until=0.005, references=[0, 1, 2])
+    found = measure(kernels, rounds=20, until=0.005, anchors=[0, 1, 2])
     assert [len(each.samples) for each in found] == [20, 20, 20]
+
+
+class FirstCheck:
+    """Stops at the first check, after six rounds, whatever the interval."""
+
+    def is_due(self, rounds):
+        return rounds == 6
+
+    def is_narrow(self, interval):
+        return True
+
+
+def test_another_stopping_rule_can_be_given():
+    kernels = [Kernel("a", 1e-2), noisy(5, 1e-2, 0.3)]
+    found = Rounds(kernels, Measuring(), 1000, lambda: False, lambda *_: None, rule=FirstCheck()).run(0.0)
+    assert [(len(each.samples), each.stopped) for each in found] == [(6, "until")] * 2
+
+
+def test_intervals_are_checked_after_10_20_40_rounds_and_so_on():
+    due = [rounds for rounds in range(200) if DoublingRule(0.005).is_due(rounds)]
+    assert due == [10, 20, 40, 80, 160]
+    assert not any(DoublingRule(0.0).is_due(rounds) for rounds in range(200))
+
+
+def test_an_unknown_interval_is_not_narrow():
+    assert not DoublingRule(0.5).is_narrow(Interval(1.0))
 
 
 def test_without_until_all_rounds_are_measured(measure):
@@ -240,7 +265,7 @@ def test_rounds_after_a_departure_are_still_mirrored(measure):
     log = []
     names = [Kernel(name, 1e-2, log=log) for name in "abc"]
     names.append(Kernel("w", *(1e-2 * np.random.default_rng(4).lognormal(0, 0.1, 99)), log=log))
-    measure(names, rounds=14, until=0.005, references=[0])
+    measure(names, rounds=14, until=0.005, anchors=[0])
     last = log[-8:]  # a and w are left
     assert [sorted(last[start : start + 2]) for start in range(0, 8, 2)] == [["a", "w"]] * 4
     assert last[0:2] == last[2:4][::-1] and last[4:6] == last[6:8][::-1]
@@ -273,7 +298,7 @@ def ratios(measure, true, count=120, **rule):
     for seed in range(count):
         device = Drifting(seed)
         kernels = [device.kernel(true * 2e-3), device.kernel(2e-3)]
-        base, mine = measure(kernels, seed=seed, max_time=9, references=[0], **rule)
+        base, mine = measure(kernels, seed=seed, max_time=9, anchors=[0], **rule)
         yield speed_ratio(mine.samples, base.samples)
 
 
