@@ -30,17 +30,18 @@ pick:                           # written by benchmarks/pick.py from a recorded 
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
 ---*/
 
-// Chooses by the number of 64 x 64 tiles of C, for the multiprocessors that there are (up to four rows or columns beyond whole
-// tiles do not count, for sgemm_splitk gives them none):
+// Chooses a kernel by the number of 64 x 64 tiles of C and the number of SMs of the GPU. (Up to
+// four rows or columns beyond whole tiles do not count, because sgemm_splitk gives them no tiles.)
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      an eighth of the SMs at most                 sgemm_splitk in clusters, K split over the grid too
-//      half of the SMs at most                      sgemm_splitk in clusters
-//      C has 64 rows or columns at most             sgemm_splitk, K split over the grid
-//      C has 128 rows or columns at most            sgemm_tma, stream-K
-//      two an SM at most                            sgemm_splitk
+//      at most one tile per 8 SMs                   sgemm_splitk in clusters, K also split over the grid
+//      at most one tile per 2 SMs                   sgemm_splitk in clusters
+//      C has at most 64 rows or columns             sgemm_splitk, K split over the grid
+//      C has at most 128 rows or columns            sgemm_tma, stream-K
+//      at most two tiles per SM                     sgemm_splitk
 //      more                                         sgemm_tma, stream-K
 //
-// Where the tiles of sgemm_tma just fill the machine once, stream-K has nothing to even out and is left off. Bound as the
-// kernel that is chosen.
+// Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
+// Bound like the chosen kernel.
+

@@ -1,5 +1,5 @@
 /*---
-summary: 1D thread tile, TM results a thread in one column of the block tile
+summary: 1D thread tile, TM results per thread in one column of the block tile
 order: 35
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -13,7 +13,7 @@ require:
   - BM % TM == 0
   - BM // TM * BN >= 32
   - BM // TM * BN <= 1024
-  - (BM + BN + 2) * BK * BYTES <= 49152      # both tiles in static shared memory
+  - (BM + BN + 2) * BK * BYTES <= 49152      # both tiles fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -22,28 +22,28 @@ block:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// Against tiled: an element of Bs, once loaded into a register, serves TM results instead of one, so TM + 1
-// loads from shared memory feed TM multiply-adds, not 2 TM. And the tiles are no longer tied to the block:
-// BK is chosen by itself, and a thread loads several elements.
+// Against tiled: an element of Bs, once loaded into a register, serves TM results instead of one,
+// so TM + 1 loads from shared memory feed TM multiply-adds, where tiled needs 2 TM. The tiles are
+// no longer tied to the block's shape: BK is a parameter, and a thread loads several elements.
 //
 //               k                    a thread's results: rows ty ... ty + TM - 1 of column tx
 //            +--+-------+ Bs
 //         BK |  |b      |            b is one register, for TM rows
 //            +--+-------+            a comes from shared memory for each result; the 32 lanes of a warp
-//     BK        tx                   stand in one row of C, so they all want the same a: a broadcast
+//     BK        tx                   lie in one row of C, so they all want the same a: a broadcast
 //   +-----+  +--+-------+
 //   |     |  |  |x      |
-// BM| As a|  |  |x TM   | C tile     As has the order of A's rows, so that nvcc reads the a of four
-//   |    a|  |  |x      |            k at once, with one load of 16 bytes
+// BM| As a|  |  |x TM   | C tile     As has the order of A's rows, so nvcc reads the a of four k at
+//   |    a|  |  |x      |            once, with one load of 16 bytes
 //   +-----+  +--+-------+
 //                 BN
 //
-// Bound by shared memory still: a is read again for every column. A second dimension, the next
-// rung, keeps it in a register too.
+// Still bound by shared memory: a is read again for every column. The next rung adds a second
+// dimension, which keeps a in a register too.
 
 #define THREADS (BM / TM * BN)
-#define PITCH_A (BK + (TRANS_A ? 16 / sizeof(TA) : 0))  // padded where a tile is transposed on its way,
-#define PITCH_B (BN + TRANS_B)                          // against bank conflicts
+#define PITCH_A (BK + (TRANS_A ? 16 / sizeof(TA) : 0))  // padded against bank conflicts where a tile
+#define PITCH_B (BN + TRANS_B)                          // is transposed on its way
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -57,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[TM] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads take neighbours in memory, in every layout; zeros outside the matrices.
+        // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the
+        // matrices.
 #pragma unroll
         for (int e0 = 0; e0 < BM * BK; e0 += THREADS) {
             const int e = e0 + threadIdx.x;

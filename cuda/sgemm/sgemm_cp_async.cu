@@ -1,5 +1,5 @@
 /*---
-summary: warp tiles fed by cp.async through STAGES shared buffers, 8 x 16 results a thread in an order that ptxas keeps
+summary: warp tiles fed by cp.async through STAGES shared buffers, 8 x 16 results per thread in an order ptxas keeps
 order: 44
 symbol: gemm
 precisions: [f32]
@@ -8,7 +8,7 @@ min_sm: 80
 arch: [90a, 80, 86, 87, 88, 89, 100, 103, 110, 120, 121]  # 90a has setmaxnreg: see keep_order
 params:
   BM: [128, 64, 256]
-  BN: [256, 128, 64]            # BM * BN of 32768: one block on a multiprocessor; of 16384: two
+  BN: [256, 128, 64]            # BM * BN of 32768: one block per SM; of 16384: two
   BK: [16, 32]                  # from barrier to barrier
   WM: [64, 32]                  # a warp's part of the block tile
   WN: [64, 128]
@@ -20,8 +20,8 @@ require:
   - BN % WN == 0
   - TM * TN == 128
   - (WM // TM) * (WN // TN) == 32       # the lanes of a warp
-  - BM * BN <= 32768                    # registers: 255 a thread, 65536 a multiprocessor
-  - BM * 8 % (BM * BN // 128 * 4) == 0  # each thread copies the same number of units of 4
+  - BM * BN <= 32768                    # registers: 255 per thread, 65536 per SM
+  - BM * 8 % (BM * BN // 128 * 4) == 0  # each thread makes the same number of copies of 4 elements
   - BN * 8 % (BM * BN // 128 * 4) == 0
 grid:
   - cdiv(N, BN)
@@ -29,7 +29,7 @@ grid:
 block:
   - BM * BN / 128
 shared: STAGES * BK * (BM + 4 + BN + 4) * BYTES
-sass:                           # of the main loop; other architectures: see keep_order
+sass:                           # of the main loop; for other architectures see keep_order
   - 100 * ffma >= 87 * instructions
   - sm != 90 or BM * BN % 16384 != 0 or 20 * conflicts <= ffma
   - sm != 90 or BM * BN % 16384 != 0 or load_distance >= 100
@@ -37,9 +37,10 @@ sass:                           # of the main loop; other architectures: see kee
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_pipelined: cp.async copies from global to shared memory past the registers, so that several
-// tiles can be under way and no registers hold them; 8 x 16 results a thread want 6 shared loads for 128 FFMA.
-// What 8 warps on a multiprocessor do not hide of the latency, the order of the instructions has to.
+// Against sgemm_pipelined: cp.async copies from global to shared memory without passing through
+// registers, so several tiles can be in flight and no registers hold them. With 8 x 16 results per
+// thread, 128 FFMA need 6 shared loads. The latency that 8 warps per SM do not hide must be hidden
+// by the order of the instructions.
 //
 //      tile t             0           1           2           3        STAGES = 4
 //      copies of t + 3    |->......   |->......   |->......   |->...   into buffer (t + 3) % 4, which held t - 1
@@ -47,25 +48,30 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      wait, barrier     ^           ^           ^           ^         before the last k of each tile: then
 //                                                                      fragments of the next tile are loaded
 //
-// An operand whose rows run along K is transposed on its way, by copies of one element: 8 lanes take 8
-// neighbours of a row, a sector, and 32 lanes store to 32 banks, for the pitch is 4 more than a multiple of 32.
-// The others are copied 4 elements at a time where rows are multiples of 16 bytes, else one by one too.
-// A tile is copied and read in slices of 8 k, so that the body of the loop is the same for every BK.
+// An operand whose rows run along K is transposed on its way, by copies of one element: 8 lanes
+// take 8 neighbours of a row, a sector, and 32 lanes store to 32 banks, because the pitch is 4 more
+// than a multiple of 32. The others are copied 4 elements at a time where rows are multiples of 16
+// bytes, otherwise one by one too. A tile is copied and read in slices of 8 k, so that the body of
+// the loop is the same for every BK.
 //
-// No copy in the main loop has a guard against the edges. Past that of M or N the last row or column is copied
-// again: what it yields is never stored. The remainder of K, filled up with zeros, comes in the first tile.
+// No copy in the main loop has a guard against the edges. Past the edge of M or N the last row or
+// column is copied again; what it yields is never stored. The remainder of K, padded with zeros,
+// comes in the first tile.
 //
-// An FFMA needs three registers, and there are two banks: two must come from different ones, or from the cache
-// for reuse. Along a row of the thread tile a stays, at its end the next row is walked back, so b stays. What
-// keeps ptxas from another order is said where it is done (fence, opaque, scaled, keep_order).
+// An FFMA needs three registers, and the register file has two banks: two operands must come from
+// different banks, or from the reuse cache. Along a row of the thread tile a stays the same; at its
+// end the next row is walked backwards, so b stays. The comments at fence, opaque, scaled and
+// keep_order explain how ptxas is kept from changing this order.
 //
-// Bound by the issue of instructions: for sm_90a nvcc 13 makes a main loop of 1119 for 8 k, 1024 of them FFMA (1127 where
-// all is copied one by one), of which one in sixty reads the same bank twice; 119 instructions or more lie between a load
-// and its use. A group of copies costs three empty loads, which ptxas puts before it, so they are not spread further.
+// Bound by the issue of instructions: for sm_90a the main loop that nvcc 13 makes has 1119
+// instructions for 8 k, 1024 of them FFMA (1127 where all is copied one by one), of which one in
+// sixty reads the same bank twice. At least 119 instructions lie between a load and its use. A
+// group of copies costs three empty loads, which ptxas puts before it, so the copies are not spread
+// further.
 
-constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code, with more the warps wait for instructions
+constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code; with more, warps wait for instructions
 constexpr int kSlices = BK / kDepth;
-constexpr int kWarpsN = BN / WN, kThreads = BM / WM * kWarpsN * 32, kBlocks = 256 / kThreads;  // on a multiprocessor
+constexpr int kWarpsN = BN / WN, kThreads = BM / WM * kWarpsN * 32, kBlocks = 256 / kThreads;  // per SM
 constexpr int kLanesM = WM / TM, kLanesN = WN / TN;
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4;
 constexpr int kToB = 4 * kDepth * kPitchA, kSlice = kToB + 4 * kDepth * kPitchB;  // bytes: a slice of A, then one of B
@@ -73,7 +79,8 @@ constexpr int kTile = kSlices * kSlice;
 
 __device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
-// Start a copy of BYTES if `wanted`, of zeros if not `inside`. It is there after wait_for_copies and a barrier.
+// If `wanted`, start a copy of BYTES bytes, or of zeros if not `inside`. It has arrived after
+// wait_for_copies and a barrier.
 template <int BYTES> __device__ void copy_async(unsigned to, const float* from, bool wanted, bool inside) {
     const int bytes = inside ? BYTES : 0;
     if (BYTES == 16)
@@ -86,7 +93,7 @@ template <int BYTES> __device__ void copy_async(unsigned to, const float* from, 
                      "r"(to), "l"(from), "r"(bytes));
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LATER> __device__ void wait_for_copies() {  // for all groups but the last LATER
+template <int LATER> __device__ void wait_for_copies() {  // for all groups except the last LATER
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 
@@ -96,14 +103,15 @@ __device__ void load4(float* to, unsigned from) {
                  : "r"(from));
 }
 
-// Volatile, so that multiply-adds stay in the order of the text.
+// Volatile, so that multiply-adds stay in source order.
 __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// In a kernel with a setmaxnreg, ptxas goes by another method, which respects the fences: for that alone, and not for the
-// registers, 8 of 256 are given up. It is for whole groups of 128 threads. Without it ptxas drops the fences before it
-// orders; then one for each k is best. (sm_100a and sm_120a have it too, but there it costs spills in some layouts.)
+// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. Only
+// for this are 8 of 256 registers given up. It applies to whole groups of 128 threads. Without it,
+// ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a and sm_120a
+// have setmaxnreg too, but there it causes spills in some layouts.)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr bool kKeepsOrder = kThreads % 128 == 0;
 __device__ void keep_order() {
@@ -114,17 +122,19 @@ constexpr bool kKeepsOrder = false;
 __device__ void keep_order() {}
 #endif
 
-// Leaves the kernel if M < 0, which never happens, but ptxas moves nothing across it. When all is in place it finds that
-// one of them in a block is enough, and drops the others.
+// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
+// scheduling it finds that one fence per basic block is enough and drops the others.
 __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
 
-// A value whose origin ptxas does not see, so that it is kept, not computed anew in every round.
+// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
+// anew in every iteration.
 __device__ unsigned opaque(unsigned value) { return __shfl_sync(0xffffffffu, value, threadIdx.x % 32); }
 
-// A thread's share of the copies of one operand, slice after slice along K. A slice is kept K-major, 8 x TILE.
-// `extent` is the operand's other size, M or N; ALONG_K: its rows in memory run along K.
+// A thread's share of the copies of one operand, slice after slice along K. A slice is kept
+// K-major, 8 x TILE. `extent` is the operand's other size, M or N. ALONG_K: its rows in memory run
+// along K.
 template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
     static constexpr int PITCH = TILE + 4, WIDTH = WIDE && !ALONG_K ? 4 : 1;
     static constexpr int STEP_K = ALONG_K ? 8 : kThreads * WIDTH > TILE ? kThreads * WIDTH / TILE : 1;
@@ -149,7 +159,7 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
     static constexpr __device__ int k_of(int i) { return i / PASSES * STEP_K; }
     static constexpr __device__ int x_of(int i) { return i % PASSES * STEP_X; }
 
-    // The i-th copy of a slice of which `depth` k come from the matrix.
+    // The i-th copy of a slice whose first `depth` k come from the matrix.
     __device__ void copy(int i, unsigned slice, bool wanted, int depth = kDepth) {
         const bool inside = depth == kDepth || k0 + k_of(i) < depth;
         copy_async<4 * WIDTH>(place + slice + 4 * (k_of(i) * PITCH + x_of(i)), inside ? from + offset[i] : from, wanted,
@@ -166,7 +176,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
     CopyA copy_a(A, M, K, blockIdx.y * BM, shared);
     CopyB copy_b(B, N, K, blockIdx.x * BN, shared + kToB);
 
-    // Begin the first STAGES - 1 tiles. Past the last one a group is empty, so that groups count tiles.
+    // Start the first STAGES - 1 tiles. Past the last tile a group is empty, so that groups count
+    // tiles.
     const int tiles = (K + BK - 1) / BK, remainder = K - (tiles - 1) * BK;
 #pragma unroll 1
     for (int slice = 0; slice < (STAGES - 1) * kSlices; ++slice) {
@@ -197,14 +208,14 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
     wait_for_copies<STAGES - 2>();
     __syncthreads();
     load(0);
-    int left = kSlices, read = 0, write = (STAGES - 1) * kTile;  // slices of this tile; bytes
+    int left = kSlices, read = 0, write = (STAGES - 1) * kTile;  // slices left in this tile; bytes
 #pragma unroll 1
     for (int slice = tiles * kSlices; slice > 0; --slice) {
         const bool wanted = slice > (STAGES - 1) * kSlices;
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
             const int ahead = (k + 1) % kDepth;
-            if (ahead == 0) {  // the next k is the first of another slice
+            if (ahead == 0) {  // the next k is the first of the next slice
                 copy_a.advance(M);
                 copy_b.advance(N);
                 read += kSlice, write += kSlice;
@@ -212,7 +223,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
                     left = kSlices;
                     commit_copies();
                     wait_for_copies<STAGES - 2>();
-                    __syncthreads();  // the next tile is there, and nobody reads this one any more
+                    __syncthreads();  // the next tile has arrived; nobody reads this one any more
                     if (read == STAGES * kTile) read = 0;
                     if (write == STAGES * kTile) write = 0;
                 }
@@ -222,7 +233,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
             load(ahead);
 #pragma unroll
             for (int m = 0; m < TM; ++m) {
-                // Half a k after the loads, and few at a time: ptxas keeps the addresses of all that stand together.
+                // Half a k after the loads, and few at a time: ptxas holds the addresses of all
+                // copies that are next to each other.
                 if (m == TM / 2) {
 #pragma unroll
                     for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
@@ -243,7 +255,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
     wait_for_copies<0>();
 }
 
-// Volatile, so that it has registers of its own: otherwise ptxas has the sums themselves by fours, as a store wants them.
+// Volatile, so that the result has registers of its own. Otherwise ptxas groups the sums themselves
+// by fours, as a store wants them.
 __device__ float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll
@@ -257,12 +270,12 @@ __device__ void add(float4& to, float factor, float4 v) {
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
-    extern __shared__ __align__(16) float shared[];  // dynamic: it may be more than 48 KB
+    extern __shared__ __align__(16) float shared[];  // dynamic: may exceed 48 KB
     keep_order();
 
-    // A lane's rows and columns come in fours, those of its neighbours between them. Neighbouring lanes differ in both,
-    // so no load is served to two lanes at once: those return two registers a cycle and take ports of the register
-    // file from the multiply-adds.
+    // A lane's rows and columns come in fours, with those of its neighbours in between.
+    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
+    // return two registers per cycle and take register-file ports away from the multiply-adds.
     constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int few = lane % kFew, many = lane / kFew ^ few * (8 / kFew);
@@ -275,7 +288,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
     else multiply<false>(M, N, K, A, B, address(shared), lane_m, lane_n, sum);
     __syncthreads();  // the buffers are free
 
-    // Through shared memory, one row of each lane at a time, so that a warp stores whole rows of its tile.
+    // Through shared memory, one row per lane at a time, so that a warp stores whole rows of its
+    // tile.
     const int row0 = blockIdx.y * BM + warp / kWarpsN * WM, column0 = blockIdx.x * BN + warp % kWarpsN * WN;
     constexpr int PITCH = WN + 4;
     float* const Cs = shared + warp * kLanesM * PITCH;
@@ -293,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
                 if (row >= M || column >= N) continue;
                 float4& c = reinterpret_cast<float4&>(C[size_t(row) * N + column]);
                 float4 value = reinterpret_cast<const float4&>(Cs[e / WN * PITCH + e % WN]);
-                if (beta != 0) add(value, beta, c);  // else C is not read
+                if (beta != 0) add(value, beta, c);  // otherwise C is not read
                 c = value;
             }
         } else {

@@ -1,5 +1,5 @@
 /*---
-summary: warp tiles from two shared buffers, the next tile and the next fragments under way meanwhile
+summary: warp tiles from two shared buffers, the next tile and the next fragments in flight meanwhile
 order: 43
 symbol: gemm
 precisions: [f32]
@@ -12,16 +12,16 @@ params:
   WN: [64, 32]
   TM: [16, 8]
   TN: [8, 16]
-  BLOCKS: [1, 2]                # blocks an SM for which the compiler has to leave registers
+  BLOCKS: [1, 2]                # blocks per SM for which the compiler must leave registers
 require:
   - BM % WM == 0
   - BN % WN == 0
   - (WM // TM) * (WN // TN) == 32                 # the lanes of a warp
-  - TM * TN <= 128                                # and its registers: 255 a thread, 65536 an SM
+  - TM * TN <= 128                                # and its registers: 255 per thread, 65536 per SM
   - BM // TM * (BN // TN) * TM * TN * BLOCKS <= 32768
   - BM * BK % (BM // TM * (BN // TN) * 4) == 0    # each thread fetches the same number of float4
   - BN * BK % (BM // TM * (BN // TN) * 4) == 0
-  - 2 * BK * (BM + 4 + BN + 4) * BYTES <= 49152   # two of both tiles in static shared memory
+  - 2 * BK * (BM + 4 + BN + 4) * BYTES <= 49152   # two of each tile fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -30,10 +30,10 @@ block:
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_warptile: nothing is waited for. The next tile travels to registers while this one is multiplied,
-// and is stored to a second buffer when the multiply-adds are nearly done; within the tile, the fragments of the
-// next k are loaded while those of this k are multiplied, across the border of the tiles too. So both kinds of
-// latency lie under FFMA, and one barrier a tile is left.
+// Against sgemm_warptile: nothing waits. The next tile travels to registers while this one is
+// multiplied, and is stored to a second buffer when the multiply-adds are nearly done. Within the
+// tile, and across the border to the next one, the fragments of the next k are loaded while those
+// of this k are multiplied. So FFMA hide both kinds of latency, and one barrier per tile is left.
 //
 //      k of the tile      0       1       2    ...   BK - 1  |  0       1            BK = 8
 //      global -> regs     |--->. . . . . . . . .             |  |--->. . . .
@@ -42,24 +42,27 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      load a, b of k     1       2       3    ...         0 |  1       2            from a[.], b[.] of two
 //      multiply k         0       1       2    ...    BK - 1 |  0       1
 //
-// The main loop has no guards but one, for the last tile. Past the edge of M or N a thread fetches the last
-// row or column again: its products are never stored. The remainder of K, filled up with zeros,
-// comes in the first tile, so all later ones are whole. Operands whose rows are no multiple of 16 bytes
-// are fetched element by element, by a second copy of the loop, neighbouring threads at neighbouring addresses.
+// The main loop has only one guard, for the last tile. Past the edge of M or N a thread fetches the
+// last row or column again; the resulting products are never stored. The remainder of K, padded
+// with zeros, comes in the first tile, so all later tiles are whole. Operands whose rows are not
+// multiples of 16 bytes are fetched element by element, by a second copy of the loop in which
+// neighbouring threads fetch neighbouring addresses.
 //
-// Bound by the issue of instructions and by the banks of the register file: for sm_90 nvcc 13 makes a main loop
-// of 1173, 1024 of them FFMA, of which one in six reads the same bank twice.
+// Bound by the issue of instructions and by the banks of the register file: for sm_90 the main loop
+// that nvcc 13 makes has 1173 instructions, 1024 of them FFMA, of which one in six reads the same
+// bank twice.
 
 #define WARPS_N (BN / WN)
 #define THREADS (BM / WM * WARPS_N * 32)
 #define LANES_M (WM / TM)
 #define LANES_N (WN / TN)
 
-// A thread's share of one operand's tiles, which follow each other along K. In shared memory a tile is K-major,
-// BK x TILE. `extent` is the operand's other size, M or N; ALONG_K: its rows in memory run along K.
+// A thread's share of the tiles of one operand, one tile after the other along K. In shared memory
+// a tile is K-major, BK x TILE. `extent` is the operand's other size, M or N. ALONG_K: its rows in
+// memory run along K.
 template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
     static constexpr int PITCH = TILE + 4, WIDTH = WIDE ? 4 : 1;
-    static constexpr int LANES_K = 8 / WIDTH;  // along K a row is read 8 elements, a sector, at a time
+    static constexpr int LANES_K = 8 / WIDTH;  // along K, a row is read 8 elements (a sector) at a time
     static constexpr int UNITS = ALONG_K ? THREADS / LANES_K : THREADS * WIDTH;
     static constexpr int STEP_X = UNITS < TILE ? UNITS : TILE, STEP_K = UNITS / STEP_X * (ALONG_K ? 8 : 1);
     static constexpr int PASSES = TILE / STEP_X, COUNT = PASSES * BK / STEP_K;
@@ -83,7 +86,7 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
     static constexpr __device__ int k_of(int i) { return i / PASSES * STEP_K; }
     static constexpr __device__ int x_of(int i) { return i % PASSES * STEP_X; }
 
-    __device__ void first(int depth, int extent) {  // depth: how many k the tile has
+    __device__ void first(int depth, int extent) {  // depth: number of k in the tile
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
 #pragma unroll
@@ -122,7 +125,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, fl
     Fetcher<BM, !TRANS_A, WIDE> fetch_a(A, M, K, blockIdx.y * BM);
     Fetcher<BN, TRANS_B, WIDE> fetch_b(B, N, K, blockIdx.x * BN);
 
-    // A lane's rows and columns come in fours, those of its neighbours between them.
+    // A lane's rows and columns come in fours, with those of its neighbours in between.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int ty = warp / WARPS_N * WM + lane / LANES_N * 4, tx = warp % WARPS_N * WN + lane % LANES_N * 4;
     float a[2][TM], b[2][TN];  // for this k and the next
@@ -149,7 +152,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, fl
         for (int k = 0; k < BK; ++k) {
             if (k == 0 && tile < tiles) fetch_a.next(M), fetch_b.next(N);
             if (k == BK - 1) {
-                buffer ^= 1;  // nobody has read the other one since the last barrier
+                buffer ^= 1;  // nobody has read the other buffer since the last barrier
                 fetch_a.store(As[buffer]);
                 fetch_b.store(Bs[buffer]);
                 __syncthreads();

@@ -1,5 +1,5 @@
 /*---
-summary: sgemm_cp_async with its work ordered, blocks in groups along M, k divided among the warps of a block
+summary: sgemm_cp_async with its work scheduled, blocks in groups along M, k divided among the warps of a block
 order: 45
 symbol: gemm
 precisions: [f32]
@@ -13,21 +13,21 @@ params:
   TM: [8, 16]
   TN: [16, 8]
   SPLIT: [1, 2, 4]              # the k of a tile are divided among SPLIT sets of warps
-  GROUP: [8, 1, 16]             # tile rows in a group of blocks; 1: along N, row by row
+  GROUP: [8, 1, 16]             # rows of tiles in a group of blocks; 1: row by row along N
   STAGES: [3, 4]
-  BLOCKS: [1, 2]                # blocks an SM for which the compiler has to leave registers
+  BLOCKS: [1, 2]                # blocks per SM for which the compiler must leave registers
 require:
   - BK % (16 * SPLIT) == 0
-  - TM * TN == 128                                # 32 lanes in a warp, which has 64 x 64
-  - BM * BN * SPLIT * BLOCKS <= 32768            # registers: 255 a thread, 65536 an SM
-  - BM * 8 % (BM * BN // 128 * 4) == 0           # each thread copies the same number of units of 4
+  - TM * TN == 128                                # 32 lanes cover the 64 x 64 of a warp
+  - BM * BN * SPLIT * BLOCKS <= 32768            # registers: 255 per thread, 65536 per SM
+  - BM * 8 % (BM * BN // 128 * 4) == 0           # each thread makes the same number of copies of 4 elements
   - BN * 8 % (BM * BN // 128 * 4) == 0
 grid:
   - cdiv(M, BM) * cdiv(N, BN)
 block:
   - BM / 64 * (BN / 64) * SPLIT * 32
 shared: max(STAGES * BK * (BM + BN + 8), BM / 64 * (BN / 64) * SPLIT * 2 * (64 / TM) * 68) * BYTES
-sass:                           # of the main loop; other architectures: see keep_order
+sass:                           # of the main loop; for other architectures see keep_order
   - 100 * ffma >= 87 * instructions
   - sm != 90 or SPLIT > 1 or BM * BN % 16384 != 0 or 20 * conflicts <= ffma
   - sm != 90 or BM * BN * SPLIT % 16384 != 0 or load_distance >= 100
@@ -35,7 +35,7 @@ sass:                           # of the main loop; other architectures: see kee
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_cp_async: the same main loop; what changes is which block computes what, and when.
+// Against sgemm_cp_async: the same main loop. What changes is which block computes what, and when.
 //
 //      C in tiles, GROUP = 2          a wave of 12 blocks reads           one tile, SPLIT = 2, BK = 32
 //      +--+--+--+--+--+--+            2 tile rows of A, 6 columns           BK
@@ -45,23 +45,27 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      +--+--+--+--+--+--+                                                C = (sum of set 0) + (sum of set 1)
 //      |12|14| ...
 //
-// 1. Order. Blocks that run together should share panels of A and B while they are in L2. So blocks go down
-//    GROUP tiles, then right. It pays where the matrices outgrow L2, and costs a division.
-// 2. Waves. All SMs work only as long as there are tiles: choose the tile so that cdiv(M, BM) * cdiv(N, BN) is
-//    little less than a multiple of the SMs times the blocks an SM. On 132 SMs, one block each, C of 1024 x 1024
-//    has 32 tiles of 128 x 256, which occupy 24 % of them, but 128 of 64 x 128, 97 %.
-// 3. Split. Such a tile is two warps' work, and an SM wants eight or more. Here SPLIT sets of warps share it:
-//    each multiplies its own k of every tile, with the whole thread tile, so the ratio of FFMA to loads
-//    stays. Their sums meet in shared memory at the end and are added in the order of k: the same bits each time.
-//    Try BM=64 BN=128 BK=64 SPLIT=4, or BN=64 with BLOCKS=2.
+// 1. Order. Blocks that run together should share panels of A and B while these are in L2. So
+//    blocks go down GROUP tiles, then right. It pays off where the matrices outgrow L2, and costs a
+//    division.
+// 2. Waves. All SMs are busy only while there are tiles: choose the tile so that
+//    cdiv(M, BM) * cdiv(N, BN) is a little less than a multiple of the number of blocks that run at
+//    once. On 132 SMs with one block each, a C of 1024 x 1024 has 32 tiles of 128 x 256, which
+//    occupy 24 % of the SMs, but 128 tiles of 64 x 128: 97 %.
+// 3. Split. Such a tile is work for two warps, and an SM wants eight or more. So SPLIT sets of
+//    warps share it: each multiplies its own k of every tile with the whole thread tile, so the
+//    ratio of FFMA to loads stays. Their sums meet in shared memory at the end and are added in the
+//    order of k, which gives the same bits every time. Try BM=64 BN=128 BK=64 SPLIT=4, or BN=64 with
+//    BLOCKS=2.
 //
-// Bound by the issue of instructions, as the rung below, and for few tiles by what the sums' meeting costs. Smaller tiles
-// have more copies for the same sums: with SPLIT up to 24 of one element for 8 k, and ptxas does not keep every order.
+// Bound by the issue of instructions like sgemm_cp_async and, with few tiles, by the cost of adding
+// up the sets. Smaller tiles need more copies for the same sums (with SPLIT up to 24 of one element
+// for 8 k), and ptxas does not keep every order.
 
-constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code, with more the warps wait for instructions
-constexpr int kSlices = BK / (kDepth * SPLIT);  // one after the other in a tile, each with 8 k for every set of warps
+constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code; with more, warps wait for instructions
+constexpr int kSlices = BK / (kDepth * SPLIT);  // of a tile, in turn, each with 8 k for every set of warps
 constexpr int WM = 64, WN = 64;  // a warp's part of the block tile
-constexpr int kWarpsN = BN / WN, kWarps = BM / WM * kWarpsN, kThreads = kWarps * SPLIT * 32;  // kWarps: of a set
+constexpr int kWarpsN = BN / WN, kWarps = BM / WM * kWarpsN, kThreads = kWarps * SPLIT * 32;  // kWarps: in a set
 constexpr int kLanesM = WM / TM, kLanesN = WN / TN;
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4;
 constexpr int kDepths = kDepth * SPLIT;  // k of a slice
@@ -70,7 +74,8 @@ constexpr int kTile = kSlices * kSlice;
 
 __device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
-// Start a copy of BYTES if `wanted`, of zeros if not `inside`. It is there after wait_for_copies and a barrier.
+// If `wanted`, start a copy of BYTES bytes, or of zeros if not `inside`. It has arrived after
+// wait_for_copies and a barrier.
 template <int BYTES> __device__ void copy_async(unsigned to, const float* from, bool wanted, bool inside) {
     const int bytes = inside ? BYTES : 0;
     if (BYTES == 16)
@@ -83,7 +88,7 @@ template <int BYTES> __device__ void copy_async(unsigned to, const float* from, 
                      "r"(to), "l"(from), "r"(bytes));
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LATER> __device__ void wait_for_copies() {  // for all groups but the last LATER
+template <int LATER> __device__ void wait_for_copies() {  // for all groups except the last LATER
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 
@@ -93,14 +98,15 @@ __device__ void load4(float* to, unsigned from) {
                  : "r"(from));
 }
 
-// Volatile, so that multiply-adds stay in the order of the text.
+// Volatile, so that multiply-adds stay in source order.
 __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// In a kernel with a setmaxnreg, ptxas goes by another method, which respects the fences: for that alone, and not for the
-// registers, 8 of 256 are given up. It is for whole groups of 128 threads. Without it ptxas drops the fences before it
-// orders; then one for each k is best. (sm_100a and sm_120a have it too, but there it costs spills in some layouts.)
+// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. Only
+// for this are 8 of 256 registers given up. It applies to whole groups of 128 threads. Without it,
+// ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a and sm_120a
+// have setmaxnreg too, but there it causes spills in some layouts.)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr bool kKeepsOrder = kThreads % 128 == 0;
 __device__ void keep_order() {
@@ -111,17 +117,19 @@ constexpr bool kKeepsOrder = false;
 __device__ void keep_order() {}
 #endif
 
-// Leaves the kernel if M < 0, which never happens, but ptxas moves nothing across it. When all is in place it finds that
-// one of them in a block is enough, and drops the others.
+// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
+// scheduling it finds that one fence per basic block is enough and drops the others.
 __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
 
-// A value whose origin ptxas does not see, so that it is kept, not computed anew in every round.
+// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
+// anew in every iteration.
 __device__ unsigned opaque(unsigned value) { return __shfl_sync(0xffffffffu, value, threadIdx.x % 32); }
 
-// A thread's share of the copies of one operand, slice after slice along K. A slice is kept K-major, 8 * SPLIT x TILE.
-// `extent` is the operand's other size, M or N; ALONG_K: its rows in memory run along K.
+// A thread's share of the copies of one operand, slice after slice along K. A slice is kept
+// K-major, 8 * SPLIT x TILE. `extent` is the operand's other size, M or N. ALONG_K: its rows in
+// memory run along K.
 template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
     static constexpr int PITCH = TILE + 4, WIDTH = WIDE && !ALONG_K ? 4 : 1;
     static constexpr int STEP_K = ALONG_K ? 8 : kThreads * WIDTH > TILE ? kThreads * WIDTH / TILE : 1;
@@ -146,7 +154,7 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
     static constexpr __device__ int k_of(int i) { return i / PASSES * STEP_K; }
     static constexpr __device__ int x_of(int i) { return i % PASSES * STEP_X; }
 
-    // The i-th copy of a slice of which `depth` k come from the matrix.
+    // The i-th copy of a slice whose first `depth` k come from the matrix.
     __device__ void copy(int i, unsigned slice, bool wanted, int depth = kDepths) {
         const bool inside = depth == kDepths || k0 + k_of(i) < depth;
         copy_async<4 * WIDTH>(place + slice + 4 * (k_of(i) * PITCH + x_of(i)), inside ? from + offset[i] : from, wanted,
@@ -163,7 +171,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
     CopyA copy_a(A, M, K, row0, shared);
     CopyB copy_b(B, N, K, column0, shared + kToB);
 
-    // Begin the first STAGES - 1 tiles. Past the last one a group is empty, so that groups count tiles.
+    // Start the first STAGES - 1 tiles. Past the last tile a group is empty, so that groups count
+    // tiles.
     const int tiles = (K + BK - 1) / BK, remainder = K - (tiles - 1) * BK;
 #pragma unroll 1
     for (int slice = 0; slice < (STAGES - 1) * kSlices; ++slice) {
@@ -194,14 +203,14 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
     wait_for_copies<STAGES - 2>();
     __syncthreads();
     load(0);
-    int left = kSlices, read = 0, write = (STAGES - 1) * kTile;  // slices of this tile; bytes
+    int left = kSlices, read = 0, write = (STAGES - 1) * kTile;  // slices left in this tile; bytes
 #pragma unroll 1
     for (int slice = tiles * kSlices; slice > 0; --slice) {
         const bool wanted = slice > (STAGES - 1) * kSlices;
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
             const int ahead = (k + 1) % kDepth;
-            if (ahead == 0) {  // the next k is the first of another slice
+            if (ahead == 0) {  // the next k is the first of the next slice
                 copy_a.advance(M);
                 copy_b.advance(N);
                 read += kSlice, write += kSlice;
@@ -209,7 +218,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
                     left = kSlices;
                     commit_copies();
                     wait_for_copies<STAGES - 2>();
-                    __syncthreads();  // the next tile is there, and nobody reads this one any more
+                    __syncthreads();  // the next tile has arrived; nobody reads this one any more
                     if (read == STAGES * kTile) read = 0;
                     if (write == STAGES * kTile) write = 0;
                 }
@@ -219,7 +228,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
             load(ahead);
 #pragma unroll
             for (int m = 0; m < TM; ++m) {
-                // Half a k after the loads, and few at a time: ptxas keeps the addresses of all that stand together.
+                // Half a k after the loads, and few at a time: ptxas holds the addresses of all
+                // copies that are next to each other.
                 if (m == TM / 2) {
 #pragma unroll
                     for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
@@ -240,7 +250,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
     wait_for_copies<0>();
 }
 
-// Volatile, so that it has registers of its own: otherwise ptxas has the sums themselves by fours, as a store wants them.
+// Volatile, so that the result has registers of its own. Otherwise ptxas groups the sums themselves
+// by fours, as a store wants them.
 __device__ float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll
@@ -254,7 +265,7 @@ __device__ void add(float4& to, float factor, float4 v) {
 
 extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
-    extern __shared__ __align__(16) float shared[];  // dynamic: it may be more than 48 KB
+    extern __shared__ __align__(16) float shared[];  // dynamic: may exceed 48 KB
     keep_order();
 
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN;
@@ -262,9 +273,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
     const int place = blockIdx.x - group * tile_columns;
     const int row0 = (group + place % height) * BM, column0 = place / height * BN;
 
-    // A lane's rows and columns come in fours, those of its neighbours between them. Neighbouring lanes differ in both,
-    // so no load is served to two lanes at once: those return two registers a cycle and take ports of the register
-    // file from the multiply-adds.
+    // A lane's rows and columns come in fours, with those of its neighbours in between.
+    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
+    // return two registers per cycle and take register-file ports away from the multiply-adds.
     constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
     const int warp = threadIdx.x / 32 % kWarps, set = threadIdx.x / 32 / kWarps, lane = threadIdx.x % 32;
     const int few = lane % kFew, many = lane / kFew ^ few * (8 / kFew);
@@ -277,8 +288,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
     else multiply<false>(M, N, K, A, B, row0, column0, address(shared), lane_m, lane_n, sum);
     __syncthreads();  // the buffers are free
 
-    // Through shared memory, one row of each lane at a time: the sets' sums meet, each set of warps adds up
-    // and stores a part, and a warp stores whole rows. Two areas by turns, so one barrier a row is enough.
+    // Through shared memory, one row per lane at a time: the sums of the sets meet, each set of
+    // warps adds up and stores a part, and a warp stores whole rows. Two areas alternate, so one
+    // barrier per row is enough.
     constexpr int PITCH = WN + 4, AREA = kLanesM * PITCH;
     const int row1 = row0 + warp / kWarpsN * WM, column1 = column0 + warp % kWarpsN * WN;
     float* const mine = shared + (set * kWarps + warp) * AREA;
@@ -302,7 +314,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
 #pragma unroll
                 for (int s = 0; s < SPLIT; ++s)
                     add(value, 1, reinterpret_cast<const float4&>(first[area + s * kWarps * AREA + e / WN * PITCH + e % WN]));
-                if (beta != 0) add(value, beta, c);  // else C is not read
+                if (beta != 0) add(value, beta, c);  // otherwise C is not read
                 c = value;
             }
         } else {

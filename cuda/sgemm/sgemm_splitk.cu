@@ -1,5 +1,5 @@
 /*---
-summary: small tiles, their K split among the warps of a block and the blocks of a cluster, for small results
+summary: small tiles, with K split among the warps of a block and the blocks of a cluster, for small results
 order: 47
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
@@ -8,9 +8,9 @@ params:
   BM: [64]
   BN: [64, 128]
   STAGES: [6, 4]
-  SLICES: [4, 8]                # of K, in a block: 8 k each of a stage
+  SLICES: [4, 8]                # of K in a block: 8 k of each stage per slice
   CLUSTER: [1, 2, 4, 8]         # blocks that share a tile and add their sums through distributed shared memory
-  SPLIT: [1, 4, 8, 16]          # such clusters that share it, and add theirs through the workspace
+  SPLIT: [1, 4, 8, 16]          # clusters that share a tile and add their sums through the workspace
 require:
   - SLICES * BN <= 512          # threads, and shared memory
   - SPLIT == 1 or max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER <= 8192
@@ -21,7 +21,7 @@ tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - {operand: B, shape: [N, K], box: [BN, 8 * SLICES], when: not TRANS_B and N % 4 == 0}
   - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or (N % 4 != 0 and M > BM)}
 launches:
-  - symbol: edges               # first: what it reads, `arrange` finds in L2
+  - symbol: edges               # first: `arrange` finds in L2 what it has read
     grid:
       - (cdiv(N, 8) if M > BM and 1 <= M % BM <= 4 else 0) + (cdiv(M, 8) if N > BN and 1 <= N % BN <= 4 else 0)
     block: [256]
@@ -36,7 +36,7 @@ launches:
       - max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER * SPLIT  # see tiles() below
     block: [SLICES * BN // 2 + 128]
     shared: max(STAGES * 32 * SLICES * (BM + BN), 4 * SLICES * BM * (BN + 4)) + 16 * STAGES
-sass:                           # of the main loop: what ptxas must leave as it is written
+sass:                           # of the main loop: what ptxas must keep as written
   - 100 * ffma >= 92 * instructions
   - 20 * conflicts <= ffma
   - load_distance >= 100
@@ -44,24 +44,26 @@ sass:                           # of the main loop: what ptxas must leave as it 
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distributed-shared-memory
 ---*/
 
-// Against sgemm_tma: 1024 x 1024 is 32 of its tiles, for 132 multiprocessors. Tiles of 64 x 64 are 256, but one of them keeps
-// a single warp busy, where a scheduler needs two to hide what a warp waits for. So the warps of a block split the k of a
-// stage among them, and every one has all of the tile:
+// Against sgemm_tma: 1024 x 1024 is 32 of its tiles, for 132 SMs. Tiles of 64 x 64 are 256, but one
+// of them keeps a single warp busy, and a scheduler needs two to hide a warp's waits. So the warps
+// of a block split the k of a stage among them, and each covers the whole tile:
 //
 //      stage:  A 64 x 32, B 32 x 64        warp 0: k 0 .. 7    warp 1: k 8 .. 15    warp 2: k 16 .. 23    warp 3: k 24 .. 31
 //
 //      once, at the end:                   tile      +         tile       +         tile        +         tile  -> C
 //                                               through shared memory, where the ring was
 //
-// Four slices on 64 x 64 are blocks of 4 such warps, two on a multiprocessor. Where there are few tiles, more blocks share
-// one: CLUSTER of them add through distributed shared memory, for a few microseconds less than through memory; but a
-// cluster has 8 blocks at most and its multiprocessors must be neighbours, so a long K takes SPLIT.
+// Four slices on 64 x 64 make blocks of 4 such warps, two per SM. Where there are few tiles, more
+// blocks share one: CLUSTER of them add their sums through distributed shared memory, which takes a
+// few microseconds less than through global memory. But a cluster has at most 8 blocks and its SMs
+// must be neighbours, so a long K takes SPLIT.
 //
-// Up to four rows or columns beyond whole tiles get no tiles of their own, of which they would use a sixteenth at most, and
-// which at 1025 would make a second wave: a launch of matrix-vector products computes them from A and B as they lie.
+// Up to four rows or columns beyond whole tiles get no tiles of their own, since they would use at
+// most a sixteenth of each and at 1025 would make a second wave. A launch of matrix-vector products
+// computes them from A and B as stored.
 //
-// The loop is that of sgemm_tma, where its order is explained. Bound as that one is; at 1024 a fifth of the time goes to
-// launch, first fetch and reduction.
+// The loop is that of sgemm_tma, which explains its order. Bound like that kernel; at 1024 a fifth
+// of the time goes to the launch, the first fetch and the reduction.
 
 #include <cuda.h>
 
@@ -69,21 +71,21 @@ constexpr int TM = 8, TN = 16;           // results of a thread
 constexpr int WM = 8 * TM, WN = 4 * TN;  // of a warp
 constexpr int kSliceWarps = (BM / WM) * (BN / WN);
 constexpr int kMathThreads = kSliceWarps * SLICES * 32, kFetchThreads = 128;
-constexpr int kBlocks = 256 / kMathThreads;                       // on a multiprocessor
-constexpr int kUnroll = 8, BK = kUnroll * SLICES;                 // k of a slice in a stage, and of all
+constexpr int kBlocks = 256 / kMathThreads;                       // per SM
+constexpr int kUnroll = 8, BK = kUnroll * SLICES;                 // k of one slice in a stage, and of all
 constexpr int kSwizzled = 32;                                     // k of a row of A under the swizzle: 128 bytes
 constexpr int kBytesA = 4 * BM * BK, kBytesB = 4 * BK * BN;       // of a stage
 constexpr int kRowA = TRANS_A ? 4 * BM : 4 * kSwizzled, kRowB = 4 * BN;  // bytes of a row of a tile in shared memory
 constexpr int kPitch = BN + 4;                                    // of a tile of sums: 16-byte stores without conflicts
-constexpr int kRing = STAGES * (kBytesA + kBytesB);               // bytes, and of the sums that lie there afterwards
+constexpr int kRing = STAGES * (kBytesA + kBytesB);               // bytes, then those of the sums that take its place
 constexpr int kSums = 4 * SLICES * BM * kPitch;
-constexpr int kBarriers = kRing > kSums ? kRing : kSums;          // behind both: arrivals nobody waits for may come late
-constexpr int kFlags = 8192;                                      // ints, the beginning of the workspace: SPLIT counts arrivals
+constexpr int kBarriers = kRing > kSums ? kRing : kSums;          // after both: arrivals nobody awaits may come late
+constexpr int kFlags = 8192;                                      // ints at the start of the workspace: SPLIT counts arrivals
 
-constexpr int kThin = 4;                                          // rows or columns that are an edge, not a tile
-constexpr int kEdgeThreads = 256, kOutputs = 8;                   // of a block of `edges`; outputs along the edge
+constexpr int kThin = 4;                                          // most rows or columns that are an edge, not a tile
+constexpr int kEdgeThreads = 256, kOutputs = 8;                   // per block of `edges`; outputs along the edge
 
-// Tiles along M or N. What remains of `extent` beyond them is an edge.
+// Tiles along M or N. The rest of `extent` beyond them is an edge.
 __device__ constexpr int tiles(int extent, int tile) {
     return extent <= tile ? 1 : (extent + tile - 1 - kThin) / tile;
 }
@@ -108,7 +110,8 @@ __device__ void arrive_and_expect(unsigned barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// The first lane arrives for its warp: a predicate, for a branch would cut the main loop in two.
+// The first lane arrives for its warp. With a predicate, because a branch would split the main
+// loop.
 __device__ void arrive_once(unsigned barrier, int lane) {
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %1, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
                  "r"(lane)
@@ -137,22 +140,24 @@ __device__ void store4(unsigned to, float x, float y, float z, float w) {
     asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
 }
 
-// Volatile, so that multiply-adds stay in the order of the text.
+// Volatile, so that multiply-adds stay in source order.
 __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// Leaves the kernel if M < 0, which never happens, but ptxas moves nothing across it. When all is in place it finds that
-// one of them a round is enough, and drops the others.
+// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
+// scheduling it finds that one fence per iteration is enough and drops the others.
 __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
 
-// A value whose origin ptxas does not see, so that it is kept, not computed anew in every round.
+// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
+// anew in every iteration.
 __device__ unsigned opaque(unsigned value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 
-// The column that comes `step`-th in row i of a thread's tile at k. Back and forth, with the two columns at the turn in the
-// order that suits the bank of the row's register: a[k] and a[k + 1] are not in the same one.
+// The column visited at step `step` in row i of a thread's tile at k. Back and forth, with the two
+// columns at the turn in the order that suits the bank of the row's register: a[k] and a[k + 1] lie
+// in different banks.
 __device__ constexpr int column(int i, int k, int step) {
     const int j = i % 2 ? TN - 1 - step : step;
     if (k % 2 == 0) return j >= TN - 2 ? 2 * TN - 3 - j : j;
@@ -163,26 +168,28 @@ struct Stages {
     int begin, end;
 };
 
-// TMA cannot take rows that do not begin at multiples of 16 bytes, and does not transpose: B as N x K would be read along K,
-// when a thread needs one k of all its columns. These are copied to the workspace first, in a launch of its own. A as K x M
-// needs no copy: fragments are then read along M. Nor does B where one row of tiles reads all of it, for the copy would cost
-// more than the product.
+// TMA cannot fetch rows that do not begin at multiples of 16 bytes, and does not transpose: B as N
+// x K would be read along K, but a thread needs one k of all its columns. Such operands are copied
+// to the workspace first, in a separate launch. A as K x M needs no copy: its fragments are read
+// along M. Nor does B where one row of tiles reads all of it: there the copy would cost more than
+// the product.
 struct Arranged {
-    int rows_a, columns_a, rows_b, columns_b;  // as they lie in memory
+    int rows_a, columns_a, rows_b, columns_b;  // as stored
     bool a, b;                                 // copied?
 
     __device__ Arranged(int M, int N, int K)
         : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
           a(columns_a % 4 != 0), b(TRANS_B || (N % 4 != 0 && M > BM)) {}
 
-    // TMA cannot take B, and it is not copied: all threads that fetch bring it to the ring as it lies in memory.
+    // TMA cannot fetch B, and it is not copied: all fetching threads bring it to the ring as
+    // stored.
     __device__ bool by_threads(int N) const { return N % 4 != 0 && !b; }
 
     __device__ size_t floats_a() const { return a ? size_t(rows_a) * padded(columns_a) : 0; }
     __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
 };
 
-// A block copies 64 x 64 elements, B as K x N; a thread has 16 loads under way.
+// A block copies 64 x 64 elements, B as K x N. A thread has 16 loads in flight.
 extern "C" __global__ void __launch_bounds__(256)
     arrange(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
             const CUtensorMap* maps) {
@@ -199,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(256)
     float* const to = static_cast<float*>(workspace) + kFlags + (is_a ? 0 : arranged.floats_a());
 
     float v[TILE / ROWS][TILE / 32];
-    const auto each = [&](const auto& work) {  // 16 elements of a thread
+    const auto each = [&](const auto& work) {  // the 16 elements of a thread
 #pragma unroll
         for (int i = 0; i < TILE / ROWS; ++i)
 #pragma unroll
@@ -228,13 +235,15 @@ struct Matrix {
     __device__ float at(int k, int output) const { return first[k * per_k + output * per_output]; }
 };
 
-// sum[e] of output `first` + lane % 8, over the k of a warp: the product of edge line e, of `x`, and P, that is all of the other
-// operand. Where P is contiguous along the outputs, 8 neighbours have a thread each; where it is along k, a thread has all 8.
-// Lanes then swap halves, as long as they have more than one: 7 shuffles, where 8 sums one after the other take 24.
+// sum[e] of output `first` + lane % 8, over the k of a warp: the product of edge line e of `x` and
+// P, which is the whole other operand. Where P is contiguous along the outputs, 8 neighbouring
+// outputs have a thread each; where it is contiguous along k, a thread has all 8. Lanes then
+// exchange halves until each has one sum: 7 shuffles, where reducing 8 sums one after the other
+// takes 24.
 template <bool ALONG_K, int E>
 __device__ void multiply_edge(const Matrix& x, const Matrix& P, int lines, int first, int outputs, int K, float* sum) {
     constexpr int EACH = ALONG_K ? kOutputs : 1, STEP = kEdgeThreads * EACH / kOutputs;
-    constexpr int UNROLL = (72 - E * EACH) / (E + EACH);  // as many loads under way as there are registers
+    constexpr int UNROLL = (72 - E * EACH) / (E + EACH);  // as many loads in flight as there are registers
     const int lane = threadIdx.x % 32, begin = threadIdx.x * EACH / kOutputs;
     if (!ALONG_K) first += lane % kOutputs;
     float total[E][EACH] = {};
@@ -272,8 +281,9 @@ __device__ void multiply_edge(const Matrix& x, const Matrix& P, int lines, int f
     }
 }
 
-// The rows of C below whole tiles, in all columns, then the columns right of whole tiles, in the other rows. A block takes 8
-// outputs along an edge and splits K among its threads. Bound by memory: A or B is read once, for all lines of the edge.
+// The rows of C below the whole tiles, in all columns, then the columns right of them, in the other
+// rows. A block takes 8 outputs along an edge and splits K among its threads. Bound by memory: A or
+// B is read once, for all lines of the edge.
 extern "C" __global__ void __launch_bounds__(kEdgeThreads, 2)
     edges(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
           const CUtensorMap* maps) {
@@ -335,14 +345,14 @@ __device__ void fetch_all(Stages stages, int2 at, const Ring& ring, const CUtens
         fetch(ring.b + stage * kBytesB, map_b, s * BK, at.y, filled);
         if (++stage == STAGES) stage = 0, parity ^= 1;
     }
-    // The others look one stage ahead, even behind the last.
+    // The readers look one stage ahead, even after the last one.
     await(ring.emptied + 8 * stage, parity);
     arrive(ring.filled + 8 * stage);
 }
 
-// A tile of B, zero outside; a warp takes 32 neighbours of a row.
+// Copies a tile of B, with zeros outside B. A warp takes 32 neighbours of a row.
 __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int K) {
-    constexpr int ROWS = kFetchThreads / BN;  // that the threads have at once
+    constexpr int ROWS = kFetchThreads / BN;  // that the threads copy at once
     const int thread = threadIdx.x - kMathThreads, k = k0 + thread / BN, n = n0 + thread % BN;
     const float* from = B + size_t(k) * N + n;
     const unsigned to = tile + 4 * thread;
@@ -362,9 +372,10 @@ __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// As fetch_all, B by threads. Each says of its part of a stage that it is there when it has begun kLag stages more.
+// Like fetch_all, but threads copy B. A thread announces its part of a stage after starting kLag
+// more.
 __device__ void copy_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
-    constexpr int kLag = STAGES / 2;  // STAGES - 1 would wait for ever: readers give a stage back when they have read the next
+    constexpr int kLag = STAGES / 2;  // STAGES - 1 would deadlock: readers release a stage after reading the next one
     const bool first = threadIdx.x == kMathThreads;
     int stage = 0, parity = 1;
     const auto arrive_back = [&](int back) { arrive(ring.filled + 8 * ((stage + STAGES - back) % STAGES)); };
@@ -401,7 +412,7 @@ __device__ float4 load4_at(unsigned from) {
     return make_float4(v[0], v[1], v[2], v[3]);
 }
 
-// Four sums at the same place of block `rank` of the cluster.
+// Four sums at the same address in block `rank` of the cluster.
 __device__ float4 load4_of(int rank, unsigned from) {
     float4 v;
     asm volatile(
@@ -413,7 +424,7 @@ __device__ float4 load4_of(int rank, unsigned from) {
     return v;
 }
 
-// A block's share of a tile of C: with clusters some rows, with SPLIT some k.
+// A block's share of a tile of C: some rows with CLUSTER, some k with SPLIT.
 struct Share {
     int tile, rank, split;
     int2 at;
@@ -431,8 +442,9 @@ struct Share {
     }
 };
 
-// Sums over the slices of the block, into the tile of the first; over the blocks of the cluster, each of which finishes
-// ROWS rows; over the splits, which the last to arrive does for all. Always in the same order, whoever is first.
+// Adds up the slices of the block, into the tile of the first; then the blocks of the cluster, each
+// of which finishes ROWS rows; then the splits, which the last block to arrive does for all. The
+// order of the additions never depends on who arrives first.
 __device__ void reduce_and_store(unsigned sums, const Share& share, int M, int N, int K, float beta, TC* C,
                                  void* workspace) {
     constexpr int FOURS = BN / 4, ROWS = BM / CLUSTER;
@@ -481,7 +493,7 @@ __device__ void reduce_and_store(unsigned sums, const Share& share, int M, int N
         if (SPLIT == 1) store(e, v);
         else __stcg(parts + share.split * (ROWS * FOURS) + e, v);
     }
-    if (CLUSTER > 1) sync_cluster();  // none ends while another reads from it
+    if (CLUSTER > 1) sync_cluster();  // no block may exit while another reads from it
     if (SPLIT == 1) return;
 
     __shared__ int before;
@@ -489,7 +501,7 @@ __device__ void reduce_and_store(unsigned sums, const Share& share, int M, int N
     sync<kMathThreads>(1);
     if (threadIdx.x == 0) {
         before = atomicAdd(counter, 1);
-        if (before == SPLIT - 1) *counter = 0;  // as it was, for the next launch
+        if (before == SPLIT - 1) *counter = 0;  // reset for the next launch
         __threadfence();
     }
     sync<kMathThreads>(1);
@@ -523,7 +535,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     }
     __syncthreads();
 
-    // Registers go from the threads that fetch, of which TMA needs one, to those that multiply.
+    // Move registers from the fetching threads, of which TMA needs one, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
         const Arranged arranged(M, N, K);
@@ -534,10 +546,10 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
 
-    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile, or, of A transposed, 4 * lane_m + { 0 .. 3, 32 .. 35 },
-    // and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }. Neighbouring lanes differ in both, so no load is
-    // served to two lanes at once: those return two registers a cycle and take ports of the register file from the
-    // multiply-adds.
+    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35
+    // } if A is transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }.
+    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
+    // return two registers per cycle and take register-file ports away from the multiply-adds.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int lane_n = lane % 4, lane_m = lane / 4 ^ 2 * lane_n;
     const int slice = warp / kSliceWarps, k0 = slice * kUnroll;
@@ -553,7 +565,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
 #pragma unroll
         for (int h = 0; h < TM / 4; ++h) load4(a[k % 2] + (TRANS_A ? 4 * h : 0), from + h * 128);
     };
-    // Four k of row i.
+    // Loads four k of row i.
     const auto load_row = [&](int i, unsigned from) { load4(a[TRANS_A ? 0 : i], from + 8 * i * kRowA); };
     const auto load_b = [&](int k, unsigned from) {
 #pragma unroll
@@ -580,8 +592,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
 #pragma unroll
         for (int k = 0; k < kUnroll; ++k) {
             const int ahead = (k + 1) % kUnroll;
-            if (ahead == 0) {  // the next k is the first of another round
-                // Not the stage just read but the one before: its loads have arrived, these may be under way.
+            if (ahead == 0) {  // the next k is the first of the next iteration
+                // Release the stage before the one just read, whose loads may still be in flight.
                 if (used != 0) arrive_once(used, lane);
                 used = ring.emptied + 8 * stage;
                 if (++stage == STAGES) stage = 0, parity ^= 1;

@@ -1,12 +1,12 @@
 /*---
-summary: tiles fetched by TMA for warps that only multiply, in an order that ptxas cannot spoil; stream-K
+summary: tiles fetched by TMA for warps that only multiply, in an order that ptxas cannot change; stream-K
 order: 46
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
 params:
   BM: [128]
-  BN: [256, 128]                # 128: two blocks on a multiprocessor, with 3 stages or fewer
+  BN: [256, 128]                # 128: two blocks per SM, with at most 3 stages
   BK: [32]                      # 128 bytes of a row of A, the width of the swizzle
   STAGES: [4, 3, 2]
   STREAM_K: [0, 1]              # 1: as many blocks as run at once; tiles beyond whole waves are cut along K
@@ -27,7 +27,7 @@ launches:
       - SMS * (32768 // (BM * BN)) if STREAM_K else cdiv(M, BM) * cdiv(N, BN)
     block: [BM * BN // 128 + 128]
     shared: STAGES * (128 * (BM + BN) + 16) + 17 * BM * BN // 32
-sass:                           # of the main loop: what ptxas must leave as it is written
+sass:                           # of the main loop: what ptxas must keep as written
   - 100 * ffma >= 92 * instructions
   - 20 * conflicts <= ffma
   - load_distance >= 100
@@ -35,7 +35,8 @@ sass:                           # of the main loop: what ptxas must leave as it 
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
 ---*/
 
-// One warp of a warpgroup fetches, the other eight warps of the block do nothing but load fragments and multiply:
+// Against sgemm_schedule: one thread fetches whole tiles by TMA, so the other eight warps of the
+// block only load fragments and multiply.
 //
 //      fetching:  TMA  A tile BM x BK, B tile BK x BN  ->  [ stage 0 | stage 1 | stage 2 | stage 3 ]  a ring in shared memory
 //                      `filled` counts bytes                  ^ fetched       ^ read
@@ -46,35 +47,38 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-m
 //                 b0  b1  ...          b15      LDS.128 along N, one k, one k ahead
 //           a0 [  >   >   >   >   >   >   > ]   LDS.128 along K, four k at once, each row when its last is done
 //           a1 [  <   <   <   <   <   <   < ]   back and forth: the turn keeps b, the row keeps a, so that
-//           a2 [  >   >   >   >   >   >   > ]   a multiply-add reads one new register of each bank at most
+//           a2 [  >   >   >   >   >   >   > ]   a multiply-add reads at most one new register of each bank
 //
-// An FFMA needs three registers, and there are two banks: two must come from different ones, or from the cache for reuse.
-// In the order above they do, and 1024 multiply-adds have 48 loads and little else beside them: they are 93 % of the
-// instructions. ptxas reorders whatever it may, and then a third of the rate is lost; what keeps it from that is said
-// where it is done (fence, opaque, arrive_once, scaled). `gemmbench inspect --sass` shows the loop: look at it after every
-// change, of the epilogue too.
+// An FFMA needs three registers, and the register file has two banks: two operands must come from
+// different banks, or from the reuse cache. The order above achieves this, and besides 1024
+// multiply-adds there are 48 loads and little else: 93 % of the instructions are FFMA. ptxas
+// reorders whatever it may, which costs a third of the speed; the comments at fence, opaque,
+// arrive_once and scaled explain how it is kept from doing so. `gemmbench inspect --sass` shows the
+// loop: look at it after every change, also after a change of the epilogue.
 //
-// STREAM_K: 4096 x 4096 is 3.9 waves of tiles of 128 x 256. Whole waves are dealt as they are, the rest is cut along K so
-// that all blocks end together; sums of the parts of a tile meet in the workspace, in a fixed order.
+// STREAM_K: 4096 x 4096 is 3.9 waves of tiles of 128 x 256. Whole waves are dealt as they are; the
+// remaining tiles are cut along K so that all blocks end together. The sums of the parts of a tile
+// meet in the workspace, in a fixed order.
 //
-// Bound by the issue of instructions: 6 % are not FFMA, and 3 to 4 % are lost to fetching instructions and to barriers.
+// Bound by the issue of instructions: 7 % are not FFMA, and 3 to 4 % of the time is lost to
+// fetching instructions and to barriers.
 
 #include <cuda.h>
 
 constexpr int TM = 8, TN = 16;           // results of a thread
 constexpr int WM = 8 * TM, WN = 4 * TN;  // of a warp
 constexpr int kMathThreads = (BM / WM) * (BN / WN) * 32, kFetchThreads = 128;
-constexpr int kBlocks = 32768 / (BM * BN);                         // on a multiprocessor
-constexpr int kUnroll = 8;                                         // k in the body of the main loop: 17 KB of code,
-constexpr int kRounds = BK / kUnroll;                              // with more the warps wait for instructions
+constexpr int kBlocks = 32768 / (BM * BN);                         // per SM
+constexpr int kUnroll = 8;                                         // k in the body of the main loop: 17 KB of code;
+constexpr int kRounds = BK / kUnroll;                              // with more, warps wait for instructions
 constexpr bool kKnownEarly = TRANS_A || !STREAM_K;                 // see `last` in the main loop
 constexpr int kBytesA = 4 * BM * BK, kBytesB = 4 * BK * BN;        // of a stage
 constexpr int kRowA = TRANS_A ? 4 * BM : 4 * BK, kRowB = 4 * BN;   // bytes of a row of a tile in shared memory
-constexpr int kStagedAt = STAGES * (kBytesA + kBytesB) + 16 * STAGES;  // 8 rows of every warp, on their way to C
+constexpr int kStagedAt = STAGES * (kBytesA + kBytesB) + 16 * STAGES;  // 8 rows per warp, on their way to C
 constexpr int kPitch = WN + 4;
-constexpr int kFlags = 1024;    // ints, the beginning of the workspace: one for a block
+constexpr int kFlags = 1024;    // ints at the start of the workspace: one per block
 constexpr int kGroupRows = 8;   // rows of tiles walked together, so that L2 serves their columns
-constexpr int kMostParts = 16;  // of a tile that is cut along K: one block adds them up, one after the other
+constexpr int kMostParts = 16;  // of a tile that is cut along K: one block adds them up in turn
 
 __device__ constexpr int padded(int columns) { return (columns + 3) / 4 * 4; }  // to a multiple of 16 bytes
 
@@ -92,7 +96,8 @@ __device__ void arrive_and_expect(unsigned barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// The first lane arrives for its warp: a predicate, for a branch would cut the main loop in two.
+// The first lane arrives for its warp. With a predicate, because a branch would split the main
+// loop.
 __device__ void arrive_once(unsigned barrier, int lane) {
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %1, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
                  "r"(lane)
@@ -117,22 +122,24 @@ __device__ void load4(float* to, unsigned from) {
                  : "r"(from));
 }
 
-// Volatile, so that multiply-adds stay in the order of the text.
+// Volatile, so that multiply-adds stay in source order.
 __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// Leaves the kernel if M < 0, which never happens, but ptxas moves nothing across it. When all is in place it finds that
-// one of them a round is enough, and drops the others.
+// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
+// scheduling it finds that one fence per iteration is enough and drops the others.
 __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
 
-// A value whose origin ptxas does not see, so that it is kept, not computed anew in every round.
+// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
+// anew in every iteration.
 __device__ unsigned opaque(unsigned value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 
-// The column that comes `step`-th in row i of a thread's tile at k. Back and forth, with the two columns at the turn in the
-// order that suits the bank of the row's register: a[k] and a[k + 1] are not in the same one.
+// The column visited at step `step` in row i of a thread's tile at k. Back and forth, with the two
+// columns at the turn in the order that suits the bank of the row's register: a[k] and a[k + 1] lie
+// in different banks.
 __device__ constexpr int column(int i, int k, int step) {
     const int j = i % 2 ? TN - 1 - step : step;
     if (k % 2 == 0) return j >= TN - 2 ? 2 * TN - 3 - j : j;
@@ -143,12 +150,13 @@ struct Work {
     int tile, begin, end;  // stages of K
 };
 
-// What a block does, in order. With STREAM_K first its share of the tiles that are cut: the end of one, the beginning of
-// the next, or the middle of one; then whole tiles. The block that has the beginning of a tile finishes it; what it waits
-// for is the first work of the blocks after it, so that none waits for ever.
+// What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of
+// one, the beginning of the next, or the middle of one), then whole tiles. The block that has the
+// beginning of a tile finishes it. It waits only for the first work of the blocks after it, so
+// there is no deadlock.
 struct Schedule {
     int rows, columns, stages;  // of tiles; of K
-    int cut, share;             // tiles that are cut, and the stages that a block has of them
+    int cut, share;             // tiles that are cut, and the stages of them per block
 
     __device__ Schedule(int M, int N, int K)
         : rows((M + BM - 1) / BM), columns((N + BN - 1) / BN), stages((K + BK - 1) / BK), cut(0), share(0) {
@@ -182,11 +190,12 @@ struct Schedule {
     }
 };
 
-// TMA cannot take rows that do not begin at multiples of 16 bytes, and does not transpose: B as N x K would be read along K,
-// when a thread needs one k of all its columns. These are copied to the workspace first, in a launch of its own. A as K x M
-// needs no copy: fragments are then read along M.
+// TMA cannot fetch rows that do not begin at multiples of 16 bytes, and does not transpose: B as N
+// x K would be read along K, but a thread needs one k of all its columns. Such operands are copied
+// to the workspace first, in a separate launch. A as K x M needs no copy: its fragments are read
+// along M.
 struct Arranged {
-    int rows_a, columns_a, rows_b, columns_b;  // as they lie in memory
+    int rows_a, columns_a, rows_b, columns_b;  // as stored
     bool a, b;                                 // copied?
 
     __device__ Arranged(int M, int N, int K)
@@ -197,7 +206,7 @@ struct Arranged {
     __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
 };
 
-// A block copies 64 x 64 elements, B as K x N; a thread has 16 loads under way.
+// A block copies 64 x 64 elements, B as K x N. A thread has 16 loads in flight.
 extern "C" __global__ void __launch_bounds__(256)
     arrange(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
             const CUtensorMap* maps) {
@@ -214,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(256)
     float* const to = static_cast<float*>(workspace) + kFlags + (is_a ? 0 : arranged.floats_a());
 
     float v[TILE / ROWS][TILE / 32];
-    const auto each = [&](const auto& work) {  // 16 elements of a thread
+    const auto each = [&](const auto& work) {  // the 16 elements of a thread
 #pragma unroll
         for (int i = 0; i < TILE / ROWS; ++i)
 #pragma unroll
@@ -243,7 +252,7 @@ __device__ void fetch(unsigned tile, const CUtensorMap* map, int row, int column
         : "memory");
 }
 
-// Has the tensor map, which lies in memory too, fetched while the block still prepares itself.
+// Fetches the tensor map, which also lies in memory, while the block still sets up.
 __device__ void prefetch(const CUtensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 struct Ring {
@@ -266,13 +275,13 @@ __device__ void fetch_all(const Schedule& schedule, const Ring& ring, const CUte
             if (++stage == STAGES) stage = 0, parity ^= 1;
         }
     }
-    // The others look one stage ahead, even behind the last.
+    // The readers look one stage ahead, even after the last one.
     await(ring.emptied + 8 * stage, parity);
     arrive(ring.filled + 8 * stage);
 }
 
-// Volatile, so that it has registers of its own: otherwise ptxas has the sums themselves by fours, as a store wants them,
-// in the bank of b, and the main loop is 6 % slower.
+// Volatile, so that the result has registers of its own. Otherwise ptxas groups the sums themselves
+// by fours, as a store wants them, in the bank of b, and the main loop is 6 % slower.
 __device__ float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll
@@ -284,8 +293,8 @@ __device__ void add(float4& to, float factor, float4 v) {
     to.x += factor * v.x, to.y += factor * v.y, to.z += factor * v.z, to.w += factor * v.w;
 }
 
-// Sums over a part of K go through the workspace: a flag for each block, and a tile, one sum of every thread after the
-// other.
+// Sums over a part of K go through the workspace. Each block has a flag and room for a tile there,
+// stored as the first sum of every thread, then the second, and so on.
 struct Exchange {
     int* flags;
     float* parts;
@@ -304,7 +313,8 @@ struct Exchange {
         if (threadIdx.x == 0) asm volatile("st.release.gpu.s32 [%0], 1;" ::"l"(flags + blockIdx.x) : "memory");
     }
 
-    // Adds what the next blocks send, in their order whichever is first, and leaves their flags as they were.
+    // Adds what the next blocks send, in the order of the blocks whichever arrives first, and
+    // resets their flags.
     __device__ void receive(int count, float (&sum)[TM][TN]) const {
 #pragma unroll 1
         for (int block = blockIdx.x + 1; count > 0; --count, ++block) {
@@ -318,7 +328,7 @@ struct Exchange {
             const float* const part = parts + size_t(block) * (BM * BN);
 #pragma unroll
             for (int i = 0; i < TM; i += 2) {
-                float v[2 * TN];  // all under way at once
+                float v[2 * TN];  // all in flight at once
 #pragma unroll
                 for (int j = 0; j < 2 * TN; ++j) v[j] = __ldcg(part + (i * TN + j) * kMathThreads);
 #pragma unroll
@@ -348,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
     }
     __syncthreads();
 
-    // Registers go from the threads that fetch, of which one is enough, to those that multiply.
+    // Move registers from the fetching threads, of which one works, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
         if (threadIdx.x == kMathThreads) fetch_all(schedule, ring, map_a, map_b);
@@ -356,10 +366,10 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
 
-    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile, or, of A transposed, 4 * lane_m + { 0 .. 3, 32 .. 35 },
-    // and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }. Neighbouring lanes differ in both, so no load is
-    // served to two lanes at once: those return two registers a cycle and take ports of the register file from the
-    // multiply-adds.
+    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35
+    // } if A is transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }.
+    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
+    // return two registers per cycle and take register-file ports away from the multiply-adds.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int lane_n = lane % 4, lane_m = lane / 4 ^ 2 * lane_n;
     const int row = warp / (BN / WN) * WM + (TRANS_A ? 4 : 1) * lane_m, col = warp % (BN / WN) * WN + 4 * lane_n;
@@ -373,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
 #pragma unroll
         for (int h = 0; h < TM / 4; ++h) load4(a[k % 2] + (TRANS_A ? 4 * h : 0), from + h * 128);
     };
-    // Four k of row i.
+    // Loads four k of row i.
     const auto load_row = [&](int i, unsigned from) { load4(a[TRANS_A ? 0 : i], from + 8 * i * kRowA); };
     const auto load_b = [&](int k, unsigned from) {
 #pragma unroll
@@ -398,16 +408,18 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
 
 #pragma unroll 1
         for (int rounds = (w.end - w.begin) * kRounds; rounds > 0;) {
-            // The round ends its stage. It is found out here or where it is needed, whichever was measured to be faster.
+            // Whether this iteration ends its stage. Computed here or where it is needed, whichever
+            // was measured to be faster.
             bool last = kKnownEarly && --rounds % kRounds == 0;
             unsigned chunk = 0;
 #pragma unroll
             for (int k = 0; k < kUnroll; ++k) {
                 const int ahead = (k + 1) % kUnroll;
-                if (ahead == 0) {  // the next k is the first of another round
+                if (ahead == 0) {  // the next k is the first of the next iteration
                     if (!kKnownEarly) last = --rounds % kRounds == 0;
                     if (last) {
-                        // Not the stage just read but the one before: its loads have arrived, these may be under way.
+                        // Release the stage before the one just read, whose loads may still be in
+                        // flight.
                         if (used != 0) arrive_once(used, lane);
                         used = ring.emptied + 8 * stage;
                         if (++stage == STAGES) stage = 0, parity ^= 1;
@@ -461,7 +473,8 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
                 }
             }
         } else {
-            // Through shared memory, so that a store of a warp is of neighbours: they cannot be stored by fours.
+            // Through shared memory, so that a warp stores neighbours: rows are not aligned for
+            // stores of four.
             float* const staged = reinterpret_cast<float*>(shared + kStagedAt) + warp * (8 * kPitch);
 #pragma unroll
             for (int i = 0; i < TM; ++i) {

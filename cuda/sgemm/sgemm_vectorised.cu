@@ -15,7 +15,7 @@ require:
   - BM * BN / (TM * TN) <= 1024
   - BK * TM * TN % (4 * BN) == 0                 # each thread loads the same number of float4 of each tile
   - BK * TM * TN % (4 * BM) == 0
-  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles in static shared memory
+  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -24,9 +24,10 @@ block:
 source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access/
 ---*/
 
-// Against blocktile_2d: every load and store moves 16 bytes, so that a quarter of the instructions does. An
-// outer product of 8 x 8 takes 4 shared loads now, not 16. That needs four rows of a thread side by side in
-// shared memory, and so As is transposed on its way there, as Bs is where B is N x K.
+// Against blocktile_2d: every load and store moves 16 bytes, so a quarter of these instructions is
+// enough. An outer product of 8 x 8 now takes 4 shared loads instead of 16. This needs four rows of
+// a thread side by side in shared memory, so As is transposed on its way there, and Bs where B is N
+// x K.
 //
 //                 BN                        a thread's 8 x 8, in fours BM / 2 and BN / 2 apart:
 //             +---------+ Bs
@@ -37,24 +38,27 @@ source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with
 //   |aaaa |   |xxxx xxxx|                       |x x x x      |x x x x   BM / 2 + ty * 4 ...
 // BM|     |   |         | C tile                |x x x x      |x x x x
 //   |aaaa |   |xxxx xxxx|
-//   +-----+   +---------+                   8 side by side would be two loads 32 bytes apart in neighbouring
-//                                           threads: half of the banks twice, the other half idle.
+//   +-----+   +---------+                   Eight adjacent elements would be two loads, 32 bytes apart
+//                                           in neighbouring threads: they would hit half of the banks
+//                                           twice and leave the other half idle.
 //
-// A thread's float4 along K goes to four rows of As, one element each. Two lanes share a row of A, 32 bytes,
-// so a warp stores to 16 columns of rows k and k + 4: the pitch BM + 4 puts the latter 16 banks further on.
-// (So it is for BK = 8. With 16 four lanes share a row, and two of them a bank; half the barriers are worth more.)
+// A thread's float4 along K goes to four rows of As, one element each. With BK = 8 two lanes share
+// a row of A, 32 bytes, so a warp stores to 16 columns of rows k and k + 4, and the pitch BM + 4
+// puts the latter 16 banks further on. With BK = 16 four lanes share a row and two of them a bank,
+// but half as many barriers are worth more.
 //
-// A row of a packed matrix begins at a multiple of 16 bytes only if its length is a multiple of 4. Where it
-// is not, an operand is loaded, or C stored, element by element: a choice made once for all threads.
+// A row of a packed matrix begins at a multiple of 16 bytes only if its length is a multiple of 4.
+// If not, the operand is loaded, or C stored, element by element; all threads make the same choice.
 //
-// Bound by latency: nothing is computed while a tile is on its way. And a warp, two rows of 16 threads,
-// reads 16 rows of As and all 128 columns of Bs for its 16 x 128 results.
+// Bound by latency: nothing is computed while a tile is in flight. Also, a warp is two rows of 16
+// threads, so it reads 16 rows of As and all 128 columns of Bs for its 16 x 128 results.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
 #define RN (BN / TN)
 
-// Four neighbours in row r of a matrix as it is stored, rows x columns; zeros outside it.
+// Four adjacent elements of row r, from column c on, of a matrix stored as rows x columns. Zeros
+// outside it.
 __device__ float4 load(const float* matrix, int rows, int columns, int r, int c, bool wide) {
     const float* from = matrix + size_t(r) * columns + c;
     float4 value = {};
@@ -67,9 +71,10 @@ __device__ float4 load(const float* matrix, int rows, int columns, int r, int c,
     return value;
 }
 
-// A thread's share of a tile, EXTENT along M or N and BK along K: float4 number l is unit THREADS * l + threadIdx.x
-// in the order of memory. ALONG_K: the rows of the matrix run along K. Fetched first, all of them, and stored to
-// rows of k then, so that their latencies overlap.
+// A thread's share of a tile of EXTENT elements along M or N and BK along K. In memory order, its
+// float4 number l is unit THREADS * l + threadIdx.x. ALONG_K: the rows of the matrix run along K.
+// All of them are fetched before the first is stored (to rows of k), so that their latencies
+// overlap.
 template <int EXTENT, bool ALONG_K> struct Share {
     float4 values[EXTENT * BK / 4 / THREADS];
 

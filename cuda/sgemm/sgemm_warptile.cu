@@ -21,7 +21,7 @@ require:
   - BM // TM * (BN // TN) <= 1024
   - BK * BM % (BM // TM * (BN // TN) * 4) == 0   # each thread loads the same number of float4 of each tile
   - BK * BN % (BM // TM * (BN // TN) * 4) == 0
-  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles in static shared memory
+  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles fit static shared memory
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
@@ -30,11 +30,12 @@ block:
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_vectorised: between the block and the thread stands the warp. Its lanes cover a compact
-// WM x WN, 4 along M and 8 along N, where they were two rows across the whole block tile. For 32 x 64 results
-// a warp reads 32 + 64 values for each k, not 16 + 128 for 16 x 128, and for most of its float4 several lanes
-// ask at once. A larger thread tile, 16 x 8, takes 6 loads for 128 FFMA where 8 x 8 takes 4 for 64, but leaves
-// half as many warps, and here only other warps hide what one waits for: it pays in the next rung.
+// Against sgemm_vectorised: the warp becomes a level between block and thread. Its lanes cover a
+// compact WM x WN, 4 along M and 8 along N, instead of two rows across the whole block tile. For 32
+// x 64 results a warp reads 32 + 64 values per k, instead of 16 + 128 for 16 x 128, and most of its
+// float4 serve several lanes at once. A larger thread tile, 16 x 8, takes 6 loads for 128 FFMA
+// where 8 x 8 takes 4 for 64, but leaves half as many warps, and here only other warps hide a
+// warp's waits: it pays off in the next rung. (load and Share below are those of sgemm_vectorised.)
 //
 //      C tile, BM x BN            a warp, WM x WN: its first 16 rows         a lane, 8 x 8
 //      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+
@@ -48,17 +49,18 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+
 //                                 lane 0's next rows, 16 to 19, follow here
 //
-// A load of Bs: 8 lanes take 8 float4 side by side, every bank once, and four such groups the same 8. A load
-// of As: 4 different float4, each for 8 lanes.
+// A load of Bs: 8 lanes read 8 adjacent float4, every bank once; the other three groups of 8 lanes
+// read the same 8. A load of As: 4 different float4, each for 8 lanes.
 //
-// Bound by latency still: the multiply-adds wait for the tile, the tile waits for the multiply-adds.
+// Still bound by latency: the multiply-adds wait for the tile, the next tile for the multiply-adds.
 
 #define WARPS_N (BN / WN)
 #define THREADS (BM / WM * WARPS_N * 32)
 #define LANES_M (WM / TM)
 #define LANES_N (WN / TN)
 
-// Four neighbours in row r of a matrix as it is stored, rows x columns; zeros outside it.
+// Four adjacent elements of row r, from column c on, of a matrix stored as rows x columns. Zeros
+// outside it.
 __device__ float4 load(const float* matrix, int rows, int columns, int r, int c, bool wide) {
     const float* from = matrix + size_t(r) * columns + c;
     float4 value = {};
@@ -71,9 +73,10 @@ __device__ float4 load(const float* matrix, int rows, int columns, int r, int c,
     return value;
 }
 
-// A thread's share of a tile, EXTENT along M or N and BK along K: float4 number l is unit THREADS * l + threadIdx.x
-// in the order of memory. ALONG_K: the rows of the matrix run along K. Fetched first, all of them, and stored to
-// rows of k then, so that their latencies overlap.
+// A thread's share of a tile of EXTENT elements along M or N and BK along K. In memory order, its
+// float4 number l is unit THREADS * l + threadIdx.x. ALONG_K: the rows of the matrix run along K.
+// All of them are fetched before the first is stored (to rows of k), so that their latencies
+// overlap.
 template <int EXTENT, bool ALONG_K> struct Share {
     float4 values[EXTENT * BK / 4 / THREADS];
 
