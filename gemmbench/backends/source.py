@@ -16,8 +16,7 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 def compiler_text(plan: Plan) -> str:
     """Return the text of `plan` with its macros; line numbers stay those of the file."""
     text = plan.variant.text
-    header = plan.problem.precision.header
-    includes = [f"#include <{header}>"] if header else []
+    includes = [f"#include <{header}>" for header in plan.problem.precision.headers]
     includes += _INCLUDE.findall(text)
     defines = [f"#define {name} {value}" for name, value in plan.defines]
     rest = _INCLUDE.sub("", text)

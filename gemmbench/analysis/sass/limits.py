@@ -16,7 +16,7 @@ def values(facts: Facts, plan: Plan, sm: int) -> dict[str, int]:
     """
     found = {
         **dict(plan.config.values),
-        "BYTES": plan.problem.precision.bytes,
+        "BYTES": plan.problem.storage("A").nbytes(1),
         "sm": sm,
         "instructions": facts.instructions,
         "ffma": facts.mix["FFMA"],

@@ -77,8 +77,7 @@ def _another_thread_runs() -> bool:
 
 def _views(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """op(A), op(B) and C in place: a transposed view is no copy, BLAS reads it as it lies."""
-    kind = problem.precision
-    a = memory.array(at.A, problem.shape("A"), kind.storage)
-    b = memory.array(at.B, problem.shape("B"), kind.storage)
-    c = memory.array(at.C, problem.shape("C"), kind.storage)
+    a = memory.array(at.A, problem.shape("A"), problem.storage("A").name)
+    b = memory.array(at.B, problem.shape("B"), problem.storage("B").name)
+    c = memory.array(at.C, problem.shape("C"), problem.storage("C").name)
     return a.T if problem.trans_a else a, b.T if problem.trans_b else b, c

@@ -15,6 +15,7 @@ from gemmbench.errors import DeviceLost, LaunchError
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.storage import FLOAT64
 
 
 class FakeMemory:
@@ -71,12 +72,12 @@ class FakeStep:
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
         shape = self.problem.shape(operand)
-        kind = self.problem.precision.numpy_type()
+        kind = self.problem.storage(operand).numpy_type()
         nbytes = self.problem.operand_bytes(operand)
         return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
 
     def _gemm(self, at: OperandSet, c: np.ndarray) -> np.ndarray:
-        kind = np.float64 if self.problem.precision.scalar == "double" else np.float32
+        kind = np.float64 if self.problem.precision.accumulator.type == FLOAT64 else np.float32
         result = np.zeros(c.shape, kind)
         if self.alpha:
             a, b = self._view(at.A, "A"), self._view(at.B, "B")

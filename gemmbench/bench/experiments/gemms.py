@@ -98,7 +98,7 @@ class GemmBench(Bench[Trial]):
         super().__init__(station, device, trials, batch.measuring, batch.references)
         self.problem = batch.problem
         self._data: Operands | None = None
-        self._results = [np.empty(self.problem.shape("C"), self.problem.precision.numpy_type()) for _ in range(2)]
+        self._results = [np.empty(self.problem.shape("C"), self.problem.storage("C").numpy_type()) for _ in range(2)]
         self._launched: Launched | None = None
 
     def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:

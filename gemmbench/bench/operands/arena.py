@@ -102,7 +102,7 @@ class Arena:
 
     def read_c(self, index: int = 0, into: np.ndarray | None = None) -> np.ndarray:
         """C of one set, as a host array: a new one, or `into`, which saves the pages of a new one."""
-        out = np.empty(self.problem.shape("C"), self.problem.precision.numpy_type()) if into is None else into
+        out = np.empty(self.problem.shape("C"), self.problem.storage("C").numpy_type()) if into is None else into
         self.memory.read(self.sets[index].C, out)
         return out
 

@@ -15,11 +15,13 @@ import numpy as np
 
 from gemmbench.planning.problems.precision import Precision
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.storage import FLOAT32, FLOAT64, StorageType
 from gemmbench.planning.sweeps.options import Fill
 
 _PIECE = 1 << 22  # elements
 _KEPT = 1 << 28  # bytes of A, B and C that are kept for the batches to come
 _SMALL = np.array([-2, -1, 1, 2], np.float32)
+_MANY_BITS = 24  # sums of products of _SMALL stay exact up to K = 2**21
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,13 @@ def is_kept(problem: Problem) -> bool:
 
 
 def _made(problem: Problem, fill: Fill, seed: int) -> Operands:
-    kind = problem.precision.numpy_type()
-    found = [np.empty(problem.shape(name), kind) for name in "ABC"]
+    found = [np.empty(problem.shape(name), problem.storage(name).numpy_type()) for name in "ABC"]
     pieces: list[Callable[[], None]] = []
     for number, matrix in enumerate(found):
-        flat, factor = matrix.reshape(-1), number < 2
+        flat, operand = matrix.reshape(-1), "ABC"[number]
         for start in range(0, flat.size, _PIECE):
             stream = [seed, number, start // _PIECE]
-            pieces.append(partial(_write, flat[start : start + _PIECE], problem, fill, factor, stream))
+            pieces.append(partial(_write, flat[start : start + _PIECE], problem, fill, operand, stream))
     if len(pieces) == len(found):
         for piece in pieces:
             piece()
@@ -65,14 +66,25 @@ def _made(problem: Problem, fill: Fill, seed: int) -> Operands:
 _kept = lru_cache(maxsize=3)(_made)  # the fills of one problem: two to verify with, one to time
 
 
-def _write(piece: np.ndarray, problem: Problem, fill: Fill, factor: bool, stream: list[int]) -> None:
-    """Fill a piece of a factor, A or B, or of C."""
-    values = _values(np.random.default_rng(stream), problem, piece.size, fill)
-    piece[:] = round_factor(values, problem.precision) if factor else values
+def _write(piece: np.ndarray, problem: Problem, fill: Fill, operand: str, stream: list[int]) -> None:
+    """Fill a piece of A, B or C."""
+    storage = problem.storage(operand)
+    values = _values(np.random.default_rng(stream), problem, storage, piece.size, fill)
+    if storage.is_integer:
+        piece[:] = _whole_numbers(values, problem.precision, fill)
+    else:
+        piece[:] = values if operand == "C" else round_factor(values, problem.precision)
 
 
-def _values(rng: np.random.Generator, problem: Problem, count: int, fill: Fill) -> np.ndarray:
-    kind = np.float64 if problem.precision.storage == "float64" else np.float32
+def _whole_numbers(values: np.ndarray, precision: Precision, fill: Fill) -> np.ndarray:
+    """Real values spread over the range of integer factors: uniform ones over all of it, normal ones to 4 sigma."""
+    largest = 2**precision.factor_bits - 1
+    scale = {"uniform": largest, "normal": largest / 4}.get(fill, 1)
+    return np.rint(values * scale).clip(-largest, largest)
+
+
+def _values(rng: np.random.Generator, problem: Problem, storage: StorageType, count: int, fill: Fill) -> np.ndarray:
+    kind = np.float64 if storage == FLOAT64 else np.float32
     if fill == "uniform":
         values = rng.random(count, dtype=kind)
         values *= 2
@@ -86,11 +98,14 @@ def _values(rng: np.random.Generator, problem: Problem, count: int, fill: Fill) 
 
 
 def _integers(rng: np.random.Generator, count: int, problem: Problem) -> np.ndarray:
-    """Integers whose sums, doubled, stay exact in C: -2, -1, 1, 2, or for 16 bits -1, 1 and as few zeros as will do."""
-    if problem.precision.bytes > 2:
+    """Integers whose sums, doubled, stay exact: -2, -1, 1, 2, or with few exact bits -1, 1 and zeros.
+
+    There are as few zeros as the exact bits of the precision allow.
+    """
+    if problem.precision.exact_bits >= _MANY_BITS:
         return _SMALL[rng.integers(0, 4, count, dtype=np.uint8)]
     # A sum of K products of density d**2 stays within 6 d sqrt(K), but for one case in 10**9.
-    limit = 2.0 ** (problem.precision.result_bits - 1)
+    limit = 2.0 ** (problem.precision.exact_bits - 1)
     density = min(1.0, limit / (8 * problem.K**0.5))
     signs = rng.integers(0, 2, count, dtype=np.int8) * 2 - 1
     return signs * (rng.random(count, dtype=np.float32) < density)
@@ -99,7 +114,7 @@ def _integers(rng: np.random.Generator, count: int, problem: Problem) -> np.ndar
 def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
     """Round float32 to the significand bits a factor keeps (to nearest), so that products are exact."""
     dropped = 24 - precision.factor_bits
-    if values.dtype != np.float32 or precision.storage != "float32" or dropped <= 0:
+    if values.dtype != np.float32 or precision.a != FLOAT32 or dropped <= 0:
         return values  # the storage type rounds by itself
     half = np.uint32(1 << (dropped - 1))
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)

@@ -55,7 +55,8 @@ class Matrices:
 
     def result(self) -> np.ndarray:
         """A copy of C."""
-        return self.whole("C").view(self.problem.precision.numpy_type()).reshape(self.problem.shape("C")).copy()
+        kind = self.problem.storage("C").numpy_type()
+        return self.whole("C").view(kind).reshape(self.problem.shape("C")).copy()
 
     def free(self) -> None:
         """Give the memory back."""

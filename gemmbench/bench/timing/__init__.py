@@ -1,8 +1,8 @@
 """How a time is measured, and what it is worth.
 
-    rounds      times the executables of a batch in interleaved rounds
-    stopping    the rule that ends the rounds
-    stats       medians, intervals, paired ratios, verdicts
-    telemetry   power, temperature and clocks while a batch is measured
-    energy      joules per launch under steady load
+rounds      times the executables of a batch in interleaved rounds
+stopping    the rule that ends the rounds
+stats       medians, intervals, paired ratios, verdicts
+telemetry   power, temperature and clocks while a batch is measured
+energy      joules per launch under steady load
 """

@@ -14,12 +14,12 @@ import numpy as np
 
 from gemmbench.bench.operands.fill import round_factor
 from gemmbench.bench.verify.wrong_result import Sample, Wrong
-from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.precision import PRECISIONS, Precision
+from gemmbench.planning.problems.storage import FLOAT32, StorageType
 
 _SHIFTS = tuple(sign * step for step in (1, 2, 3, 4, 8, 16, 32, 64, 128) for sign in (1, -1))
 _TILES = (2, 4, 8, 16, 32, 64, 128, 256)
 _STRIDES = range(64, 1, -1)
-_CUT = {"tf32": 13, "bf16": 16}  # bits of a float that the format does not have
 
 
 @dataclass(frozen=True)
@@ -172,38 +172,49 @@ def _skewed(sample: Sample, d: int) -> np.ndarray:
 def _precision(sample: Sample) -> Iterator[Finding]:
     """Real data only: factors rounded or cut to fewer bits, or sums kept in fewer."""
     wrong = sample.wrong
-    if wrong.exact or wrong.problem.precision.storage != "float32":
+    if wrong.exact or wrong.problem.storage("A") != FLOAT32:
         return
     a, b = (values.astype(np.float32) for values in (wrong.a[sample.i], wrong.b[:, sample.j].T))
-    for name in ("tf32", "bf16", "f16"):
+    for lower in _lower_precisions():
         for change, words in ((_rounded, "rounded"), (_cut, "cut")):
-            x, y = change(a, name).astype(np.float64), change(b, name).astype(np.float64)
+            x, y = change(a, lower).astype(np.float64), change(b, lower).astype(np.float64)
             if sample.near(sample.of((x * y).sum(axis=1))).all():
-                yield Finding("lower precision", f"if A and B were {words} to {name}: a lower precision inside")
-    for name in ("f16", "bf16"):
-        if _sums_kept_in(sample, name):
-            yield Finding("lower precision", f"if sums were kept in {name}: a lower precision inside")
+                yield Finding("lower precision", f"if A and B were {words} to {lower.name}: a lower precision inside")
+    for lower in sorted(_lower_precisions(), key=lambda lower: -lower.a.significand):
+        if lower.a != FLOAT32 and _sums_kept_in(sample, lower.a):
+            yield Finding("lower precision", f"if sums were kept in {lower.name}: a lower precision inside")
 
 
-def _rounded(values: np.ndarray, name: str) -> np.ndarray:
-    if name == "tf32":
-        return round_factor(values, PRECISIONS[name])
-    return values.astype(PRECISIONS[name].numpy_type()).astype(np.float32)
+def _lower_precisions() -> list[Precision]:
+    """Precisions whose factors have fewer bits than f32, each kind of factor once: the widest ranges first."""
+    kinds: dict[tuple[int, int], Precision] = {}
+    for lower in PRECISIONS.values():
+        if not lower.a.is_integer and lower.factor_bits < FLOAT32.significand:
+            kinds.setdefault((-lower.a.exponent, -lower.factor_bits), lower)
+    return [kinds[key] for key in sorted(kinds)]
 
 
-def _cut(values: np.ndarray, name: str) -> np.ndarray:
-    if name not in _CUT:
-        return _rounded(values, name)
-    return (np.ascontiguousarray(values).view(np.uint32) & np.uint32(2**32 - 2 ** _CUT[name])).view(np.float32)
+def _rounded(values: np.ndarray, lower: Precision) -> np.ndarray:
+    if lower.a == FLOAT32:
+        return round_factor(values, lower)
+    return values.astype(lower.a.numpy_type()).astype(np.float32)
 
 
-def _sums_kept_in(sample: Sample, name: str) -> bool:
+def _cut(values: np.ndarray, lower: Precision) -> np.ndarray:
+    """The values without their last bits; rounded where the format has another exponent than float32."""
+    if lower.a.exponent != FLOAT32.exponent:
+        return _rounded(values, lower)
+    cut = FLOAT32.significand - lower.factor_bits
+    return (np.ascontiguousarray(values).view(np.uint32) & np.uint32(2**32 - 2**cut)).view(np.float32)
+
+
+def _sums_kept_in(sample: Sample, storage: StorageType) -> bool:
     """Whether every element is alpha s + beta C0 for an s that the format can hold."""
     alpha, beta = sample.wrong.alpha, sample.wrong.beta
     if not alpha or len(sample) < 4:
         return False
     base = beta * sample.before if beta else np.zeros(len(sample))
-    held = ((sample.got - base) / alpha).astype(np.float32).astype(PRECISIONS[name].numpy_type()).astype(np.float64)
+    held = ((sample.got - base) / alpha).astype(np.float32).astype(storage.numpy_type()).astype(np.float64)
     rounding = 4 * 2.0**-24 * (np.abs(alpha * held) + np.abs(base))
     return bool((np.abs(alpha * held + base - sample.got) <= rounding).all())
 

@@ -100,7 +100,7 @@ class Reference:
     @cached_property
     def _units(self) -> np.ndarray:
         """1 / (u (|alpha| |A| |B| + |beta| |C0|)) on the compared rows, 0 where that is 0."""
-        unit = self.problem.precision.unit * self.scale
+        unit = self.problem.precision.accumulator.unit * self.scale
         return np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
 
     @cached_property
@@ -111,7 +111,7 @@ class Reference:
     @cached_property
     def _allowed(self) -> np.ndarray:
         """How far C may be from C64 on the compared rows."""
-        return ROUNDING_FACTOR * self.problem.precision.unit * self.scale + self._stored
+        return ROUNDING_FACTOR * self.problem.precision.accumulator.unit * self.scale + self._stored
 
     @cached_property
     def vectors(self) -> np.ndarray:
@@ -156,7 +156,7 @@ class Reference:
         with np.errstate(invalid="ignore"):
             difference = np.abs(got - self.exact)
             right = difference <= self._allowed  # a NaN is not
-            if self.problem.precision.bytes == 2:
+            if self.problem.precision.rounds_result:
                 difference -= self._stored
             units = float(np.max(difference * self._units))
         error = max(units, 0.0) if math.isfinite(units) else math.inf

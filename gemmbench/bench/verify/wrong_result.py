@@ -105,6 +105,6 @@ class Sample:
         got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, self.scale))
         precision = self.wrong.problem.precision
         if self.wrong.exact:
-            return np.asarray(values.astype(precision.numpy_type()).astype(np.float64) == got)
-        bound = ROUNDING_FACTOR * precision.unit * scale + 2 * precision.result_unit * np.abs(values)
+            return np.asarray(values.astype(precision.c.numpy_type()).astype(np.float64) == got)
+        bound = ROUNDING_FACTOR * precision.accumulator.unit * scale + 2 * precision.result_unit * np.abs(values)
         return np.asarray(np.abs(values - got) <= bound)

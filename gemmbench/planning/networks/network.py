@@ -57,7 +57,8 @@ class Network:
     @property
     def bytes(self) -> int:
         """Bytes of inputs, parameters and outputs: the least a launch must move."""
-        return 4 * (self.batch * (self.sizes[0] + self.sizes[-1]) + self.parameters)
+        elements = self.batch * (self.sizes[0] + self.sizes[-1]) + self.parameters
+        return self.problem.storage("A").nbytes(elements)
 
     @cached_property
     def _places(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:

@@ -10,6 +10,7 @@ from gemmbench.planning.manifests.sections import SWIZZLES
 from gemmbench.planning.manifests.variant import Launch, TensorMap, Variant
 from gemmbench.planning.plans.plan import Geometry, Target, TiledTensor
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.storage import StorageType
 
 _MOST_THREADS = 1024
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
@@ -96,21 +97,21 @@ def _tiled(variant: Variant, declared: TensorMap, names: Names, problem: Problem
 
     if declared.when is not None and not value(variant, declared.when, names):
         return None
-    mapped, size = declared.operand, problem.precision.bytes
+    mapped, storage = declared.operand, problem.storage(declared.operand)
     shape = numbers(declared.shape) or problem.shape(mapped)[::-1]
     pitch = numbers(declared.pitch) or tuple(math.prod(shape[:rank]) for rank in range(1, len(shape)))
     offset, swizzle = numbers((declared.offset, declared.swizzle))
-    strides = tuple(elements * size for elements in pitch)
+    strides = tuple(storage.nbytes(elements) for elements in pitch)
     tensor = TiledTensor(mapped, offset, shape, strides, numbers(declared.box), swizzle)
     whole = room if mapped == "workspace" else problem.operand_bytes(mapped)
-    if fault := _fault(tensor, size, whole):
+    if fault := _fault(tensor, storage, whole):
         raise Excluded(f"tensor map of {mapped}: {fault} ({variant.path}:{declared.line})")
     return tensor
 
 
-def _fault(tensor: TiledTensor, size: int, whole: int) -> str:
-    """Why TMA cannot take a tensor of elements of `size` bytes in an array of `whole`, or ""."""
-    width = tensor.box[0] * size
+def _fault(tensor: TiledTensor, storage: StorageType, whole: int) -> str:
+    """Why TMA cannot take a tensor of such elements in an array of `whole` bytes, or ""."""
+    width = storage.nbytes(tensor.box[0])
     if not all(1 <= elements <= _MOST_ELEMENTS for elements in tensor.shape):
         return f"a shape of {_by(tensor.shape)}, each from 1 to 2^32"
     if not all(1 <= elements <= _MOST_BOX for elements in tensor.box):
@@ -127,7 +128,7 @@ def _fault(tensor: TiledTensor, size: int, whole: int) -> str:
     if tensor.offset % _GRAIN or tensor.offset < 0:
         return f"begins at byte {tensor.offset}, no multiple of {_GRAIN}"
     steps = zip(tensor.shape[1:], tensor.strides, strict=True)
-    end = tensor.offset + tensor.shape[0] * size + sum((count - 1) * stride for count, stride in steps)
+    end = tensor.offset + storage.nbytes(tensor.shape[0]) + sum((count - 1) * stride for count, stride in steps)
     return f"ends at byte {end}, the array at {whole}" if end > whole else ""
 
 

@@ -198,6 +198,6 @@ def _plan(
 
 
 def _names(problem: Problem, target: Target, network: Network | None = None) -> Names:
-    names = {"M": problem.M, "N": problem.N, "K": problem.K, "BYTES": problem.precision.bytes}
+    names = {"M": problem.M, "N": problem.N, "K": problem.K, "BYTES": problem.storage("A").nbytes(1)}
     names |= {"TRANS_A": int(problem.trans_a), "TRANS_B": int(problem.trans_b)}
     return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}

@@ -127,8 +127,8 @@ class Plan:
     def defines(self) -> tuple[tuple[str, str], ...]:
         """The macros of this plan, in the order they are written."""
         precision, problem = self.problem.precision, self.problem
-        types = [("TA", precision.ctype), ("TB", precision.ctype), ("TC", precision.ctype)]
-        types += [("TACC", precision.scalar)]
+        types = [("TA", precision.a.ctype), ("TB", precision.b.ctype), ("TC", precision.c.ctype)]
+        types += [("TACC", precision.accumulator.type.ctype)]
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
         fused = [(name.upper(), str(int(name in self.epilogue))) for name in self.variant.epilogue]
         network = list(self.network.macros) if self.network else []

@@ -1,64 +1,157 @@
-"""Precisions: how operands are stored, and how exactly a product is summed."""
+"""Precisions: how operands are stored, and how exactly a product is summed.
+
+To add a precision, add its record to `_ALL`; the rest of gemmbench asks the record.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Literal
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.problems.peak_rates import FP32_CORES, FP64_TENSOR, HALF_TENSOR, TF32_TENSOR, PeakRates
+from gemmbench.planning.problems.storage import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, StorageType
 
-if TYPE_CHECKING:
-    import numpy as np
+Granularity = Literal["none", "tensor", "row", "block"]
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """The type sums are kept in; integers up to 2**exact_bits are summed without error.
+
+    Tensor cores may keep fewer bits than the type has, and truncate where others round.
+    """
+
+    type: StorageType
+    exact_bits: int
+    truncates: bool = False
+
+    @property
+    def unit(self) -> float:
+        """Unit roundoff of a sum. Truncation doubles it; sums of integers have no error."""
+        if self.type.is_integer:
+            return 0.0
+        return 2.0**-self.exact_bits * (2 if self.truncates else 1)
+
+
+@dataclass(frozen=True)
+class ScaleFormat:
+    """Factors that A and B are multiplied by: one for a tensor, a row, or `block` elements along K."""
+
+    granularity: Granularity = "none"
+    type: StorageType | None = None
+    block: int = 0
 
 
 @dataclass(frozen=True)
 class Precision:
-    """One precision class.
+    """One way to store operands and to sum their products.
 
-    `storage` is the NumPy type of A, B and C, `ctype` its C name and `header` what declares
-    it. `scalar` is the C type of alpha, beta and the accumulator. `factor_bits` is the
-    number of significand bits that survive in a factor (24 for f32, 11 for TF32). `unit` is
-    the unit roundoff of the accumulator, `result_unit` that of C, whose integers are exact
-    below 2**result_bits.
+    `a`, `b` and `c` are the storage types of the operands, `scalar` that of alpha and beta.
+    `factor_bits` is the number of significand bits of A and B that enter a product (11 for TF32,
+    whose operands are stored with 24). `product_class` is what verification must find: the class of
+    the error that a single product has. `min_sm` is the first compute capability whose hardware
+    offers it (0: all), `peak` its peak rates.
     """
 
     name: str
-    storage: str
-    ctype: str
-    scalar: str
+    a: StorageType
+    b: StorageType
+    c: StorageType
+    accumulator: Accumulator
+    scalar: StorageType
     factor_bits: int
-    unit: float
-    result_bits: int
-    header: str = ""
+    product_class: str
+    scale: ScaleFormat = ScaleFormat()
+    min_sm: int = 0
+    peak: PeakRates = field(default=PeakRates(), compare=False)
+
+    def storage(self, operand: str) -> StorageType:
+        """The type of A, B or C. A workspace holds copies of A and B, in the type of A."""
+        return {"A": self.a, "B": self.b, "C": self.c, "workspace": self.a}[operand]
 
     @property
-    def bytes(self) -> int:
-        """Bytes of one element."""
-        return int("".join(filter(str.isdigit, self.storage))) // 8
+    def headers(self) -> tuple[str, ...]:
+        """What declares the C++ types of this precision, in order."""
+        types = self.a, self.b, self.c, self.accumulator.type
+        return tuple(dict.fromkeys(kind.header for kind in types if kind.header))
 
-    def numpy_type(self) -> np.dtype:
-        """The NumPy type of one element."""
-        import numpy as np
-
-        if self.storage == "bfloat16":
-            import ml_dtypes
-
-            return np.dtype(ml_dtypes.bfloat16)
-        return np.dtype(self.storage)
+    @property
+    def exact_bits(self) -> int:
+        """Integers up to 2**exact_bits survive both the sum and its storage in C."""
+        return min(self.accumulator.exact_bits, self.c.significand)
 
     @property
     def result_unit(self) -> float:
-        """Unit roundoff of an element of C."""
-        return 2.0**-self.result_bits
+        """Unit roundoff of an element of C; integers are stored without error."""
+        return 0.0 if self.c.is_integer else self.c.unit
 
+    @property
+    def rounds_result(self) -> bool:
+        """Storing a sum in C loses bits."""
+        return self.c.significand < self.accumulator.exact_bits
+
+
+_FLOAT32_SUMS = Accumulator(FLOAT32, exact_bits=24)
 
 _ALL = (
-    Precision("f32", "float32", "float", "float", 24, 2.0**-24, 24),
-    # Tensor cores cut where others round, which doubles the unit.
-    Precision("tf32", "float32", "float", "float", 11, 2.0**-23, 24),
-    Precision("f64", "float64", "double", "double", 53, 2.0**-53, 53),
-    Precision("f16", "float16", "__half", "float", 11, 2.0**-24, 11, "cuda_fp16.h"),
-    Precision("bf16", "bfloat16", "__nv_bfloat16", "float", 8, 2.0**-24, 8, "cuda_bf16.h"),
+    Precision(
+        name="f32",
+        a=FLOAT32,
+        b=FLOAT32,
+        c=FLOAT32,
+        accumulator=_FLOAT32_SUMS,
+        scalar=FLOAT32,
+        factor_bits=24,
+        product_class="f32",
+        peak=FP32_CORES,
+    ),
+    Precision(
+        name="tf32",
+        a=FLOAT32,
+        b=FLOAT32,
+        c=FLOAT32,
+        accumulator=Accumulator(FLOAT32, exact_bits=24, truncates=True),
+        scalar=FLOAT32,
+        factor_bits=11,
+        product_class="tf32",
+        min_sm=80,
+        peak=TF32_TENSOR,
+    ),
+    Precision(
+        name="f64",
+        a=FLOAT64,
+        b=FLOAT64,
+        c=FLOAT64,
+        accumulator=Accumulator(FLOAT64, exact_bits=53),
+        scalar=FLOAT64,
+        factor_bits=53,
+        product_class="f64",
+        peak=FP64_TENSOR,
+    ),
+    Precision(
+        name="f16",
+        a=FLOAT16,
+        b=FLOAT16,
+        c=FLOAT16,
+        accumulator=_FLOAT32_SUMS,
+        scalar=FLOAT32,
+        factor_bits=11,
+        product_class="f16",
+        peak=HALF_TENSOR,
+    ),
+    Precision(
+        name="bf16",
+        a=BFLOAT16,
+        b=BFLOAT16,
+        c=BFLOAT16,
+        accumulator=_FLOAT32_SUMS,
+        scalar=FLOAT32,
+        factor_bits=8,
+        product_class="bf16",
+        min_sm=80,
+        peak=HALF_TENSOR,
+    ),
 )
 PRECISIONS = {precision.name: precision for precision in _ALL}
 

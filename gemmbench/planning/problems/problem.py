@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gemmbench.planning.problems.precision import Precision, precision
+from gemmbench.planning.problems.storage import StorageType
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -54,6 +55,10 @@ class Problem:
         """B is stored N x K."""
         return self.layout[1] == "t"
 
+    def storage(self, operand: str) -> StorageType:
+        """How the elements of A, B or C are stored; a workspace holds copies of A and B."""
+        return self.precision.storage(operand)
+
     def shape(self, operand: str) -> tuple[int, int]:
         """Rows and columns of the stored array A, B or C of one product."""
         return {
@@ -65,7 +70,7 @@ class Problem:
     def operand_bytes(self, operand: str) -> int:
         """Bytes of the stored array A, B or C, of all products of a batch."""
         rows, columns = self.shape(operand)
-        return self.batch_count * rows * columns * self.precision.bytes
+        return self.batch_count * rows * self.storage(operand).nbytes(columns)
 
     @property
     def bytes(self) -> int:

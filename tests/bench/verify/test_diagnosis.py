@@ -39,7 +39,7 @@ class Case:
 
     def check(self, wrong):
         reference = Reference(self.problem, self.data, self.alpha, self.beta)
-        return reference.check_exact(wrong.astype(self.problem.precision.numpy_type()))
+        return reference.check_exact(wrong.astype(self.problem.storage("C").numpy_type()))
 
     def cause(self, wrong):
         check = self.check(wrong)
@@ -210,7 +210,7 @@ class TestPrecision:
     def test_factors_of_fewer_bits_are_named(self, name):
         def change(values):
             kind = PRECISIONS[name]
-            return round_factor(values, kind) if name == "tf32" else values.astype(kind.numpy_type()).astype("f4")
+            return round_factor(values, kind) if name == "tf32" else values.astype(kind.a.numpy_type()).astype("f4")
 
         check = self.check(change)
         assert check.diagnosis.cause == "lower precision"

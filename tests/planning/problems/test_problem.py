@@ -51,10 +51,10 @@ def test_a_batch_multiplies_work_and_bytes_and_is_part_of_the_key():
 
 def test_precisions_hold_the_numbers_of_their_formats():
     f32, tf32 = PRECISIONS["f32"], PRECISIONS["tf32"]
-    assert (f32.factor_bits, f32.unit, f32.result_unit) == (24, 2**-24, 2**-24)
+    assert (f32.factor_bits, f32.accumulator.unit, f32.result_unit) == (24, 2**-24, 2**-24)
     assert tf32.factor_bits == 11
-    assert tf32.unit >= f32.unit
-    assert {name: kind.bytes for name, kind in PRECISIONS.items()} == {
+    assert tf32.accumulator.unit == 2 * f32.accumulator.unit
+    assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == {
         "f32": 4,
         "tf32": 4,
         "f64": 8,
@@ -65,10 +65,10 @@ def test_precisions_hold_the_numbers_of_their_formats():
 
 @pytest.mark.parametrize("name", PRECISIONS)
 def test_numpy_knows_every_format_and_agrees_on_its_precision(name):
-    kind = PRECISIONS[name].numpy_type()
+    kind = PRECISIONS[name].c.numpy_type()
     one = np.ones(1, kind)
     unit = PRECISIONS[name].result_unit
-    assert kind.itemsize == PRECISIONS[name].bytes
+    assert kind.itemsize == PRECISIONS[name].c.nbytes(1)
     assert (one + np.array([4 * unit], kind) > one)[0] and (one + np.array([unit / 4], kind) == one)[0]
 
 

@@ -15,7 +15,8 @@ from gemmbench.planning.plans.plan import Geometry, Plan
 
 # Of a block, static and dynamic together: what every GPU gives without being asked.
 _PORTABLE_SHARED = 48 * 1024
-_SCALARS = {"float": "f", "double": "d"}
+_SCALARS = {"float32": "f", "float64": "d", "float16": "e", "int32": "i"}
+"""Letters of the struct module for alpha and beta."""
 
 Addresses = Sequence[tuple[int, int, int]]
 """Device addresses of A, B and C, for each operand set."""
@@ -82,7 +83,7 @@ def _arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list[float]]:
     problem, (A, B, C) = plan.problem, at
     if plan.network:
         return "iPPP", [problem.M, A, B, C]
-    scalar = _SCALARS[problem.precision.scalar]
+    scalar = _SCALARS[problem.precision.scalar.name]
     return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
 
 

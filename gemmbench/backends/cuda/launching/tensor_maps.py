@@ -20,7 +20,9 @@ from gemmbench.planning.plans.plan import Plan, TiledTensor
 BYTES = 128
 """Of one map; it must lie at a multiple of 64."""
 _GRAIN = 16
-_TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16"}
+# Element types of CUtensorMapDataType by storage type; TMA moves bytes of what it has no name for.
+_TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32"}
+_BYTES = "UINT8"
 _OPERANDS = ("A", "B", "C", "workspace")
 
 Places = Sequence[tuple[int, int, int, int]]
@@ -46,7 +48,7 @@ def encoded(plan: Plan, places: Places) -> np.ndarray:
         at = dict(zip(_OPERANDS, place, strict=True))
         for number, tensor in enumerate(plan.tensor_maps):
             if tensor is not None:
-                kind = _TYPES[plan.problem.precision.storage]
+                kind = _TYPES.get(plan.problem.storage(tensor.operand).name, _BYTES)
                 words[index, number] = _encode(driver, kind, tensor, at[tensor.operand] + tensor.offset)
     return words
 

@@ -38,8 +38,8 @@ class Cublas:
         gemm = partial(self._api.gemm_ex, self._handle, *trans, shape.m, shape.n, shape.k, at_alpha)
 
         def bound(A: int, B: int, C: int) -> partial[None]:
-            kind = types.data
-            first, second, result = (B, kind, shape.ld_b), (A, kind, shape.ld_a), (C, kind, shape.ld_c)
+            first, second = (B, types.b, shape.ld_b), (A, types.a, shape.ld_a)
+            result = C, types.c, shape.ld_c
             return partial(gemm, *first, *second, at_beta, *result, types.compute, _DEFAULT)
 
         queue = tuple(bound(*each) for each in addresses)

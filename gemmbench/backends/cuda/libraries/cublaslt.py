@@ -103,9 +103,9 @@ class _Matmul:
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
         self.layouts = (
-            self._layout(shape.m, shape.k, shape.trans_b, shape.ld_b),
-            self._layout(shape.k, shape.n, shape.trans_a, shape.ld_a),
-            self._layout(shape.m, shape.n, False, shape.ld_c),
+            self._layout(types.b, shape.m, shape.k, shape.trans_b, shape.ld_b),
+            self._layout(types.a, shape.k, shape.n, shape.trans_a, shape.ld_a),
+            self._layout(types.c, shape.m, shape.n, False, shape.ld_c),
         )
 
     def operation(self, bias: int = 0) -> int:
@@ -152,10 +152,10 @@ class _Matmul:
             _set(api.matmul_preference_set_attribute, wish, which, dtype, value)
         return wish
 
-    def _layout(self, rows: int, columns: int, transposed: bool, ld: int) -> int:
+    def _layout(self, kind: int, rows: int, columns: int, transposed: bool, ld: int) -> int:
         """A descriptor of the stored array of an operand used as rows x columns."""
         stored = (columns, rows) if transposed else (rows, columns)
-        return self._own(self._api.matrix_layout_create(self._types.data, *stored, ld), self._api.matrix_layout_destroy)
+        return self._own(self._api.matrix_layout_create(kind, *stored, ld), self._api.matrix_layout_destroy)
 
     def _own(self, descriptor: int, destroy: Callable[[int], None]) -> int:
         self._held.callback(destroy, descriptor)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from gemmbench.errors import NotOffered
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.problems.precision import Precision
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems.storage import FLOAT32
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,14 +31,14 @@ ALGORITHMS = 8
 MATH = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores"
 """Math modes: pedantic is plain FP32, without tensor cores."""
 
-_COMPUTE = {
-    "f32": "COMPUTE_32F_PEDANTIC",
-    "tf32": "COMPUTE_32F_FAST_TF32",
-    "f64": "COMPUTE_64F",
-    "f16": "COMPUTE_32F",
-    "bf16": "COMPUTE_32F",
-}
-_TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # cudaDataType_t
+_PRECISIONS = ("f32", "tf32", "f64", "f16", "bf16")
+# cublasComputeType_t by the accumulator's type; sums of products of f32 in f32 are told apart by
+# the class of the product.
+_COMPUTE = {"float32": "COMPUTE_32F", "float64": "COMPUTE_64F", "float16": "COMPUTE_16F", "int32": "COMPUTE_32I"}
+_COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F_PEDANTIC", "tf32": "COMPUTE_32F_FAST_TF32"}
+# cudaDataType_t
+_TYPES = {"float32": 0, "float64": 1, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14}
+_TYPES |= {"float8_e4m3fn": 28, "float8_e5m2": 29}
 
 CUBLAS = Variant(
     name="cublas",
@@ -44,7 +46,7 @@ CUBLAS = Variant(
     order=1000,
     kind="library",
     devices=("cuda",),
-    precisions=tuple(_COMPUTE),
+    precisions=_PRECISIONS,
     layouts=LAYOUTS,
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
 )
@@ -54,7 +56,7 @@ CUBLASLT = Variant(
     order=1010,
     kind="library",
     devices=("cuda",),
-    precisions=tuple(_COMPUTE),
+    precisions=_PRECISIONS,
     layouts=LAYOUTS,
     params=(("ALGO", tuple(range(ALGORITHMS))),),
     epilogue=("bias", "relu"),
@@ -90,9 +92,15 @@ def column_major(problem: Problem) -> ColumnMajor:
 
 @dataclass(frozen=True)
 class Types:
-    """How a library computes a problem: `cudaDataType_t` of A, B, C and of the scalars, `cublasComputeType_t`."""
+    """How a library computes a problem.
 
-    data: int
+    `a`, `b`, `c` and `scale` (of alpha and beta) are `cudaDataType_t`, `compute` is
+    `cublasComputeType_t`; `scalar` is the NumPy type of alpha and beta.
+    """
+
+    a: int
+    b: int
+    c: int
     scale: int
     compute: int
     scalar: str
@@ -105,12 +113,23 @@ class Types:
 
 
 def types_of(problem: Problem, sm: int) -> Types:
-    """The types of a problem. Raises NotOffered before sm_80 for TF32 and bf16."""
-    if problem.precision_name in ("tf32", "bf16") and sm < 80:
-        raise NotOffered(f"{problem.precision_name} needs compute capability 8.0; this GPU has {sm // 10}.{sm % 10}")
-    compute = import_module("nvmath.bindings.cublas").ComputeType[_COMPUTE[problem.precision_name]]
-    scalar = "float64" if problem.precision.scalar == "double" else "float32"
-    return Types(_TYPES[problem.precision.storage], _TYPES[scalar], int(compute), scalar)
+    """The types of a problem. Raises NotOffered on GPUs before the precision, such as TF32 before sm_80."""
+    precision = problem.precision
+    if sm < precision.min_sm:
+        needed, present = (f"{number // 10}.{number % 10}" for number in (precision.min_sm, sm))
+        raise NotOffered(f"{precision.name} needs compute capability {needed}; this GPU has {present}")
+    compute = import_module("nvmath.bindings.cublas").ComputeType[_compute_type(precision)]
+    a, b, c = (_TYPES[problem.storage(operand).name] for operand in "ABC")
+    return Types(a, b, c, _TYPES[precision.scalar.name], int(compute), precision.scalar.name)
+
+
+def _compute_type(precision: Precision) -> str:
+    """The name of the compute type of a precision. Raises NotOffered where cuBLAS has none."""
+    if precision.a != FLOAT32:
+        return _COMPUTE[precision.accumulator.type.name]
+    if precision.product_class not in _COMPUTE_FLOAT32:
+        raise NotOffered(f"cuBLAS has no compute type for {precision.name}")
+    return _COMPUTE_FLOAT32[precision.product_class]
 
 
 def opened(name: str) -> tuple[ModuleType, int]:

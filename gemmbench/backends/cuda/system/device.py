@@ -13,24 +13,7 @@ from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.cuda.system.nvml import conditions
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Target
-
-# f32 lanes of a multiprocessor, by compute capability: CUDA programming guide,
-# "Arithmetic Instructions", 32-bit floating-point multiply-add.
-_LANES = {60: 64, 70: 64, 72: 64, 75: 64, 80: 64} | dict.fromkeys(
-    (50, 52, 53, 61, 62, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121), 128
-)
-
-# Dense flops of a multiprocessor and cycle for the other precisions, tensor cores included, from
-# the data sheets of A100 (f64 19.5, f16 312 TFLOPS) and H100 SXM (66.9, 989), as below.
-_DENSE = {"f64": {80: 128, 90: 256}, "f16": {80: 2048, 90: 4096}, "bf16": {80: 2048, 90: 4096}}
-
-# Dense TF32 flops of a multiprocessor and cycle, from the data sheets' rates over SMs
-# and boost clock: A100 156 TFLOPS / 108 / 1.41 GHz, H100 SXM 495 / 132 / 1.83 GHz.
-_TF32 = {80: 1024, 90: 2048}
-# GeForce since sm_86 sums TF32 in f32 at half the rate of the professional cards of the
-# same compute capability (RTX 3090 35.6 TFLOPS / 82 / 1.70 GHz, RTX 4090 82.6 / 128 / 2.52
-# GHz). Those differ among themselves, so theirs is left out.
-_TF32_GEFORCE = 256
+from gemmbench.planning.problems.precision import PRECISIONS
 
 
 def driver() -> ModuleType:
@@ -75,14 +58,8 @@ def describe(index: int = 0) -> Device:
 
 def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
     """Operations a cycle of the whole device by precision; only what data sheets give."""
-    rates: dict[str, float] = {}
-    if sm in _LANES:
-        rates["f32"] = 2.0 * sms * _LANES[sm]
-    tf32 = _TF32_GEFORCE if "GeForce" in name and sm >= 86 else _TF32.get(sm)
-    if tf32:
-        rates["tf32"] = float(sms * tf32)
-    rates |= {kind: float(sms * known[sm]) for kind, known in _DENSE.items() if sm in known}
-    return rates
+    rates = {kind.name: kind.peak.of_device(name, sm) for kind in PRECISIONS.values()}
+    return {kind: float(sms * rate) for kind, rate in rates.items() if rate is not None}
 
 
 def library_versions() -> dict[str, str]:

@@ -1,0 +1,176 @@
+"""One record adds a precision: everything that depends on it asks the record."""
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.cuda.libraries.variants import _compute_type
+from gemmbench.backends.cuda.system.device import flops_per_cycle
+from gemmbench.backends.source import compiler_text
+from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.verify.reference import Reference
+from gemmbench.errors import NotOffered
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.peak_rates import PeakRates
+from gemmbench.planning.problems.precision import PRECISIONS, Accumulator, Precision, ScaleFormat
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.storage import (
+    BFLOAT16,
+    E4M3,
+    E5M2,
+    FLOAT16,
+    FLOAT32,
+    INT8,
+    INT32,
+    StorageType,
+)
+
+INT4 = StorageType("int4", 4, 3, 0, "unsigned char")
+FP8_SUMS = Accumulator(FLOAT32, exact_bits=14, truncates=True)
+PER_TENSOR = ScaleFormat("tensor", FLOAT32)
+
+NEW = (
+    Precision("e4m3", E4M3, E4M3, BFLOAT16, FP8_SUMS, FLOAT32, 4, "e4m3", PER_TENSOR, 89, PeakRates({90: 8192})),
+    Precision("e5m2", E5M2, E4M3, FLOAT32, FP8_SUMS, FLOAT32, 4, "e5m2", PER_TENSOR, 89, PeakRates({90: 8192})),
+    Precision("int8", INT8, INT8, INT32, Accumulator(INT32, exact_bits=31), INT32, 7, "int8", min_sm=75),
+    Precision("int4", INT4, INT4, INT32, Accumulator(INT32, exact_bits=31), INT32, 3, "int4", min_sm=75),
+    Precision("f16_sums", FLOAT16, FLOAT16, FLOAT16, Accumulator(FLOAT16, exact_bits=11), FLOAT16, 11, "f16_sums"),
+    Precision(
+        *("3xtf32", FLOAT32, FLOAT32, FLOAT32, Accumulator(FLOAT32, exact_bits=24, truncates=True), FLOAT32),
+        *(24, "3xtf32"),
+        min_sm=80,
+        peak=PeakRates({90: 2048 / 3}),
+    ),
+)
+NAMES = [new.name for new in NEW]
+
+
+@pytest.fixture(autouse=True)
+def added(monkeypatch):
+    for new in NEW:
+        monkeypatch.setitem(PRECISIONS, new.name, new)
+
+
+def plan_of(name: str) -> Plan:
+    variant = Variant(
+        "x", "", 1, "cuda", ("cuda",), (name,), ("nn",), text="#include <cstdint>\nint body;\n", path="x.cu"
+    )
+    return Plan(Problem(6, 5, 7, precision_name=name), variant, Config(), "cuda", "90", None)
+
+
+def test_no_new_precision_is_offered_yet(monkeypatch):
+    monkeypatch.undo()
+    assert list(PRECISIONS) == ["f32", "tf32", "f64", "f16", "bf16"]
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "c"),
+    [
+        ("e4m3", 6 * 7, 7 * 5, 2 * 6 * 5),
+        ("e5m2", 6 * 7, 7 * 5, 4 * 6 * 5),
+        ("int8", 6 * 7, 7 * 5, 4 * 6 * 5),
+        ("int4", 6 * 4, 7 * 3, 4 * 6 * 5),  # a row of 7 takes 28 bits: 4 bytes
+        ("f16_sums", 2 * 6 * 7, 2 * 7 * 5, 2 * 6 * 5),
+        ("3xtf32", 4 * 6 * 7, 4 * 7 * 5, 4 * 6 * 5),
+    ],
+)
+def test_each_operand_has_the_bytes_of_its_own_type(name, a, b, c):
+    problem = Problem(6, 5, 7, precision_name=name)
+    assert [problem.operand_bytes(operand) for operand in "ABC"] == [a, b, c]
+    assert problem.bytes == a + b + c
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("e4m3", ["__nv_fp8_e4m3", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
+        ("e5m2", ["__nv_fp8_e5m2", "__nv_fp8_e4m3", "float", "float"]),
+        ("int8", ["signed char", "signed char", "int", "int"]),
+        ("int4", ["unsigned char", "unsigned char", "int", "int"]),
+        ("f16_sums", ["__half", "__half", "__half", "__half"]),
+        ("3xtf32", ["float", "float", "float", "float"]),
+    ],
+)
+def test_the_macros_of_a_plan_name_each_type(name, types):
+    defines = dict(plan_of(name).defines)
+    assert [defines[macro] for macro in ("TA", "TB", "TC", "TACC")] == types
+
+
+def test_the_headers_of_all_types_are_included_once():
+    text = compiler_text(plan_of("e4m3"))
+    assert text.splitlines()[:3] == ["#include <cuda_fp8.h>", "#include <cuda_bf16.h>", "#include <cstdint>"]
+    assert compiler_text(plan_of("int8")).startswith("#include <cstdint>")
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "result_unit", "exact_bits"),
+    [
+        ("e4m3", 2**-13, 2**-8, 8),
+        ("e5m2", 2**-13, 2**-24, 14),
+        ("int8", 0, 0, 31),
+        ("int4", 0, 0, 31),
+        ("f16_sums", 2**-11, 2**-11, 11),
+        ("3xtf32", 2**-23, 2**-24, 24),
+    ],
+)
+def test_verification_gets_its_units_from_the_record(name, unit, result_unit, exact_bits):
+    precision = PRECISIONS[name]
+    assert (precision.accumulator.unit, precision.result_unit, precision.exact_bits) == (unit, result_unit, exact_bits)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("fill", ["uniform", "normal", "zeros", "ones", "ints"])
+def test_data_has_the_type_of_its_operand_and_is_not_all_zeros(name, fill):
+    data = filled(Problem(32, 16, 64, precision_name=name), fill, 1)
+    for operand in "ABC":
+        values = getattr(data, operand)
+        assert values.dtype == PRECISIONS[name].storage(operand).numpy_type()
+        numbers = values.astype(np.float64)
+        assert np.isfinite(numbers).all()
+        assert numbers.any() == (fill != "zeros")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_of_small_integers_doubled_are_exact(name):
+    problem = Problem(48, 48, 4096, precision_name=name)
+    ints = filled(problem, "ints", 3)
+    product = ints.A.astype(np.float64) @ ints.B.astype(np.float64)
+    assert np.abs(2 * product).max() <= 2.0**problem.precision.exact_bits
+    assert ((2 * product).astype(problem.storage("C").numpy_type()).astype(np.float64) == 2 * product).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_right_result_passes_and_a_wrong_one_fails(name):
+    problem = Problem(16, 24, 40, precision_name=name, alpha=2.0)
+    kind = problem.storage("C").numpy_type()
+    for fill, check in (("ints", Reference.check_exact), ("uniform", Reference.check_rounding)):
+        reference = Reference(problem, filled(problem, fill, 1), 2.0, 0.0)
+        right = reference.exact.astype(kind)
+        assert check(reference, right).ok
+        assert not check(reference, (right.astype(np.float64) * 1.5 + 3).astype(kind)).ok
+
+
+def test_peaks_come_from_the_record():
+    rates = flops_per_cycle("NVIDIA H200", 90, 132)
+    assert rates["e4m3"] == 132 * 8192
+    assert rates["3xtf32"] == pytest.approx(rates["tf32"] / 3)
+    assert "int8" not in rates
+
+
+def test_cublas_finds_the_compute_type_by_the_accumulator():
+    found = {name: _compute_type(PRECISIONS[name]) for name in ("f32", "tf32", "bf16", "f16_sums", "int8", "e4m3")}
+    assert found == {
+        "f32": "COMPUTE_32F_PEDANTIC",
+        "tf32": "COMPUTE_32F_FAST_TF32",
+        "bf16": "COMPUTE_32F",
+        "f16_sums": "COMPUTE_16F",
+        "int8": "COMPUTE_32I",
+        "e4m3": "COMPUTE_32F",
+    }
+    with pytest.raises(NotOffered, match="3xtf32"):
+        _compute_type(PRECISIONS["3xtf32"])
+
+
+def test_scale_factors_have_a_granularity_and_a_type():
+    assert PRECISIONS["e4m3"].scale == ScaleFormat("tensor", FLOAT32)
+    assert PRECISIONS["f32"].scale.granularity == "none"
