@@ -1,5 +1,5 @@
 /*---
-summary: a whole network in one kernel, a cluster of blocks for ROWS rows of the batch
+summary: a whole network in one kernel, a cluster of blocks for each ROWS rows of the batch
 order: 910
 computes: mlp
 symbol: mlp
@@ -7,19 +7,19 @@ precisions: [f32]
 layouts: [nn]                   # weights are inputs x outputs
 min_sm: 90
 params:
-  ROWS: [16, 8, 32]             # of the batch, for a cluster
-  CLUSTER: [4, 8]               # blocks of a cluster
+  ROWS: [16, 8, 32]             # of the batch per cluster
+  CLUSTER: [4, 8]               # blocks per cluster
   THREADS: [256, 512, 384]
-  TM: [8, 4, 2]                 # rows of a thread's sums in the first layer
-  DEPTH: [20, 10, 5]            # weights of the first layer a thread asks for before it needs the first
-  FETCH: [1, 2, 0]              # later weights: 1 a bulk copy a block, 2 one for the cluster (multicast), 0 as they are needed
+  TM: [8, 4, 2]                 # rows of sums per thread in the first layer
+  DEPTH: [20, 10, 5]            # weights of the first layer that a thread requests before it needs the first
+  FETCH: [1, 2, 0]              # later weights: 1 a bulk copy per block, 2 one per cluster (multicast), 0 on demand
 require:
-  - ROWS % CLUSTER == 0         # a block finishes rows of its own
+  - ROWS % CLUSTER == 0         # each block finishes rows of its own
   - ROWS % TM == 0
   - ROWS % 4 == 0
   - THREADS // 32 % (ROWS // 4) == 0
   - FIRST // (4 if FIRST % 4 == 0 else 2 if FIRST % 2 == 0 else 1) * (ROWS // TM) <= THREADS
-  - TM * THREADS <= 4096        # their sums fit the registers
+  - TM * THREADS <= 4096        # the sums fit the registers
 grid:
   - cdiv(M, ROWS) * CLUSTER
 block:
@@ -28,11 +28,11 @@ shared: 4 * ((REST if FETCH else 0) + (cdiv(IN, CLUSTER) + 32) * (ROWS + 4) + ma
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-block-clusters
 ---*/
 
-// Against mlp_fused: there every block reads all the weights of the first layer, nearly all of the
-// traffic, for its few rows. Here CLUSTER blocks share ROWS rows: each multiplies its own part of K, so it
-// reads that part of W1 and of X alone, and the partial sums meet once, through distributed shared memory.
-// Then a block has ROWS / CLUSTER whole rows and carries them to the output by itself, with the later
-// weights in shared memory, on their way since the start.
+// Against mlp_fused: there, every block reads all weights of the first layer, nearly all of the
+// traffic, for its few rows. Here CLUSTER blocks share ROWS rows: each multiplies its own part of
+// K, so it reads only that part of W1 and of X, and the partial sums meet once, through distributed
+// shared memory. From then on a block has ROWS / CLUSTER whole rows and carries them to the output
+// by itself, with the later weights in shared memory, requested at the start.
 //
 //         block 0   block 1  ...             rows of the cluster
 //    X  [  k0 ..  |  k1 ..  |  ...  ]        ROWS x K
@@ -40,21 +40,22 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-
 //                                                 |
 //         all to all, once: block b takes rows b * ROWS / CLUSTER ... of everyone's sums
 //                                                 |
-//         layer 2, 3, ..., softmax: in the block, no other is asked
+//         layer 2, 3, ..., softmax: within the block
 //
 // All requests to memory go out at once: X (cp.async, transposed to K x ROWS on the way), the first
-// DEPTH weights of every thread (registers), the later layers (one bulk copy). Bound by latencies in a
-// row: launch, one trip to memory, the sums of layer 1 (half the time of all FFMA at ROWS = 16), the
-// exchange, two short layers.
+// DEPTH weights of every thread (to registers), and the later layers (one bulk copy).
+//
+// Bound by a series of latencies: launch, one trip to memory, the sums of layer 1 (half of the time
+// that all FFMA take at ROWS = 16), the exchange, two short layers.
 
 constexpr int kSize[] = {SIZES}, kActivation[] = {ACTIVATIONS}, kWeights[] = {WEIGHTS_AT}, kBias[] = {BIASES_AT};
 constexpr int kRelu = 1, kSoftmax = 2;
-constexpr int kMostSlices = 32;  // more would cost more to sum than they save
+constexpr int kMostSlices = 32;  // more would cost more to add up than they save
 
 __host__ __device__ constexpr int least(int a, int b) { return a < b ? a : b; }
 __host__ __device__ constexpr int most(int a, int b) { return a < b ? b : a; }
 __host__ __device__ constexpr int up(int n, int grain) { return (n + grain - 1) / grain * grain; }
-// At most `limit` slices of K, of equal length if that costs less than half of them.
+// At most `limit` slices of K; of equal length if that leaves more than half as many.
 __host__ __device__ constexpr int slices(int K, int limit) {
     for (int s = least(K, limit); 2 * s > least(K, limit); --s)
         if (K % s == 0) return s;
@@ -66,15 +67,15 @@ template <int COUNT> struct __align__(4 * COUNT) Vector {
     float at[COUNT];
 };
 
-constexpr int kOwn = ROWS / CLUSTER;  // rows a block finishes
+constexpr int kOwn = ROWS / CLUSTER;  // rows that a block finishes
 constexpr int kPitch = ROWS + 4;      // of X in shared memory: cp.async stores it without bank conflicts
 
 struct First {
     static constexpr int K = kSize[0], N = kSize[1], V = width(N), GROUPS = N / V, TILES = ROWS / TM * GROUPS;
     static constexpr int ACTIVATION = kActivation[0];
-    static constexpr int DEEP = (K + CLUSTER - 1) / CLUSTER;  // the k of one block
+    static constexpr int DEEP = (K + CLUSTER - 1) / CLUSTER;  // the k of a block
     static constexpr int SLICES = least(least(THREADS / TILES, DEEP), kMostSlices);
-    static constexpr int STEPS = (DEEP + SLICES - 1) / SLICES;  // the k of one thread
+    static constexpr int STEPS = (DEEP + SLICES - 1) / SLICES;  // the k of a thread
     static constexpr int PADDED = STEPS * SLICES;               // at most DEEP + kMostSlices - 1
 };
 
@@ -84,7 +85,7 @@ template <int L> struct Later {
     static constexpr int STEPS = (K + SLICES - 1) / SLICES;
 };
 
-// Shared memory, in floats; every part begins at a multiple of 16 bytes.
+// Offsets in shared memory, in floats. Every part begins at a multiple of 16 bytes.
 constexpr int kRestAt = 0;  // biases and weights after W1, as they lie in memory
 constexpr int kXAt = kRestAt + (FETCH ? REST : 0);
 constexpr int kPartialAt = kXAt + (First::DEEP + kMostSlices) * kPitch;
@@ -101,7 +102,8 @@ __device__ unsigned cluster_rank() {
     return rank;
 }
 
-// The mbarrier of a block counts what arrives in it: its later weights, and the sums from all blocks of the cluster.
+// The mbarrier of a block counts the bytes that arrive there: its later weights, and the sums from
+// all blocks of the cluster.
 
 __device__ void initialize(unsigned barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
@@ -128,7 +130,8 @@ __device__ unsigned in_block(unsigned here, unsigned rank) {
     return there;
 }
 
-// Store into the shared memory of block `rank`, where this block has `place`, and tell its mbarrier.
+// Store to the shared memory of block `rank`, at the address that `place` has here, and signal its
+// mbarrier.
 template <int V> __device__ void send(float* place, unsigned rank, const Vector<V>& value, unsigned barrier) {
     const unsigned to = in_block(address(place), rank), tell = in_block(barrier, rank);
     const float* v = value.at;
@@ -153,7 +156,8 @@ __device__ void fetch(float* to, const float* from, unsigned bytes, unsigned bar
                  : "memory");
 }
 
-// The same to all blocks of the cluster, at the same place in each; it counts in the mbarrier of each.
+// The same for all blocks of the cluster, at the same address in each; it counts in the mbarrier of
+// each.
 __device__ void fetch_for_all(float* to, const float* from, unsigned bytes, unsigned barrier) {
     const unsigned short everyone = (1 << CLUSTER) - 1;
     asm volatile(
@@ -163,7 +167,8 @@ __device__ void fetch_for_all(float* to, const float* from, unsigned bytes, unsi
         : "memory");
 }
 
-// A load that stays where it is written: as one of constant data (nc) it is moved down to its use, behind the barrier.
+// A load that stays where it is written. As a load of constant data (nc), the compiler would move
+// it down to its use, past the barrier.
 template <int V> __device__ Vector<V> load_now(size_t place) {
     Vector<V> w;
     float* v = w.at;
@@ -178,7 +183,7 @@ template <int V> __device__ Vector<V> load_now(size_t place) {
     return w;
 }
 
-// Deal COUNT items to the threads.
+// Distribute COUNT items over the threads.
 template <int COUNT, class Work> __device__ void each(const Work& work) {
     constexpr int ROUNDS = (COUNT + THREADS - 1) / THREADS;
 #pragma unroll 8
@@ -188,8 +193,8 @@ template <int COUNT, class Work> __device__ void each(const Work& work) {
     }
 }
 
-// X of this block's rows and k as PADDED x kPitch: zeros beyond the batch and beyond K. A warp takes 8 k of 4 rows,
-// so that it reads whole sectors and stores to 32 banks.
+// Request X for this block's rows and k, as PADDED x kPitch, with zeros beyond the batch and beyond
+// K. A warp takes 8 k of 4 rows, so it reads whole sectors and stores to 32 banks.
 __device__ void request_x(float* xs, const float* __restrict__ X, int M, int row0, int k0) {
     constexpr int GROUPS = ROWS / 4, STRIDE = THREADS / 32 / GROUPS * 8;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -219,7 +224,7 @@ __device__ void multiply(float (&sum)[COUNT][V], const float* in, const Vector<V
     }
 }
 
-// The sums of one thread as rows of SLICES x ROWS_ x N, from row `r0` on.
+// Store the sums of one thread as rows of SLICES x ROWS_ x N, from row `r0` on.
 template <int ROWS_, int N, int COUNT, int V>
 __device__ void keep(float* partial, const float (&sum)[COUNT][V], int slice, int r0, int group) {
 #pragma unroll
@@ -233,7 +238,7 @@ __device__ void keep(float* partial, const float (&sum)[COUNT][V], int slice, in
 
 __device__ float after(int activation, float z) { return activation == kRelu && z < 0 ? 0.0f : z; }  // a NaN stays
 
-// The later layers, on the block's own rows: in K x kOwn, out N x kOwn.
+// Compute the later layers for the block's own rows: in is K x kOwn, out is N x kOwn.
 template <int L> __device__ float* forward(float* in, float* out, float* partial, const float* __restrict__ parameters) {
     if constexpr (L == LAYERS) {
         return in;
@@ -276,7 +281,7 @@ __device__ float sum_of_warp(float value) {
     return value;
 }
 
-// One warp a row: softmax if the network ends in one, and the store.
+// One warp per row: softmax if the network ends in one, then the store.
 __device__ void store_rows(int M, int row0, float* z, float* Y) {
     constexpr int N = kSize[LAYERS], WARPS = THREADS / 32, ACTIVATION = kActivation[LAYERS - 1];
     const int lane = threadIdx.x % 32;
@@ -309,7 +314,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     const int t = threadIdx.x, rank = cluster_rank(), row0 = blockIdx.x / CLUSTER * ROWS, k0 = rank * S::DEEP;
     const unsigned barrier = address(&arrivals);
 
-    // A thread's tile: neighbouring lanes take the row groups of the same columns, then the next columns.
+    // A thread's tile: neighbouring lanes take the row groups of the same columns, then the next
+    // columns.
     const int rows = t % (ROWS / TM) * TM, group = t % S::TILES / (ROWS / TM);
     const bool works = t / S::TILES < S::SLICES;
     const int slice = works ? t / S::TILES : 0, left = works ? min(S::DEEP, S::K - k0) - slice : 0;
@@ -331,7 +337,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         if (FETCH == 1) fetch(rest, source, 4 * REST, barrier);
     }
     __syncwarp();
-    cluster_arrive();  // this block runs, and its mbarrier is there
+    cluster_arrive();  // this block runs, and its mbarrier is initialized
     if (FETCH == 2 && t < 32) {
         cluster_wait();
         constexpr int PIECE = up(REST / 4, CLUSTER) / CLUSTER * 4;  // floats, in multiples of 16 bytes
@@ -341,7 +347,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
-    // What has come already counts too: until this one arrival the phase stays open.
+    // Bytes that have arrived already count too: the phase stays open until this arrival.
     if (t == 0) expect(barrier, (FETCH ? 4 * REST : 0) + 4 * CLUSTER * kOwn * S::N);
 
     float sum[TM][V] = {};
@@ -358,8 +364,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     if (works) keep<ROWS, S::N>(partial, sum, slice, rows, group);
     __syncthreads();
 
-    // The sums over the slices go to the block that finishes their row.
-    if (FETCH != 2 || t >= 32) cluster_wait();  // all blocks run, their mbarriers are there
+    // Send the sums over the slices to the block that finishes their row.
+    if (FETCH != 2 || t >= 32) cluster_wait();  // all blocks run, and their mbarriers are initialized
     each<ROWS * S::GROUPS>([=](int e) {
         const int n = e % S::GROUPS * V, r = e / S::GROUPS;
         Vector<V> total = {};
@@ -371,7 +377,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         }
         send(gathered + (rank * kOwn + r % kOwn) * S::N + n, r / kOwn, total, barrier);
     });
-    await(barrier);  // nothing is sent to this block any more, so it may end when it likes
+    await(barrier);  // nothing more is sent to this block, so it may exit at any time
     __syncthreads();  // before `partial` is used again
 
     const float* const parameters = FETCH ? rest - kBias[0] : W;

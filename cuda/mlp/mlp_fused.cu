@@ -1,5 +1,5 @@
 /*---
-summary: a whole network in one kernel, ROWS rows of the batch a block
+summary: a whole network in one kernel, ROWS rows of the batch per block
 order: 900
 computes: mlp
 symbol: mlp
@@ -8,9 +8,9 @@ layouts: [nn]                   # weights are inputs x outputs
 params:
   ROWS: [1, 2, 4, 8, 16]
   THREADS: [1024, 512, 256]
-  DEPTH: [4, 8, 16]             # weights a thread asks for before it needs the first
+  DEPTH: [4, 8, 16]             # weights that a thread requests before it needs the first
 require:
-  - ROWS * THREADS <= 8192      # their sums fit the registers
+  - ROWS * THREADS <= 8192      # the sums fit the registers
 grid:
   - cdiv(M, ROWS)
 block:
@@ -19,24 +19,25 @@ shared: 4 * ROWS * (IN + 2 * WIDEST + max(4 * THREADS, WIDEST))
 source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-cuda-and-applying-it-to-neural-networks-8da95a296de5
 ---*/
 
-// Against a chain of GEMMs: nothing leaves the multiprocessor between the layers, and one launch takes
-// the place of three to six. A block carries ROWS rows of the batch from the input to the output.
-// Weights are read once a block, straight into registers, and each serves ROWS rows; no block waits
-// for another. Bound by that reading: every block reads all weights from L2, 64 bytes a cycle and SM,
-// so few blocks with many rows save traffic, and many with few rows use more of the SMs.
+// Against a chain of GEMMs: nothing leaves the SM between the layers, and one launch replaces three
+// to six. A block carries ROWS rows of the batch from the input to the output. It reads the weights
+// once, straight into registers, and each weight serves ROWS rows; no block waits for another.
+//
+// Bound by reading the weights: every block reads all of them from L2, at 64 bytes per cycle and
+// SM. Few blocks with many rows save traffic; many blocks with few rows use more of the SMs.
 //
 //    in: K x ROWS, shared     W: K x N, global            thread (slice, group)
 //      k  [ r r r r ]          k  [ v v v v . . . . ]     columns group * V ... + V - 1
 //      k' [ r r r r ]          k' [ v v v v . . . . ]     k = slice, slice + SLICES, ...
 //           |                        |
-//           +--- ROWS x V sums a thread, then over the slices through shared memory, + bias, activation
+//           +--- ROWS x V sums per thread, added over the slices in shared memory, + bias, activation
 //
-// Neighbouring threads read neighbouring columns, then the next rows of W: the block reads W in one
-// stream. V is 4 where the layer is a multiple of 4 wide, else 2 or 1.
+// Neighbouring threads read neighbouring columns, then the next rows of W, so the block reads W in
+// one stream. V is 4 where the width of the layer is a multiple of 4, otherwise 2 or 1.
 
 constexpr int kSize[] = {SIZES}, kActivation[] = {ACTIVATIONS}, kWeights[] = {WEIGHTS_AT}, kBias[] = {BIASES_AT};
 constexpr int kRelu = 1, kSoftmax = 2;
-constexpr int kMostSlices = 32;  // more would cost more to sum than they save
+constexpr int kMostSlices = 32;  // more would cost more to add up than they save
 
 __host__ __device__ constexpr int least(int a, int b) { return a < b ? a : b; }
 
@@ -64,7 +65,8 @@ template <int V> __device__ void multiply(TACC (&sum)[ROWS][V], const TACC* in, 
     }
 }
 
-// The sums of one thread over its k, for its columns; they go to `partial`, SLICES x ROWS x N.
+// Adds up the products of one thread's k and columns, and stores them to `partial`, SLICES x ROWS x
+// N.
 template <int L> __device__ void multiply_layer(int unit, const TACC* in, const TB* __restrict__ W, TACC* partial) {
     using S = Layer<L>;
     constexpr int V = S::V;
@@ -81,7 +83,7 @@ template <int L> __device__ void multiply_layer(int unit, const TACC* in, const 
         }
 #pragma unroll
         for (int d = 0; d < DEPTH; ++d) {
-            multiply<V>(sum, in + min(k0 + d * S::SLICES, S::K - 1) * ROWS, w[d]);  // zeros times what is there
+            multiply<V>(sum, in + min(k0 + d * S::SLICES, S::K - 1) * ROWS, w[d]);  // past K: zeros times any row
         }
     }
 
@@ -94,7 +96,8 @@ template <int L> __device__ void multiply_layer(int unit, const TACC* in, const 
     }
 }
 
-// out, N x ROWS: the sums over the slices, the bias, the activation (but softmax, which needs a whole row).
+// out, N x ROWS = the sums over the slices, plus bias, then the activation (except softmax, which
+// needs a whole row).
 template <int L> __device__ void finish_layer(const TACC* partial, const TB* __restrict__ W, TACC* out) {
     using S = Layer<L>;
     for (int e = threadIdx.x; e < ROWS * S::N; e += THREADS) {
@@ -118,7 +121,7 @@ __device__ TACC sum_of_warp(TACC value) {
     return value;
 }
 
-// One warp a row: softmax if the network ends in one, and the store.
+// One warp per row: softmax if the network ends in one, then the store.
 __device__ void store_rows(int M, int row0, TACC* z, TC* Y) {
     constexpr int N = kSize[LAYERS], WARPS = THREADS / 32, ACTIVATION = kActivation[LAYERS - 1];
     const int lane = threadIdx.x % 32;
@@ -144,7 +147,7 @@ template <int L> __device__ TACC* forward(TACC* in, TACC* out, TACC* partial, co
     finish_layer<L>(partial, W, out);
     __syncthreads();
     if constexpr (L + 1 == LAYERS) return out;
-    else return forward<L + 1>(out, L ? in : out + ROWS * WIDEST, partial, W);  // two buffers, in turn
+    else return forward<L + 1>(out, L ? in : out + ROWS * WIDEST, partial, W);  // two buffers, alternating
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,12 +1,12 @@
-/* Kernels that time other kernels, and one that compares what they wrote; never variants.
+/* Kernels that time other kernels, and one that compares what they wrote. They are not variants.
 
-   What a stream holds while one window is measured:
+   The stream while one window is measured:
 
        gate | stamp | event | launch launch ... launch | event | stamp
-        `-- spins until all the rest is queued, so no host time lies between the events
+        `-- spins until the rest is queued, so that no host time lies between the events
 
-   %globaltimer counts nanoseconds, in steps of up to 1 us; %smid is the multiprocessor a
-   block runs on, clock64() that multiprocessor's own cycle counter. */
+   %globaltimer counts nanoseconds, in steps of up to 1 us. %smid is the SM that a block runs
+   on, and clock64() that SM's own cycle counter. */
 
 __device__ unsigned long long nanoseconds()
 {
@@ -17,9 +17,9 @@ __device__ unsigned long long nanoseconds()
 
 /* Hold the stream until the host has written `ticket`, or a later one, to *opened.
 
-   One thread. After `limit` nanoseconds it gives up, lets the stream go and leaves its
-   ticket in *expired: a host that never opens the gate must not hang the GPU. Both words
-   are mapped host memory; tickets rise, so no word is ever reset. */
+   Runs as one thread. After `limit` nanoseconds it gives up, releases the stream and writes
+   its ticket to *expired, so that a host that never opens the gate cannot hang the GPU. Both
+   words are mapped host memory. Tickets increase, so no word needs a reset. */
 extern "C" __global__ void gate(const volatile unsigned* opened, volatile unsigned* expired, unsigned ticket,
                                 unsigned long long limit)
 {
@@ -36,8 +36,8 @@ struct Stamp {
     unsigned long long sm, cycles, nanoseconds;
 };
 
-/* Note where and when each block runs. Blocks of one thread, several for each
-   multiprocessor, so that two stamps meet on most of them. */
+/* Record where and when each block runs. Launched with blocks of one thread, several for each
+   SM, so that two stamps share most SMs. */
 extern "C" __global__ void stamp(Stamp* slots)
 {
     unsigned sm;
@@ -45,7 +45,7 @@ extern "C" __global__ void stamp(Stamp* slots)
     slots[blockIdx.x] = {sm, static_cast<unsigned long long>(clock64()), nanoseconds()};
 }
 
-/* Set *found where `bytes` at two addresses, both multiples of 16, are not the same. */
+/* Set *found if the `bytes` bytes at two addresses, both multiples of 16, differ. */
 extern "C" __global__ void differ(const unsigned char* one, const unsigned char* other, unsigned long long bytes,
                                   unsigned* found)
 {

@@ -1,5 +1,5 @@
 /*---
-summary: bias and activation as a pass of their own, for a GEMM that cannot fuse them
+summary: bias and activation as a separate pass, for a GEMM that cannot fuse them
 order: 0
 symbol: activate
 precisions: [f32]
@@ -13,8 +13,9 @@ block:
   - THREADS
 ---*/
 
-// C = activation(beta C + bias), in place: the one signature of all kernels with alpha 0, so A and B
-// are not read. One thread an element, neighbours in a row. Bound by its launch: C of a small layer lies in L2.
+// C = activation(beta C + bias), in place. Has the signature of every kernel; alpha is 0, so A and
+// B are not read. One thread per element, neighbouring threads along a row. Bound by its launch:
+// the C of a small layer lies in L2.
 
 extern "C" __global__ void activate(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C,
                                     const TC* bias) {

@@ -1,5 +1,5 @@
 /*---
-summary: bias and softmax of each row as a pass of their own
+summary: bias and softmax of each row as a separate pass
 order: 0
 symbol: softmax
 precisions: [f32]
@@ -13,8 +13,9 @@ block:
   - 32 * WARPS
 ---*/
 
-// C = softmax(beta C + bias) row by row, in place, with alpha 0: A and B are not read. One warp a row. The
-// largest value is taken off first, so that no exponential overflows. Bound by its launch.
+// C = softmax(beta C + bias) row by row, in place; alpha is 0, so A and B are not read. One warp
+// per row. The largest value is subtracted first, so that no exponential overflows. Bound by its
+// launch.
 
 extern "C" __global__ void softmax(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C,
                                    const TC* bias) {

@@ -1,17 +1,18 @@
-/* Kernels that find the limits of a device; never variants.
+/* Kernels that find the limits of a device. They are not variants.
 
-   outer_products: FFMA in registers alone. A thread holds ROWS x COLUMNS sums and adds a[i] * b[j] to each, row by
-   row in snake order:
+   outer_products: nothing but FFMA in registers. A thread holds ROWS x COLUMNS sums and adds
+   a[i] * b[j] to each, row by row in snake order:
 
            b0  b1  b2 ... b15
-      a0   -->--->--->---->-.      a[i] stays for a whole row, and b[j] at the turn: one of the three registers that
-      a1   .-<---<---<----<-'      an FFMA reads comes from the reuse cache, which leaves one read for each of the
-      a2   '->--->--->---->-.      two banks of the register file. In plain row order every turn would cost more.
-      ...
+      a0   -->--->--->---->-.      a[i] stays for a whole row, and b[j] at the turn. So one of
+      a1   .-<---<---<----<-'      the three registers that an FFMA reads comes from the reuse
+      a2   '->--->--->---->-.      cache, which leaves one read for each of the two banks of the
+      ...                          register file. In plain row order every turn would cost more.
 
-   A sum takes part once in ROWS x COLUMNS FFMA, so that none waits for another; the loop holds UNROLL outer products
-   and three other instructions. Whether b[j] and the sum lie in one bank is ptxas's choice: with sums that begin as
-   a[i], nvcc 13.0 for sm_90 keeps them apart in all but one of 1024 FFMA; with sums that begin as 0 in two thirds.
+   Each sum is used once per ROWS x COLUMNS FFMA, so no FFMA waits for another. The loop holds
+   UNROLL outer products and three other instructions. ptxas chooses whether b[j] and the sum lie in
+   one bank: with sums that start as a[i], nvcc 13.0 for sm_90 keeps them apart in all but one of
+   1024 FFMA; with sums that start as 0, in two thirds.
 
    THREADS, ROWS, COLUMNS and UNROLL come from peaks.py. */
 
@@ -36,11 +37,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) outer_products(float* o
                 }
     }
 
-    float total = 0;  // so that every sum is needed
+    float total = 0;  // so that no sum is optimized away
     for (int i = 0; i < ROWS; ++i)
         for (int j = 0; j < COLUMNS; ++j) total += sum[i][j];
     out[blockIdx.x * THREADS + threadIdx.x] = total;
 }
 
-/* What a launch alone costs. */
+/* Measures the cost of a launch. */
 extern "C" __global__ void empty() {}
