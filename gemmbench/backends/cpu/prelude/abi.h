@@ -1,11 +1,11 @@
-// What the two halves of an executable, a kernel and the runtime, know of each other.
+// The interface between the two halves of an executable: a kernel and the runtime.
 #pragma once
 #include <stdint.h>
 
 namespace gb {
 
-// The arguments of one launch; alpha and beta become the kernel's scalar type at the call. Where the
-// text has several kernels, `step` is the number of the one to run.
+// The arguments of one launch. alpha and beta are converted to the kernel's scalar type at the
+// call. If the text has several kernels, `step` is the number of the one to run.
 struct Arguments {
     int M, N, K;
     double alpha, beta;
@@ -14,10 +14,10 @@ struct Arguments {
 };
 
 // The kernel's half, written below its text by compiler.py.
-extern const bool synchronises;   // the text names a barrier: its threads need a stack each
+extern const bool synchronises;   // the text names a barrier: each thread needs a stack
 void entry(const Arguments&);     // runs one thread of the kernel
 
-// The runtime's half, for the words in warp.h.
+// The runtime's half, for the functions in warp.h.
 constexpr unsigned kWarp = 32;
 constexpr uint64_t kExited = ~uint64_t(0);  // the slot of a lane that has returned
 

@@ -1,4 +1,4 @@
-// Atomic functions: really atomic, since other worker processes run other blocks at the same time.
+// Atomic functions. They must be atomic: other worker processes run other blocks at the same time.
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -18,7 +18,7 @@ template <> struct Word<2> { using type = uint16_t; };
 template <> struct Word<4> { using type = uint32_t; };
 template <> struct Word<8> { using type = uint64_t; };
 
-// Replace *address by change(*address) in one step; returns what was there.
+// Replace *address by change(*address) atomically. Returns the old value.
 template <class T, class Change> T atomically(T* address, Change change) {
     using Bits = typename Word<sizeof(T)>::type;
     Bits* word = reinterpret_cast<Bits*>(address);
@@ -34,7 +34,7 @@ template <class T> struct Same { using type = T; };
 
 }  // namespace gb
 
-// The value takes the type of the address, so that atomicAdd(&an_unsigned, 1) is no ambiguity.
+// The value takes the type of the address, so that atomicAdd(&an_unsigned, 1) is not ambiguous.
 #define GB_ATOMIC(name, result)                                                     \
     template <class T> T name(T* address, typename gb::Same<T>::type value) {       \
         return gb::atomically(address, [value](T old) -> T { return result; });     \

@@ -1,8 +1,9 @@
-// One block: its threads, in coroutines if they meet at barriers, one after the other if not.
+// Runs one block: its threads are coroutines if they meet at barriers; otherwise they run one after
+// the other.
 //
-// A thread runs until it stops at a barrier or returns; then the first thread that is ready
-// goes on, of its own warp if there is one, else of the next warp in order. A barrier makes the
-// threads that wait for it ready when the last one arrives; threads that returned do not count.
+// A thread runs until it stops at a barrier or returns. Then the first ready thread continues: of
+// its own warp if there is one, otherwise of the next warp in order. When the last thread arrives
+// at a barrier, all threads that wait there become ready. Threads that have returned do not count.
 #pragma once
 #include <sys/mman.h>
 
@@ -15,20 +16,20 @@ dim3 blockDim, gridDim;
 
 namespace gb {
 
-[[noreturn]] void fault(const char* format, ...);  // tells the parent process, and ends this one
+[[noreturn]] void fault(const char* format, ...);  // reports to the parent process and ends this one
 
 constexpr unsigned kThreads = 1024;
 constexpr size_t kStack = 256 << 10;
 
 struct Warp {
-    uint32_t alive, ready, waiting;  // lanes that have not returned, can run, wait for lanes of the warp
-    uint32_t mask[kWarp];            // whom a waiting lane waits for
-    uint64_t slot[kWarp];            // what it publishes meanwhile
+    uint32_t alive, ready, waiting;  // lanes that have not returned, can run, wait for other lanes
+    uint32_t mask[kWarp];            // the lanes that a waiting lane waits for
+    uint64_t slot[kWarp];            // the value it publishes meanwhile
 };
 
-unsigned thread;  // the thread that runs
+unsigned thread;  // the running thread
 static unsigned threads, alive, arrived;
-static unsigned warp_count, cursor;  // cursor: the warp that runs
+static unsigned warp_count, cursor;  // cursor: the running warp
 static bool reversed;
 static Warp warps[kThreads / kWarp];
 static uint3 index_of[kThreads];
@@ -48,7 +49,7 @@ static void release_block() {
     cursor = reversed ? warp_count - 1 : 0;
 }
 
-// Make the lanes of `mask` ready if all of them that live wait for this very mask.
+// Make the lanes of `mask` ready if all of them that are alive wait for exactly this mask.
 static void release_lanes(Warp& warp, uint32_t mask) {
     const uint32_t needed = mask & warp.alive;
     if (needed & ~warp.waiting) return;
@@ -58,7 +59,7 @@ static void release_lanes(Warp& warp, uint32_t mask) {
     warp.ready |= needed;
 }
 
-// The first thread that can run; the end of the block's process if there is none.
+// The first thread that can run. Ends the process of the block if there is none.
 static unsigned next_ready() {
     for (; cursor < warp_count; cursor += reversed ? -1 : 1)  // below 0 wraps around
         if (const uint32_t ready = warps[cursor].ready)
@@ -96,7 +97,7 @@ const uint64_t* publish(unsigned mask, uint64_t value) {
     return warp.slot;
 }
 
-// This thread has returned; whoever waited only for it can go on.
+// This thread has returned: threads that waited only for it can continue.
 static void leave() {
     Warp& warp = warps[thread / kWarp];
     warp.alive &= ~lane_bit();
@@ -116,7 +117,8 @@ static void body() {
     }
 }
 
-// Stacks begin at different places in their pages, or all would compete for the same lines of the cache.
+// Stacks begin at different offsets in their pages; otherwise all would compete for the same cache
+// lines.
 static void allocate_stacks(unsigned threads) {
     const size_t page = 64 << 10, color = 17 * 64;
     char* base = static_cast<char*>(mmap(nullptr, threads * kStack, PROT_READ | PROT_WRITE,
@@ -129,13 +131,13 @@ static void allocate_stacks(unsigned threads) {
     }
 }
 
-// Make ready to run blocks of at most this many threads. Once in each process.
+// Prepare to run blocks of at most this many threads. Called once per process.
 static void prepare_threads(unsigned most, bool reverse) {
     reversed = reverse;
     if (synchronises) allocate_stacks(most);
 }
 
-// The blocks that follow have this shape.
+// Set the shape of the blocks that follow.
 static void shape_block(dim3 block) {
     blockDim = block;
     threads = block.x * block.y * block.z;

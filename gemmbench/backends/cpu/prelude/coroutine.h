@@ -1,4 +1,4 @@
-// A stack for every CUDA thread, and the switch between two of them.
+// A stack for every CUDA thread, and switching between two of them.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -7,13 +7,13 @@ namespace gb {
 
 using Context = void*;  // a stopped coroutine
 
-// switch_to(from, to): stop here, keeping this place in `from`, and go on at `to`.
-// prepare(stack, bytes, body): a coroutine that will begin with body(), which must not return.
+// switch_to(from, to): stop here, save this point in `from`, and continue at `to`.
+// prepare(stack, bytes, body): a coroutine that starts with body(), which must not return.
 
 #if defined(__x86_64__) && !defined(GB_UCONTEXT)
 
-// Only what a call must preserve is saved. A jump, not a return: the processor predicts returns
-// from its own record of calls, which a switch of stacks makes wrong.
+// Saves only the registers that a call must preserve. Ends with a jump instead of a return: the
+// processor predicts returns from its own record of calls, which does not hold across stacks.
 extern "C" void gb_switch(Context* from, Context to);
 asm(R"(
     .text

@@ -8,7 +8,7 @@ struct Bfloat16 {
     static uint16_t encode(float value) {
         const uint32_t word = bits<uint32_t>(value);
         if ((word & 0x7fffffff) > 0x7f800000) return 0x7fff;  // NaN, as CUDA writes it
-        return (word + 0x7fff + (word >> 16 & 1)) >> 16;      // to nearest even; a carry may reach infinity
+        return (word + 0x7fff + (word >> 16 & 1)) >> 16;      // to nearest even; may carry to infinity
     }
     static float decode(uint16_t upper) { return bits<float>(uint32_t(upper) << 16); }
 };

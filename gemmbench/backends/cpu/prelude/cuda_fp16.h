@@ -1,4 +1,4 @@
-// __half: 5 bits of exponent, 10 of fraction.
+// __half: 5 bits of exponent, 10 bits of fraction.
 #pragma once
 #include "small_float.h"
 
@@ -14,7 +14,7 @@ struct Half {
             const float sum = bits<float>(magnitude) + 0.5f;
             return sign | (bits<uint32_t>(sum) - bits<uint32_t>(0.5f));
         }
-        magnitude += 0xfff + (magnitude >> 13 & 1);          // to nearest even; a carry may reach infinity
+        magnitude += 0xfff + (magnitude >> 13 & 1);          // to nearest even; may carry to infinity
         return sign | ((magnitude - 0x38000000) >> 13);
     }
     static float decode(uint16_t half) {

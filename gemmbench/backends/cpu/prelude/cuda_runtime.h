@@ -1,1 +1,1 @@
-// Nothing: the words of CUDA are there before a kernel begins.
+// Empty: the prelude already declares all of CUDA before a kernel's text begins.

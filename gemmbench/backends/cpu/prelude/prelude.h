@@ -1,4 +1,4 @@
-// What a kernel finds before its first line: the types, variables and functions of CUDA C++.
+// Declares the types, variables and functions of CUDA C++ before a kernel's first line.
 #pragma once
 #include <limits.h>
 #include <math.h>
@@ -13,13 +13,13 @@
 #include "vectors.h"
 #include "warp.h"
 
-// Constant for as long as a thread lives, so the compiler may keep them in registers across a
-// barrier; the runtime, another translation unit, changes them when it switches threads.
+// Constant during the life of a thread, so the compiler may keep them in registers across a
+// barrier. The runtime, another translation unit, changes them when it switches threads.
 extern const uint3 threadIdx, blockIdx;
 extern const dim3 blockDim, gridDim;
 constexpr int warpSize = gb::kWarp;
 
-// Where the runtime keeps `extern __shared__` arrays.
+// The runtime's storage for `extern __shared__` arrays.
 extern char gb_dynamic_shared[];
 
 #define GB_LOAD(name) \
@@ -34,7 +34,7 @@ inline void __threadfence_block() { __threadfence(); }
 inline void __threadfence_system() { __threadfence(); }
 inline void __trap() { __builtin_trap(); }
 
-// min and max of two arithmetic types: of floating point, the one that is a number.
+// min and max of two arithmetic types. If one operand is NaN, the result is the other.
 template <class A, class B> constexpr std::common_type_t<A, B> min(A a, B b) {
     using T = std::common_type_t<A, B>;
     if constexpr (std::is_floating_point_v<T>) return T(a) != T(a) || T(b) < T(a) ? T(b) : T(a);
@@ -46,7 +46,7 @@ template <class A, class B> constexpr std::common_type_t<A, B> max(A a, B b) {
     else return T(b) > T(a) ? T(b) : T(a);
 }
 
-// The compiler may fuse a * b + c, as nvcc does, but these are rounded where they stand.
+// The compiler may fuse a * b + c, as nvcc does. These functions round every intermediate result.
 inline float gb_rounded(float value) { asm("" : "+m"(value)); return value; }
 inline float __fmul_rn(float a, float b) { return gb_rounded(a * b); }
 inline float __fadd_rn(float a, float b) { return gb_rounded(gb_rounded(a) + gb_rounded(b)); }
@@ -75,7 +75,7 @@ inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __mul24(int a, int b) { return a * b; }
 
-// Nanoseconds: a CPU has no clock that all its cores count cycles with.
+// In nanoseconds: the cores of a CPU do not share a cycle counter.
 inline long long clock64() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

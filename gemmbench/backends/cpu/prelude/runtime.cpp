@@ -1,10 +1,10 @@
-// The executor of a kernel: reads commands from its input, one a line, and answers one line each.
+// Executes a kernel: reads commands from its input, one per line, and answers each with one line.
 //
 //     shared                           -> bytes N         static shared memory of a block
 //     bind <the fields of Binding>     -> bound
-//     time LAUNCHES                    -> seconds S       on the sets in turn, across windows
+//     time LAUNCHES                    -> seconds S       rotates operand sets, across windows too
 //
-// or `fault TEXT`, after which it ends; a crash ends it with the signal of the crash.
+// or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 namespace gb {
 
-static int reply;  // the parent listens here; what a kernel prints goes to stderr
+static int reply;  // the parent reads this; output of a kernel goes to stderr
 
 void fault(const char* format, ...) {
     va_list values;
@@ -44,9 +44,9 @@ static dim3 shape() {
     return {x, y, z};
 }
 
-// Bytes of a file, or zeros if it is -1, that all processes share.
+// Map `bytes` of a file, or of zeros if the file is -1, shared by all processes.
 static char* map(int file, size_t bytes) {
-    const size_t margin = 64 << 20;  // nothing lies near them, so that a wild access is seen
+    const size_t margin = 64 << 20;  // unmapped on both sides, so that a stray access faults
     char* room = static_cast<char*>(mmap(nullptr, bytes + 2 * margin, PROT_NONE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (room == MAP_FAILED) fault("cannot map the operands: %s", strerror(errno));
@@ -117,7 +117,7 @@ int main() {
     dup2(STDERR_FILENO, STDOUT_FILENO);
     setvbuf(stdout, nullptr, _IOLBF, 0);
     const rlimit none{0, 0};
-    setrlimit(RLIMIT_CORE, &none);  // a kernel that crashes is an answer, not a file
+    setrlimit(RLIMIT_CORE, &none);  // a crash of a kernel must leave no core file
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     gb::serve();
     gb::end_workers();

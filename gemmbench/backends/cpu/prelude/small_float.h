@@ -7,7 +7,7 @@
 
 namespace gb {
 
-// Format has encode(float) -> bits, to nearest even, and decode(bits) -> float.
+// Format has encode(float) -> bits, which rounds to nearest even, and decode(bits) -> float.
 template <class Format> struct SmallFloat {
     uint16_t bits;
     SmallFloat() = default;
@@ -31,8 +31,8 @@ template <class F> SmallFloat<F> from_bits(uint16_t bits) {
     return value;
 }
 
-// To float, truncated, with a last bit that remembers what was cut off: rounding that to 16 bits
-// is as good as rounding the exact value.
+// Truncate to float and set the last bit if anything was cut off (round to odd). Rounding the
+// result to 16 bits gives the same value as rounding the exact one.
 inline float to_odd(double exact) {
     const float nearest = float(exact);
     if (!(fabs(exact) < HUGE_VAL) || double(nearest) == exact) return nearest;
@@ -67,7 +67,7 @@ template <class F> SmallFloat<F> __hmin(SmallFloat<F> a, SmallFloat<F> b) { retu
 template <class F> bool __hisnan(SmallFloat<F> a) { return float(a) != float(a); }
 
 template <class F> SmallFloat<F> __hfma(SmallFloat<F> a, SmallFloat<F> b, SmallFloat<F> c) {
-    return to_odd(double(a) * double(b) + double(c));  // exact in double but for bits far below the result
+    return to_odd(double(a) * double(b) + double(c));  // exact in double except for bits far below the result
 }
 template <class F> SmallFloat2<F> __hfma2(SmallFloat2<F> a, SmallFloat2<F> b, SmallFloat2<F> c) {
     return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};

@@ -1,4 +1,5 @@
-// The vector types of CUDA, with its alignments: 2 and 4 elements as a whole, at most 16 bytes.
+// CUDA's vector types with its alignments: vectors of 2 and 4 are aligned to their size, at most 16
+// bytes.
 #pragma once
 
 typedef unsigned int uint;

@@ -1,21 +1,21 @@
-// Barriers, and the functions by which the threads of a warp exchange values.
+// Barriers, and the functions with which the threads of a warp exchange values.
 #pragma once
 #include "abi.h"
 
 namespace gb {
 
-extern const unsigned thread;  // the number of this thread in its block
+extern const unsigned thread;  // the index of this thread in its block
 
 inline unsigned lane() { return thread % kWarp; }
 
-// `value` as given by lane `source`; all ones (a NaN) if that lane takes no part.
+// The `value` of lane `source`; all ones (a NaN) if that lane is not in `mask`.
 template <class T> T exchange(unsigned mask, T value, unsigned source) {
     static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle carries at most 8 bytes");
     uint64_t word = 0;
     memcpy(&word, &value, sizeof value);
     word = publish(mask, word)[source];
     if (!(mask >> source & 1)) word = kExited;
-    sync_warp(mask);  // before the slots are used again
+    sync_warp(mask);  // before the slots are reused
     memcpy(&value, &word, sizeof value);
     return value;
 }
@@ -25,7 +25,7 @@ template <class T> T exchange(unsigned mask, T value, unsigned source) {
 inline void __syncthreads() { gb::sync_block(); }
 inline void __syncwarp(unsigned mask = 0xffffffff) { gb::sync_warp(mask); }
 
-// Shuffles work in segments of `width` lanes; a source outside the segment is the lane itself.
+// Shuffles work in segments of `width` lanes. A source outside the segment means the lane itself.
 template <class T> T __shfl_sync(unsigned mask, T value, int source, int width = gb::kWarp) {
     return gb::exchange(mask, value, (gb::lane() & ~(width - 1)) | (source & (width - 1)));
 }

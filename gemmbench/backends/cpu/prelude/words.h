@@ -1,5 +1,5 @@
-// The keywords of CUDA C++. Included last before a kernel's text: the standard headers use
-// some of these words in their own way.
+// The keywords of CUDA C++. Included last before a kernel's text, because the standard headers use
+// some of these words themselves.
 #pragma once
 
 #define __global__
@@ -13,11 +13,12 @@
 #define __noinline__ __attribute__((noinline))
 #define __builtin_assume(condition) ((condition) ? void() : __builtin_unreachable())
 
-// A worker process runs one block at a time, so its static storage is the block's shared memory;
-// shared.ld gathers it. Aligned for vector access, as nvcc happens to place most arrays; `used`, or
-// the compiler would take what the kernel itself never writes for zeros.
+// A worker process runs one block at a time, so its static storage is the block's shared memory,
+// which shared.ld gathers. It is aligned for vector access, as nvcc happens to place most arrays,
+// and marked `used`, because the compiler would otherwise assume zeros where the kernel itself
+// never writes.
 #define __shared__ static __attribute__((aligned(16), used))
 
-// CUDA takes an alignment after `__shared__`, where C++ has no place for the keyword.
+// CUDA accepts an alignment after `__shared__`, where C++ does not allow the keyword.
 #define __align__(n) __attribute__((aligned(n)))
 #define alignas(n) __attribute__((aligned(n)))

@@ -1,5 +1,5 @@
-// The processes that run a kernel: blocks are dealt to one a core, this one and its workers, which
-// share the operands and little else.
+// The processes that run a kernel, one per core: this one and its workers. They take blocks in turn
+// and share little besides the operands.
 #pragma once
 #include <linux/futex.h>
 #include <sched.h>
@@ -39,33 +39,33 @@ struct Step {
 struct Binding {
     size_t steps = 0;
     Step* step = nullptr;
-    bool timed = true;    // else every block begins with shared memory full of NaN
+    bool timed = true;    // otherwise every block starts with shared memory full of NaN
     bool reversed = false;
     unsigned processes = 1;
     char* memory = nullptr;
-    Arguments arguments{};  // with the workspace, which all processes share
+    Arguments arguments{};  // including the workspace, which all processes share
     Set bytes{};
     size_t count = 0;
     Set* sets = nullptr;  // offsets in the memory
 };
 
-// What the processes share beside the operands.
+// What the processes share besides the operands.
 struct Control {
     Word launch, running;  // launches begun; workers that have not finished the last one
     std::atomic<unsigned long> next;  // the next block to run
     size_t set;
     unsigned step;
-    bool over;  // workers shall end
+    bool over;  // workers must exit
 };
 
 static Binding binding;
 static Control* control;
 static unsigned workers;
 static size_t turn;  // launches so far
-static const Step* current;  // what this process is made ready for
+static const Step* current;  // the one this process is prepared for
 
-// Return when `word` is no longer `value`, at the latest after `limit`, or without reason. First
-// awake, for in a window the next launch comes at once.
+// Return when `word` is no longer `value`, at the latest after `limit`; may return early. Spins
+// first, because within a window the next launch follows at once.
 static void wait_while(Word& word, unsigned value, const timespec* limit) {
     for (int spin = 0; spin < 2000; ++spin) {
         if (word.load(std::memory_order_acquire) != value) return;
@@ -78,7 +78,7 @@ static void wait_while(Word& word, unsigned value, const timespec* limit) {
 
 static void wake(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 20, nullptr, nullptr, 0); }
 
-// If a worker died, die the same death: the parent looks at this process only.
+// If a worker died, die the same way: the parent watches only this process.
 static void share_fate() {
     int status;
     if (waitpid(-1, &status, WNOHANG) <= 0) return;
@@ -91,8 +91,8 @@ static void fill_shared() {
     memset(gb_dynamic_shared, 0xff, current->shared);
 }
 
-// Make this process ready for a step. What a block did not ask for of shared memory it shall not
-// touch: beyond the last page lies SIGSEGV, within it NaN.
+// Prepare this process for a step. A block must not touch shared memory that it did not request:
+// past the last page it gets SIGSEGV, within it NaN.
 static void enter(const Step& step) {
     if (current == &step) return;
     current = &step;
@@ -124,13 +124,14 @@ static void run_blocks() {
     }
 }
 
-// Stay on the core of this number: when two processes wake, the system tends to put them on one.
+// Stay on the core of this index: when two processes wake, the system tends to put them on one
+// core.
 static void pin(unsigned place, const cpu_set_t& allowed) {
     cpu_set_t only;
     CPU_ZERO(&only);
     for (int core = 0; core < CPU_SETSIZE; ++core)
         if (CPU_ISSET(core, &allowed) && place-- == 0) CPU_SET(core, &only);
-    sched_setaffinity(0, sizeof only, &only);  // refused if there is no such core: then it may roam
+    sched_setaffinity(0, sizeof only, &only);  // fails if there is no such core; then the process is not pinned
 }
 
 static void touch(size_t offset, size_t bytes) {
@@ -138,7 +139,7 @@ static void touch(size_t offset, size_t bytes) {
         static_cast<void>(*static_cast<volatile char*>(binding.memory + offset + at));
 }
 
-// Let this process see every page of its operands before a kernel does, on the clock.
+// Touch every page of the operands now, so that no page fault falls into a timed window.
 static void touch_operands() {
     for (size_t i = 0; i < binding.count; ++i) {
         touch(binding.sets[i].A, binding.bytes.A);
@@ -187,7 +188,7 @@ static void start_workers() {
     if (binding.timed) pin(0, allowed);
     while (workers + 1 < binding.processes && workers + 1 < blocks) {
         const pid_t child = fork();
-        if (child < 0) break;  // fewer processes only take longer
+        if (child < 0) break;  // fewer processes are only slower
         ++workers;
         if (child > 0) continue;
         if (binding.timed) pin(workers, allowed);
