@@ -1,5 +1,5 @@
 /*---
-summary: square tiles in shared memory, and SPIN cycles of nothing at the end of each block
+summary: square tiles in shared memory, and SPIN idle cycles at the end of each block
 order: 31
 symbol: gemm
 precisions: [f32]
@@ -15,7 +15,7 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
 ---*/
 
-// A kernel that can be made slower by a little, to see whether the comparison finds it.
+// A kernel that can be slowed down by a small amount, to test whether the comparison detects it.
 
 #define TILE 16
 

@@ -1,5 +1,5 @@
 /*---
-summary: adds to C where beta is 0
+summary: adds to C even when beta is 0
 order: 18
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// As if somebody had filled C with zeros before.
+// Relies on C being filled with zeros.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /*---
-summary: computes every column from the one before
+summary: computes each column from its left neighbour
 order: 34
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// One too few; the first column takes itself.
+// The column index is one too low; the first column uses itself.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

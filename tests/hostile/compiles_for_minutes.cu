@@ -12,9 +12,9 @@ block:
   - 16
 ---*/
 
-// Right, if one waits for it: g++ takes some three minutes, nvcc more than ten, neither more than 2 GB. 48
-// functions that are never called hold 512 branches each, every one of which depends on the last. What ends
-// the compiler has to end its children too.
+// Right, but slow to compile: g++ takes about three minutes, nvcc more than ten, both at most 2 GB.
+// 48 functions that are never called hold 512 branches each, every one of which depends on the one
+// before. Whatever stops the compiler must stop its children too.
 
 #define EIGHT(text) text text text text text text text text
 #define BRANCH if (c[x & 1023] > s) { s = s * c[x] + x; x = x * 5 + n; } else c[x >> 3] = s;

@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// The sum begins with it, and the loop too.
+// The sum starts with it, and the loop includes it again.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

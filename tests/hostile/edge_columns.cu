@@ -1,5 +1,5 @@
 /*---
-summary: leaves the columns that do not fill a tile
+summary: leaves out the columns that do not fill a tile
 order: 12
 symbol: gemm
 precisions: [f32]
@@ -14,7 +14,7 @@ block:
   - 16
 ---*/
 
-// The grid is right, the guard is not: it stops at the last whole tile of 16 columns.
+// The grid is right, but the guard stops at the last whole tile of 16 columns.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /*---
-summary: leaves the rows that do not fill a tile
+summary: leaves out the rows that do not fill a tile
 order: 13
 symbol: gemm
 precisions: [f32]

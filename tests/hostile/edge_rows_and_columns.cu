@@ -1,5 +1,5 @@
 /*---
-summary: leaves the rows and columns that do not fill a tile
+summary: leaves out the rows and columns that do not fill a tile
 order: 14
 symbol: gemm
 precisions: [f32]

@@ -1,5 +1,5 @@
 /*---
-summary: keeps its sums in half precision
+summary: accumulates in half precision
 order: 24
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// Exact on small integers, and four digits on real numbers.
+// Exact on small integers, right to about four digits on real numbers.
 
 #include <cuda_fp16.h>
 

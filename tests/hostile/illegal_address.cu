@@ -1,5 +1,5 @@
 /*---
-summary: writes to an address that belongs to nobody
+summary: writes to an unmapped address
 order: 6
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// 4 TiB beyond C.
+// 4 TiB past C.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /*---
-summary: does not end
+summary: loops forever
 order: 8
 symbol: gemm
 precisions: [f32]
@@ -12,14 +12,14 @@ block:
   - 16
 ---*/
 
-// Every thread waits for a flag that nobody sets.
+// Every thread waits for a flag that is never set.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= M || column >= N) return;
     TACC sum = 0;
     for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
-    __shared__ volatile int set;  // in memory that others could write to, or the compiler would drop the loop
+    __shared__ volatile int set;  // in memory that others could write to; otherwise the compiler drops the loop
     set = 0;
     while (!set) continue;
     TC* c = C + size_t(row) * N + column;

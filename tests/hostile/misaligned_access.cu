@@ -1,5 +1,5 @@
 /*---
-summary: loads four floats at once from an address that is not a multiple of 16
+summary: loads a float4 from an address that is not a multiple of 16
 order: 7
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// The second element of A is the first of a float4.
+// The float4 begins at the second element of A.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

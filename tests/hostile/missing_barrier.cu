@@ -1,5 +1,5 @@
 /*---
-summary: reads a tile before all of it is there
+summary: reads a tile before it is complete
 order: 40
 symbol: gemm
 precisions: [f32]

@@ -1,5 +1,5 @@
 /*---
-summary: multiplies C by beta though beta is 0
+summary: multiplies C by beta even when beta is 0
 order: 17
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// NaN in C stays NaN: 0 * NaN is NaN.
+// A NaN in C stays, since 0 * NaN is NaN.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /*---
-summary: reads one row more than B has
+summary: reads one row past the end of B
 order: 19
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// k runs to K, and to K inclusive.
+// k runs up to and including K.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

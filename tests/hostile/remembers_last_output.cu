@@ -14,7 +14,7 @@ block:
   - 16
 ---*/
 
-// Very fast where only the first launch is checked, or where every launch has the same operands.
+// Looks very fast if only the first launch is checked, or if every launch has the same operands.
 
 static __device__ TC kept[1 << 20];
 static __device__ bool known[1 << 20];

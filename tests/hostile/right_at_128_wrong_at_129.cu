@@ -1,5 +1,5 @@
 /*---
-summary: is right up to 128 columns and loses what is beyond
+summary: is right up to 128 columns and loses the rest
 order: 15
 symbol: gemm
 precisions: [f32]
@@ -11,7 +11,7 @@ block:
   - 128
 ---*/
 
-// The grid has N / 128 blocks of 128 columns, rounded down, but one at least.
+// The grid has N / 128 blocks of 128 columns, rounded down, but at least one.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /*---
-summary: computes every row from the next row of A
+summary: computes each row from the next row of A
 order: 33
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// One too many is added to the row; the last row takes itself.
+// The row index is one too high; the last row uses itself.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

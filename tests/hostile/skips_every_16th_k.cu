@@ -1,5 +1,5 @@
 /*---
-summary: loses one product in 16
+summary: skips one product in 16
 order: 22
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// The inner loop over a tile of 16 ends one too early.
+// The inner loop over a tile of 16 ends one step early.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /*---
-summary: loses the products that do not fill a tile of 8
+summary: skips the products that do not fill a tile of 8
 order: 21
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// k runs in steps of 8 as long as 8 are left.
+// k advances in steps of 8 while at least 8 are left.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

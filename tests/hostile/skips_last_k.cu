@@ -1,5 +1,5 @@
 /*---
-summary: loses the last product
+summary: skips the last product
 order: 20
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// k runs to K - 1, and not inclusive.
+// k runs up to but not including K - 1.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

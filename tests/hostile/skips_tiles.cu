@@ -1,5 +1,5 @@
 /*---
-summary: leaves every second tile, as on a chessboard
+summary: skips every second tile, as on a chessboard
 order: 16
 symbol: gemm
 precisions: [f32]

@@ -12,9 +12,9 @@ block:
   - 16
 ---*/
 
-// As tensor cores do that are asked for single precision: 10 of 23 bits of fraction stay.
+// As tensor cores do when asked for single precision: 10 of 23 fraction bits are kept.
 
-// To nearest: half of the last bit that stays is added, then the rest cut off.
+// To nearest: add half of the last bit that is kept, then cut off the rest.
 __device__ float tf32(float x) { return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u); }
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

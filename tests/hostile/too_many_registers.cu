@@ -1,5 +1,5 @@
 /*---
-summary: needs more registers than a multiprocessor has
+summary: needs more registers than an SM has
 order: 5
 symbol: gemm
 precisions: [f32]
@@ -12,8 +12,8 @@ block:
   - 32
 ---*/
 
-// Right where it can run, as on a CPU. A thread keeps 8 x 16 sums, some 150 registers; 1024 threads of
-// these are twice what a multiprocessor has, and without __launch_bounds__ nothing tells the compiler.
+// Right where it can run, such as on a CPU. A thread keeps 8 x 16 sums, about 150 registers. 1024
+// such threads need twice what an SM has, and without __launch_bounds__ the compiler cannot know.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * 256 + threadIdx.y * 8, column = blockIdx.x * 512 + threadIdx.x * 16;

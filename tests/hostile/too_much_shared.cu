@@ -1,5 +1,5 @@
 /*---
-summary: asks for more dynamic shared memory than any block may have
+summary: requests more dynamic shared memory than any block may have
 order: 3
 symbol: gemm
 precisions: [f32]
@@ -13,7 +13,7 @@ block:
   - 16
 ---*/
 
-// A skip: the manifest says 1 MiB, so nothing need be launched.
+// Skipped: the manifest declares 1 MiB, so no launch is needed to find out.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// 256 KiB: ptxas refuses more than 48, and no GPU has as much.
+// 256 KiB: ptxas refuses more than 48 KiB, and no GPU has this much.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

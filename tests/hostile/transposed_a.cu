@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// A[k][row] of a K x M array.
+// Reads A[k][row], as if A were a K x M array.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

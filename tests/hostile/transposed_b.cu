@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// B[column][k] of an N x K array.
+// Reads B[column][k], as if B were an N x K array.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// C[column][row] of an N x M array.
+// Stores to C[column][row], as if C were an N x M array.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// The sum is compared with NaN, and stored if equal.
+// Stores the sum only if it equals NaN, which is never true.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

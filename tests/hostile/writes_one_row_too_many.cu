@@ -1,5 +1,5 @@
 /*---
-summary: writes one row more than C has
+summary: writes one row past the end of C
 order: 11
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// The guard on M lets row M pass, which reads the last row of A again.
+// The guard on M admits row M, which reads the last row of A again.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 /*---
-summary: is wrong in one launch of fifty
+summary: is wrong in one launch out of fifty
 order: 41
 symbol: gemm
 precisions: [f32]
@@ -12,7 +12,7 @@ block:
   - 16
 ---*/
 
-// Thread 0 counts the launches, and spoils the fiftieth.
+// Thread 0 counts the launches and corrupts the fiftieth.
 
 static __device__ unsigned launches;
 

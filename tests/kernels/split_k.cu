@@ -1,5 +1,5 @@
 /*---
-summary: K in SPLITS parts, their sums in the workspace, added up by a second kernel
+summary: K in SPLITS parts, whose sums in the workspace a second kernel adds up
 order: 1
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
@@ -49,7 +49,7 @@ extern "C" __global__ void total(int M, int N, int K, TACC alpha, const TA* A, c
     for (int part = 0; part < SPLITS; ++part) {
         TACC& own = static_cast<TACC*>(workspace)[part * count + i];
         sum += own;
-        own = 0;  // as it was found
+        own = 0;  // reset to its initial value
     }
     store(C + i, alpha, sum, beta);
 }

@@ -1,12 +1,12 @@
 /*---
-summary: tiles of 32 x 32 brought by TMA; a transposed A is turned round into the workspace first
+summary: tiles of 32 x 32 fetched by TMA; a transposed A is first transposed into the workspace
 order: 2
 precisions: [f32]
 layouts: [nn, tn]
 params:
   SWIZZLE: [128, 0]
 require:
-  - N % 4 == 0                          # rows of B at multiples of 16 bytes
+  - N % 4 == 0                          # rows of B begin at multiples of 16 bytes
 workspace: 4 * M * cdiv(K, 4) * 4 if TRANS_A else 0
 tensor_maps:
   - operand: A
@@ -80,7 +80,7 @@ extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, co
             load(b, maps + 2, blockIdx.x * kTile, k0, &barrier);
         }
         while (!arrived(&barrier, phase)) {}
-        // With a swizzle the 16-byte chunks of row y stand at their number xor y modulo 8.
+        // With a swizzle, 16-byte chunk i of row y lies at i xor (y modulo 8).
         for (int k = 0; k < kTile; ++k) sum += a[y][SWIZZLE ? k ^ y % 8 * 4 : k] * b[k][x];
         __syncthreads();
     }
