@@ -39,7 +39,7 @@ KINDS = (
 
 def kind_of(record: Record, sms: int) -> str:
     """The first kind whose condition a record's problem meets."""
-    names = {"M": record.M, "N": record.N, "K": record.K, "SMS": sms}
+    names = {"M": record.problem.M, "N": record.problem.N, "K": record.problem.K, "SMS": sms}
     known = (*PROBLEM_NAMES, *DEVICE_NAMES)
     return next(kind for kind in KINDS if not kind or parse(kind, known, 0).value(names))
 
@@ -54,7 +54,7 @@ def winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]:
                 continue
             name = f"{record.variant} {record.configuration}"
             candidates[name] = record
-            problem = record.M, record.N, record.K
+            problem = record.problem.M, record.problem.N, record.problem.K
             seconds[kind_of(record, run.environment.sms)][problem][name] = summarize(record.by_round).value
     found = []
     for kind in KINDS:

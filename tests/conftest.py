@@ -115,18 +115,18 @@ def make_plan(make_variant: Callable[..., Variant]) -> Callable[..., Plan]:
 
 @pytest.fixture
 def make_record() -> Callable[..., Record]:
-    """A record of 64 cubed on the fake device; `samples` are seconds of rounds 0, 1, 2 ..."""
+    """A record of 64 cubed on the fake device; `samples` are seconds of rounds 0, 1, 2 ...
+
+    Fields of the problem are given by their names, as those of the record.
+    """
 
     def make(variant: str = "naive", samples: Sequence[float] = (), size: int = 64, **changed: Any) -> Record:
+        asked = {name: changed.pop(name) for name in Problem.__dataclass_fields__ if name in changed}
         good: dict[str, Any] = {
             "order": 1.0,
             "config": {},
-            "device": "fake",
-            **dict.fromkeys("MNK", size),
-            "layout": "nn",
-            "precision": "f32",
-            "alpha": 1.0,
-            "beta": 0.0,
+            "backend": "fake",
+            "problem": Problem(**{**dict.fromkeys("MNK", size), **asked}),
             "status": "ok",
             "samples": list(samples),
             "rounds": list(range(len(samples))),
@@ -149,7 +149,7 @@ def environment() -> Environment:
         command="gemmbench run",
         gemmbench="0.1.0",
         device="Fake GPU",
-        kind="fake",
+        backend="fake",
         baseline="cublas",
         sm=90,
         sms=10,

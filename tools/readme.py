@@ -110,7 +110,7 @@ def _fastest(file: str, prefix: str) -> str:
 
 
 def _matches(group: Group, word: str) -> bool:
-    return _is(group.rows[0].record, word)
+    return _is(group.rows[0].record.problem, word)
 
 
 def _is(record: object, word: str) -> bool:
@@ -120,7 +120,7 @@ def _is(record: object, word: str) -> bool:
 
 def _transfers(file: str, *wanted: str) -> str:
     run = _run(file)
-    found = [group for group in transfers.groups(run) if all(_is(group.records[0], word) for word in wanted)]
+    found = [group for group in transfers.groups(run) if all(_is(group.records[0].problem, word) for word in wanted)]
     parts = []
     for group in found:
         table = transfer_tables.table_of(group.rows, _STYLE)

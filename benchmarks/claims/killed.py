@@ -56,7 +56,7 @@ def _finished(results: Path) -> tuple[int, int, int]:
     """Rows of the finished sweep, and how many of them are lost and doubled."""
     _start(results).wait()
     (path,) = results.glob("*.jsonl")
-    found = Counter((record.M, record.variant) for record in store.read(path).records)
+    found = Counter((record.problem.M, record.variant) for record in store.read(path).records)
     wanted = {(int(size), name) for size in SIZES.split(",") for name in NAMES}
     whole = Counter(_whole_batches(path))
     doubled = sum(count - 1 for count in found.values()) + sum(count - 1 for count in whole.values())
@@ -73,7 +73,7 @@ def _whole_batches(path: Path) -> list[tuple[int, str]]:
         complete = len(part) == count and len({row["batch_key"] for row in part}) == 1
         distinct = len({row["variant"] for row in part}) == count
         if complete and distinct:
-            whole += [(row["M"], row["variant"]) for row in part]
+            whole += [(row["problem"]["M"], row["variant"]) for row in part]
             start += count
         else:
             start += 1

@@ -58,7 +58,7 @@ def against_itself(laboratory: Laboratory, plan: Plan, built: Built, measuring: 
     records: list[Record] = laboratory.experiment(batch)
     for record in records:
         if record.status != "ok":
-            raise LaunchError(f"{record.variant} at {record.size}: {record.status}: {record.reason}")
+            raise LaunchError(f"{record.variant} at {record.problem.size}: {record.status}: {record.reason}")
     if len(records) < 2 or len(records[0].samples) < 2 * stats.LEAST_PAIRS:
         raise LaunchError(f"{plan.variant.name} at {plan.problem.size}: too few rounds in {measuring.max_time:g} s")
     one, other = records

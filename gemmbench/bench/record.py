@@ -1,4 +1,4 @@
-"""What is written down: one header for a run, one record for a row. Times are seconds a launch."""
+"""The rows of a results file: a header for the run, then one record per row. Times are seconds per launch."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import msgspec
 
 from gemmbench.backends.monitor import Conditions
 from gemmbench.planning.plans.plan import configuration
+from gemmbench.planning.problems.problem import Problem
 
-SCHEMA = 1
+SCHEMA = 2
 MODES = ("pageable", "pinned", "panels", "overlapped")
-"""The ways a whole job is measured, in the order of their rows."""
+"""The modes in which a whole job is measured, in the order of their rows."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
-    """The first line of a results file: what ran, on what, when."""
+    """The first line of a results file: what ran, on what, when.
+
+    `backend` is the name of the back end of `device`, `sm` its compute capability as in 90, `sms`
+    its multiprocessors or cores. `policy` holds how the rows were measured (planning.sweeps.policy).
+    `host` and `cores` describe the CPU, where rows ran on it besides a GPU.
+    """
 
     schema: int = SCHEMA
     run: str
@@ -25,7 +31,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     revision: str = ""
     python: str = ""
     device: str
-    kind: str
+    backend: str
     baseline: str = ""
     sm: int = 0
     sms: int = 0
@@ -35,18 +41,18 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     bandwidth: float = 0.0
     flops_per_cycle: dict[str, float] = {}
     software: dict[str, str] = {}
-    measuring: dict[str, str | int | float | bool] = {}
+    policy: dict[str, str | int | float | bool] = {}
     host: str = ""
     cores: int = 0
     conditions: Conditions | None = None
 
 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row of `gemmbench mlp` has beside others.
+    """What a row of `gemmbench mlp` has in addition to a GEMM's.
 
-    `launches` is what one forward pass launches, in order; `bytes` the least it must move;
-    `label` and `published_ms` what a post calls it and published; `accuracy` the share of
-    test digits that it reads right.
+    `launches` lists what one forward pass launches, in order; `bytes` is the least it must move.
+    `label` is the row's name in a post and `published_ms` the time published there; `accuracy` is
+    the share of test digits that the network recognizes.
     """
 
     title: str
@@ -58,45 +64,42 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: float | None = None
 
 
-class Vitals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the device said of itself while a row was measured; None where it did not say.
+class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
+    """Device telemetry while a row was measured; None where unavailable.
 
-    `looks` is how many times it was asked; bench.watch says which count. Temperature is the
-    highest, in degrees Celsius, `power` the median in watts, clocks the highest in Hz. `slowed`
-    names what held the clock down, `others` counts processes of others. `energy` is joules a
-    launch under steady load (bench.energy), `energy_power` watts then, `energy_seconds` how long.
+    `readings` counts the NVML readings used (bench.timing.telemetry). `temperature` is the highest,
+    in degrees Celsius; `power` is the median in watts; the clocks are the highest, in Hz. `slowed_by`
+    names what held the clock down; `other_processes` counts other users' processes. `energy` is in
+    joules per launch under steady load (bench.timing.energy), `energy_power` the watts and
+    `energy_seconds` the duration of that load.
     """
 
-    looks: int = 0
+    readings: int = 0
     temperature: float | None = None
     power: float | None = None
     sm_clock_hz: float | None = None
     memory_clock_hz: float | None = None
-    slowed: list[str] = []
-    others: int | None = None
+    slowed_by: list[str] = []
+    other_processes: int | None = None
     energy: float | None = None
     energy_power: float | None = None
     energy_seconds: float = 0.0
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What every row says: what was asked for, whether it is right, and its samples by round.
+    """What all rows have: the problem, what computed it, whether the result is right, and the samples.
 
-    status: ok, wrong, skipped, failed, timeout, out of memory; `reason` says why it is not ok.
+    `picked` is the variant that a dispatching variant chose. `backend` is the back end that ran the
+    row. `status` is ok, wrong, skipped, failed, timeout or out of memory; `reason` explains any but ok.
+    `samples` are in the order of `rounds`. `gated` is False if host time may be in the samples.
     """
 
     variant: str
     order: float
     config: dict[str, int]
     picked: str = ""
-    device: str
-    M: int
-    N: int
-    K: int
-    layout: str
-    precision: str
-    alpha: float
-    beta: float
+    backend: str
+    problem: Problem
     status: str
     reason: str = ""
     checked: bool = False
@@ -117,21 +120,21 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def configuration(self) -> str:
-        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant that dispatches picked one."""
+        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` if a dispatching variant picked sgemm."""
         return configuration(self.config, self.picked)
 
     @property
-    def problem_key(self) -> tuple[int, int, int, str, str, float, float]:
-        """What makes two rows answers to the same problem."""
-        return self.M, self.N, self.K, self.layout, self.precision, self.alpha, self.beta
+    def kernel_key(self) -> tuple[object, ...]:
+        """Problem, variant and configuration: rows that share it measured the same kernel."""
+        return (self.problem, self.variant, *sorted(self.config.items()))
 
 
 class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
-    """One plan or skip.
+    """The row of one plan or skip.
 
-    phase: "sweep", or "final" for the best configuration of a sweep, measured again on fresh rounds.
-    Of a wrong row, `diagnosis` is the key of the likely cause (`reason` has it in words),
-    `wrong_map` a map of C by tiles.
+    `phase` is "sweep", or "final" for the best configuration of a sweep, measured again on fresh
+    rounds. `batch_rows` is the number of rows in the batch. If the result is wrong, `diagnosis` is
+    the key of the likely cause (`reason` has it in words) and `wrong_map` a map of C by tiles.
     """
 
     phase: str = "sweep"
@@ -152,33 +155,32 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     network: NetworkFacts | None = None
     diagnosis: str = ""
     wrong_map: str = ""
-    vitals: Vitals | None = None
+    telemetry: Telemetry | None = None
     path: str = ""
 
     @property
     def flops(self) -> int:
         """Floating-point operations of one launch."""
-        return self.network.flops if self.network else 2 * self.M * self.N * self.K
+        return self.network.flops if self.network else self.problem.flops
 
     @property
-    def size(self) -> str:
-        """`4096` or `1024x768x1024`."""
-        cube = self.M == self.N == self.K
-        return str(self.M) if cube else f"{self.M}x{self.N}x{self.K}"
+    def least_bytes(self) -> int:
+        """Bytes that one launch must move at the least: A and B in, C out, and C in if beta is not 0."""
+        return self.network.bytes if self.network else self.problem.bytes
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What makes two rows the same row."""
-        return (*self.problem_key, self.variant, *sorted(self.config.items()), self.phase)
+        """Rows that share it are the same row, measured twice."""
+        return (*self.kernel_key, self.phase)
 
 
 class TransferRecord(Result, msgspec.Struct, frozen=True, kw_only=True, tag="transfer", tag_field="row"):
-    """One kernel's whole job in one mode: operands in, kernel, C out. Times are seconds a job.
+    """One kernel's whole job in one mode: operands in, kernel, C out. Times are seconds per job.
 
-    mode: "pageable" or "pinned" host memory, one step after the other; "panels", the same in
-    `panels` panels on one stream, pinned; "overlapped", on `streams` streams. `samples` are
-    whole jobs by round; the parts h2d, kernel and d2h are given where one stream runs them in
-    turn. `key` hashes what the numbers depend on but the machine.
+    `mode` is "pageable" or "pinned" (host memory; copies and kernel one after the other), "panels"
+    (pinned, in `panels` panels on one stream) or "overlapped" (on `streams` streams). `samples` are
+    whole jobs by round; h2d, kernel and d2h are the parts, where one stream runs them in turn.
+    `key` hashes everything that the numbers depend on, except the machine.
     """
 
     mode: str
@@ -193,8 +195,3 @@ class TransferRecord(Result, msgspec.Struct, frozen=True, kw_only=True, tag="tra
     h2d: list[float] = []
     kernel: list[float] = []
     d2h: list[float] = []
-
-    @property
-    def kernel_key(self) -> tuple[object, ...]:
-        """What the rows of one kernel's modes share."""
-        return (*self.problem_key, self.variant, *sorted(self.config.items()))

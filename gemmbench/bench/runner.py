@@ -124,12 +124,12 @@ def _ranked(record: Record) -> bool:
 
 def record_key(record: Record) -> tuple[object, ...]:
     """What a record shares with its plan: `plan_key` of that plan."""
-    return (*record.problem_key, record.variant, *record.config.items())
+    return (record.problem, record.variant, *record.config.items())
 
 
 def plan_key(plan: Plan) -> tuple[object, ...]:
     """Problem, variant and configuration."""
-    return (*plan.problem.key, plan.variant.name, *plan.config.values)
+    return (plan.problem, plan.variant.name, *plan.config.values)
 
 
 def build_all(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress: Progress) -> dict[Plan, Built]:

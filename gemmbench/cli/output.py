@@ -28,7 +28,7 @@ def finish(run: Run, interrupted: bool, settings: dict[str, Any]) -> int:
     if run.records:
         files = [run.path, run.path.with_suffix(".csv").name, *transfers]
         click.echo(f"results: {' and '.join(map(str, files))}", err=True)
-    if settings["energy"] and not any(record.vitals and record.vitals.energy for record in run.records):
+    if settings["energy"] and not any(record.telemetry and record.telemetry.energy for record in run.records):
         click.echo("--energy: no row has one; it takes a GPU with an energy counter, kept busy", err=True)
     export(run, settings)
     return code_of([*run.records, *run.transfers], interrupted)

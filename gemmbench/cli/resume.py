@@ -51,7 +51,9 @@ def _difference(there: Environment, here: Environment) -> str:
     """How an earlier run was measured otherwise, or ""; old files do not say how."""
     if there.device != here.device:
         return f"on {there.device}, this is {here.device}"
-    for name, value in there.measuring.items():
-        if here.measuring.get(name) != value:
-            return f"with {name} {value}, this run has {here.measuring.get(name)}"
+    if there.schema != here.schema:
+        return f"by an older gemmbench (schema {there.schema}, this one writes {here.schema})"
+    for name, value in there.policy.items():
+        if here.policy.get(name) != value:
+            return f"with {name} {value}, this run has {here.policy.get(name)}"
     return ""

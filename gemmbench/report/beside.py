@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gemmbench.bench.record import Environment, Vitals
+from gemmbench.bench.record import Environment, Telemetry
 from gemmbench.report.flags import letters
 from gemmbench.report.occupation import occupation
 from gemmbench.report.roofline import roofline
@@ -67,7 +67,7 @@ class Beside:
 
 def beside(environment: Environment, row: Row) -> Beside:
     """What stands beside the speed of a row."""
-    record, vitals, filled = row.record, row.record.vitals or Vitals(), occupation(environment, row.record)
+    record, telemetry, filled = row.record, row.record.telemetry or Telemetry(), occupation(environment, row.record)
     roof = roofline(environment, record, row.time.value, row.clock_hz)
     return Beside(
         flags=letters(row),
@@ -83,11 +83,11 @@ def beside(environment: Environment, row: Row) -> Beside:
         percent_of_bound=roof.percent,
         clock_low_hz=min(record.clocks_hz, default=None),
         clock_high_hz=max(record.clocks_hz, default=None),
-        memory_clock_hz=vitals.memory_clock_hz,
-        temperature_c=vitals.temperature,
-        power_w=vitals.energy_power if vitals.power is None else vitals.power,
-        slowed_by=", ".join(vitals.slowed),
-        other_processes=vitals.others,
-        energy_j=vitals.energy,
-        gflops_per_w=record.flops / vitals.energy / 1e9 if vitals.energy else None,
+        memory_clock_hz=telemetry.memory_clock_hz,
+        temperature_c=telemetry.temperature,
+        power_w=telemetry.energy_power if telemetry.power is None else telemetry.power,
+        slowed_by=", ".join(telemetry.slowed_by),
+        other_processes=telemetry.other_processes,
+        energy_j=telemetry.energy,
+        gflops_per_w=record.flops / telemetry.energy / 1e9 if telemetry.energy else None,
     )

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.report import beside
 from gemmbench.report.roofline import peak, too_good
 from gemmbench.report.store import Run
@@ -57,9 +58,9 @@ class Group:
 
 def groups(run: Run) -> list[Group]:
     """Rows by problem, in the order they were asked for; a baseline measured in several batches stands once."""
-    by_problem: dict[tuple[object, ...], list[Record]] = {}
+    by_problem: dict[Problem, list[Record]] = {}
     for record in run.records:
-        by_problem.setdefault(record.problem_key, []).append(record)
+        by_problem.setdefault(record.problem, []).append(record)
     count = itertools.count(1)
     return [
         Group(_title(records[0]), [replace(row, number=next(count)) for row in _rows(run.environment, records)])
@@ -69,9 +70,8 @@ def groups(run: Run) -> list[Group]:
 
 def _title(record: Record) -> str:
     if record.network:
-        return f"{record.network.title}, {record.precision}"
-    scalars = f", alpha {record.alpha:g}, beta {record.beta:g}" if (record.alpha, record.beta) != (1, 0) else ""
-    return f"M = {record.M}, N = {record.N}, K = {record.K}, {record.layout}, {record.precision}{scalars}"
+        return f"{record.network.title}, {record.problem.precision_name}"
+    return record.problem.title
 
 
 def _rows(environment: Environment, records: list[Record]) -> list[Row]:
@@ -116,7 +116,7 @@ def _percent(record: Record, base: Record) -> Interval:
     if record is base:
         return Interval(100.0)
     ratio = stats.speed_ratio(record.by_round, base.by_round)
-    if base.device != record.device:
+    if base.backend != record.backend:
         return Interval(100 * ratio.value)  # not measured in the same rounds
     return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)
 
@@ -182,9 +182,11 @@ def flat(run: Run) -> list[dict[str, object]]:
 
 def _flat(environment: Environment, row: Row) -> dict[str, object]:
     record = row.record
-    here = record.device == environment.kind
+    here = record.backend == environment.backend
     derived = {
+        **problem_cells(record.problem),
         "run": environment.run,
+        "device": record.backend,
         "device_name": environment.device if here else environment.host or "cpu",
         "config": record.configuration,
         "status": row.status,
@@ -203,6 +205,12 @@ def _flat(environment: Environment, row: Row) -> dict[str, object]:
     }
     values = {name: derived[name] if name in derived else getattr(record, name) for name in COLUMNS}
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+
+
+def problem_cells(problem: Problem) -> dict[str, object]:
+    """The columns that say which problem a row answers."""
+    cells = {name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")}
+    return {**cells, "precision": problem.precision_name}
 
 
 def _times(row: Row) -> dict[str, object]:

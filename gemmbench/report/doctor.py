@@ -70,8 +70,9 @@ def of_noise(noise: Noise) -> Finding:
     record, ratio = noise.record, noise.ratio
     speed = f"{number(1e3 * noise.time.value)} ms, {number(record.flops / noise.time.value / 1e9)} GFLOPS"
     said = (
-        f"{record.variant} at {record.size} ({speed}) runs at {ratio.value:.4f} [{ratio.low:.4f}, {ratio.high:.4f}] "
-        f"times its own speed; {len(record.samples)} rounds, a pair scatters by {_percent(noise.scatter)}"
+        f"{record.variant} at {record.problem.size} ({speed}) runs at {ratio.value:.4f} "
+        f"[{ratio.low:.4f}, {ratio.high:.4f}] times its own speed; "
+        f"{len(record.samples)} rounds, a pair scatters by {_percent(noise.scatter)}"
     )
     if noise.verdict != "same":
         return bad("noise", said, f"`{noise.verdict}`, and it should be `same`: end what else runs, and try again")

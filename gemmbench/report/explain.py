@@ -43,11 +43,11 @@ def find(run: Run, wanted: str) -> Row:
     if not named:
         known = list(dict.fromkeys(row.record.variant for row in rows))
         raise UsageError(f"--explain: no row of '{name}'{nearest(name, known)}; {run.path.name} has {', '.join(known)}")
-    found = [row for row in named if not size or row.record.size == size]
+    found = [row for row in named if not size or row.record.problem.size == size]
     if len(found) == 1:
         return found[0]
     if not found:
-        sizes = ", ".join(dict.fromkeys(row.record.size for row in named))
+        sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))
         raise UsageError(f"--explain: no row {wanted}; {name} was asked for at {sizes}")
     listed = "; ".join(f"{row.number}: {_name(row.record)}" for row in found[:_LISTED])
     more = f"; and {len(found) - _LISTED} more (--wide numbers them)" if len(found) > _LISTED else ""
@@ -82,16 +82,16 @@ def _wrapped(name: str, text: str) -> list[str]:
 
 
 def _name(record: Record) -> str:
-    scalars = "" if (record.alpha, record.beta) == (1, 0) else f" alpha={record.alpha:g} beta={record.beta:g}"
     config = f" {record.configuration}" if record.config else ""
     final = " (measured again)" if record.phase == "final" and record.config else ""
-    size = record.network.title if record.network else record.size
-    return f"{record.variant} at {size} {record.layout} {record.precision}{scalars}{config}{final}"
+    problem = record.problem
+    named = f"{record.network.title} {problem.layout} {problem.precision_name}" if record.network else str(problem)
+    return f"{record.variant} at {named}{config}{final}"
 
 
 def _where(environment: Environment, record: Record) -> str:
-    here = record.device == environment.kind
-    return f"on {environment.device if here else environment.host or 'the CPU'} ({record.device})"
+    here = record.backend == environment.backend
+    return f"on {environment.device if here else environment.host or 'the CPU'} ({record.backend})"
 
 
 def _status(row: Row) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _how(record: Record) -> Iterator[str]:
 
 
 def _gate(record: Record) -> str:
-    if record.device == "cpu":
+    if record.backend == "cpu":
         return ""
     return ", queued behind a gate" if record.gated else ", without a gate, so that host time may be in it"
 
@@ -174,19 +174,19 @@ def _device(environment: Environment, row: Row, facts: Beside) -> Iterator[str]:
         span = f"{facts.clock_low_hz / 1e9:.3f} to {facts.clock_high_hz / 1e9:.3f}"
         most = f", at most {environment.clock_hz / 1e9:.3f} GHz" if environment.clock_hz else ""
         yield f"SM clock {row.clock_hz / 1e9:.3f} GHz by stamps in its windows ({span}){most}."
-    vitals = row.record.vitals
-    if vitals is None:
+    telemetry = row.record.telemetry
+    if telemetry is None:
         return
     known = [
-        ("memory clock", vitals.memory_clock_hz, 1e-9, "GHz"),
-        ("temperature", vitals.temperature, 1, "degrees C"),
-        ("power", vitals.power, 1, "W"),
+        ("memory clock", telemetry.memory_clock_hz, 1e-9, "GHz"),
+        ("temperature", telemetry.temperature, 1, "degrees C"),
+        ("power", telemetry.power, 1, "W"),
     ]
     said = [f"{name} {number(value * unit)} {of}" for name, value, unit, of in known if value is not None]
-    if vitals.looks:
-        yield f"NVML, asked {vitals.looks} times meanwhile: {', '.join([*said, _held(vitals.slowed)])}."
-    if vitals.others is not None:
-        yield f"Other processes on the GPU: {vitals.others}."
+    if telemetry.readings:
+        yield f"NVML, asked {telemetry.readings} times meanwhile: {', '.join([*said, _held(telemetry.slowed_by)])}."
+    if telemetry.other_processes is not None:
+        yield f"Other processes on the GPU: {telemetry.other_processes}."
 
 
 def _held(slowed: list[str]) -> str:
@@ -194,7 +194,7 @@ def _held(slowed: list[str]) -> str:
 
 
 def _energy(record: Record, facts: Beside) -> Iterator[str]:
-    vitals = record.vitals
-    if vitals and vitals.energy and vitals.energy_power:
-        yield f"{number(vitals.energy)} J a launch, {number(facts.gflops_per_w)} GFLOPS per watt,"
-        yield f"from {number(vitals.energy_seconds)} s of nothing else, at {number(vitals.energy_power)} W."
+    telemetry = record.telemetry
+    if telemetry and telemetry.energy and telemetry.energy_power:
+        yield f"{number(telemetry.energy)} J a launch, {number(facts.gflops_per_w)} GFLOPS per watt,"
+        yield f"from {number(telemetry.energy_seconds)} s of nothing else, at {number(telemetry.energy_power)} W."

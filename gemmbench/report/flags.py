@@ -63,17 +63,17 @@ def legend(rows: Iterable[Row]) -> list[str]:
 
 
 def _of_device(row: Row) -> Iterator[tuple[str, str]]:
-    record, vitals = row.record, row.record.vitals
+    record, telemetry = row.record, row.record.telemetry
     if row.too_good:
         yield "G", "the time is below what arithmetic at the highest clock, or the memory, takes at the least"
     if (share := spread(record.clocks_hz)) > MOVED:
         low, high = min(record.clocks_hz) / 1e9, max(record.clocks_hz) / 1e9
         yield "C", f"the SM clock went from {low:.3f} to {high:.3f} GHz, {100 * share:.1f} % of its median"
-    slowing = [name for name in vitals.slowed if name in SLOWING] if vitals else []
+    slowing = [name for name in telemetry.slowed_by if name in SLOWING] if telemetry else []
     if slowing:
         yield "T", f"the clock was held down by {' and '.join(slowing)}"
-    if vitals and vitals.others:
-        yield "O", f"{vitals.others} by NVML's count"
+    if telemetry and telemetry.other_processes:
+        yield "O", f"{telemetry.other_processes} by NVML's count"
 
 
 def _of_samples(row: Row) -> Iterator[tuple[str, str]]:

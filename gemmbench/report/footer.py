@@ -22,11 +22,11 @@ def footer(run: Run) -> list[str]:
         lines.append(_method(timed) + _ended(environment, timed))
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     seen = f", clock seen {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
-    what = "SMs" if environment.kind == "cuda" else "cores"
+    what = "SMs" if environment.backend == "cuda" else "cores"
     lines.append(
-        f"Device: {environment.device} ({environment.kind}), {environment.sms} {what}{seen}{_set_up(environment)}."
+        f"Device: {environment.device} ({environment.backend}), {environment.sms} {what}{seen}{_set_up(environment)}."
     )
-    if environment.host and environment.kind != "cpu" and any(record.device == "cpu" for record in timed):
+    if environment.host and environment.backend != "cpu" and any(record.backend == "cpu" for record in timed):
         lines.append(f"Rows marked cpu: {environment.host}, {environment.cores} cores.")
     if environment.software:
         lines.append(
@@ -62,13 +62,13 @@ def _method(timed: Sequence[Record]) -> str:
 
 def _ended(environment: Environment, timed: Sequence[Record]) -> str:
     """Why the rounds ended, where they could end early."""
-    until = environment.measuring.get("until", 0)
+    until = environment.policy.get("until", 0)
     if not isinstance(until, float) or not until:
         return ""
     words = {
         "until": f"within +- {100 * until:g} %",
         "rounds": "at the last round",
-        "max-time": f"out of time ({environment.measuring['max_time']:g} s)",
+        "max-time": f"out of time ({environment.policy['max_time']:g} s)",
     }
     counted = Counter(record.stopped for record in timed)
     ended = [f"{counted[reason]} {said}" for reason, said in words.items() if counted[reason]]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from gemmbench.planning.problems.problem import size_text
 from gemmbench.planning.sweeps.post import ColumnKind, Post, PostRow
 from gemmbench.report import tables
 from gemmbench.report.comparison import Row, groups
@@ -37,8 +38,8 @@ class Line:
 def lines_by_size(post: Post, run: Run) -> dict[str, list[Line]]:
     """The lines of a post for each size that was measured, rows in the post's order."""
     rows = [row for group in groups(run) for row in group.rows]
-    sizes = dict.fromkeys(row.record.size for row in rows)
-    return {size: _lines(post, [row for row in rows if row.record.size == size]) for size in sizes}
+    sizes = dict.fromkeys(row.record.problem.size for row in rows)
+    return {size: _lines(post, [row for row in rows if row.record.problem.size == size]) for size in sizes}
 
 
 def _lines(post: Post, rows: Sequence[Row]) -> list[Line]:
@@ -47,7 +48,8 @@ def _lines(post: Post, rows: Sequence[Row]) -> list[Line]:
 
 def _repeats(row: Row, wanted: PostRow) -> bool:
     record = row.record
-    same = (record.variant, record.layout, record.precision) == (wanted.variant, wanted.layout, wanted.precision)
+    problem = record.problem.layout, record.problem.precision_name
+    same = (record.variant, *problem) == (wanted.variant, wanted.layout, wanted.precision)
     return same and all(record.config.get(name) == value for name, value in wanted.config)
 
 
@@ -134,9 +136,8 @@ def _story_columns(gpu: str, rates: list[float], lines: Sequence[Line], size: st
     def time(row: PostRow) -> str:
         if row.published_ms is None or row.published_shape is None:
             return "-"
-        m, n, k = row.published_shape
-        own = str(m) if m == n == k else f"{m}x{n}x{k}"
-        return number(row.published_ms) + ("" if own == size else f" (at {own})")
+        published = size_text(*row.published_shape)
+        return number(row.published_ms) + ("" if published == size else f" (at {published})")
 
     columns = [(f"{gpu} (ms)", [time(line.row) for line in lines]), *_speedups(gpu, rates)]
     percents = [line.row.published_percent for line in lines]

@@ -23,7 +23,7 @@ def command(environment: Environment, record: Record) -> str:
         words += ["--data", record.data]
     words += ["--seed", str(record.seed)]
     for name in _POLICY:
-        if asked := environment.measuring.get(name):
+        if asked := environment.policy.get(name):
             words += ["--" + name.replace("_", "-"), f"{asked:g}"]
     if environment.baseline:
         words += ["--baseline", environment.baseline]
@@ -33,19 +33,19 @@ def command(environment: Environment, record: Record) -> str:
 
 
 def _gemm(record: Record) -> list[str]:
-    words = ["gemmbench", "run", record.variant, "--sizes", record.size]
-    words += ["--precision", record.precision, "--layout", record.layout]
-    return [*words, "--alpha", f"{record.alpha:.17g}", "--beta", f"{record.beta:.17g}"]
+    words = ["gemmbench", "run", record.variant, "--sizes", record.problem.size]
+    words += ["--precision", record.problem.precision_name, "--layout", record.problem.layout]
+    return [*words, "--alpha", f"{record.problem.alpha:.17g}", "--beta", f"{record.problem.beta:.17g}"]
 
 
 def _network(record: Record) -> list[str]:
-    return ["gemmbench", "mlp", record.variant, "--batch", str(record.M)]
+    return ["gemmbench", "mlp", record.variant, "--batch", str(record.problem.M)]
 
 
 def _kept(environment: Environment, record: Record) -> list[str]:
     """What the command of the run says beside; the device at least."""
     typed = _split_command(environment.command)
-    kept: dict[str, str] = {"--device": environment.kind}
+    kept: dict[str, str] = {"--device": environment.backend}
     for word, following in zip(typed, [*typed[1:], ""], strict=True):
         name, given, value = word.partition("=")
         if name in _KEPT and (given or following):

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 from gemmbench.bench.record import Environment, Record
-from gemmbench.planning.problems.problem import Problem
 
 COMPUTE, MEMORY = "compute", "memory"
 
@@ -40,34 +39,26 @@ class Roofline:
 
 def roofline(environment: Environment, record: Record, seconds: float, clock_hz: float) -> Roofline:
     """The bounds of a row that takes `seconds` a launch at a clock (NaN: unknown)."""
-    moved = least_bytes(record)
+    moved = record.least_bytes
     compute = record.flops / peak(environment, record, clock_hz)
     memory = moved / environment.bandwidth if _from_memory(environment, record) else 0.0
     percent = 100 * max(compute, memory) / seconds if not math.isnan(compute) else math.nan
     return Roofline(moved, record.flops / moved, compute, memory, percent)
 
 
-def least_bytes(record: Record) -> int:
-    """Bytes a launch must move at the least: A and B in, C out, and C in if beta is not 0."""
-    if record.network:
-        return record.network.bytes
-    shape = record.M, record.N, record.K
-    return Problem(*shape, record.layout, record.precision, record.alpha, record.beta).bytes
-
-
 def peak(environment: Environment, record: Record, clock_hz: float) -> float:
     """Operations a second at a clock; NaN if unknown, or if the row is of another device than the run."""
-    per_cycle = environment.flops_per_cycle.get(record.precision, math.nan)
-    return per_cycle * clock_hz if record.device == environment.kind else math.nan
+    per_cycle = environment.flops_per_cycle.get(record.problem.precision_name, math.nan)
+    return per_cycle * clock_hz if record.backend == environment.backend else math.nan
 
 
 def too_good(environment: Environment, record: Record, seconds: float) -> bool:
     """Faster than the arithmetic at the highest clock, or when cold than the memory, can be."""
     arithmetic = record.flops / peak(environment, record, environment.clock_hz or math.nan)
-    memory = least_bytes(record) / environment.bandwidth if _from_memory(environment, record) else 0.0
+    memory = record.least_bytes / environment.bandwidth if _from_memory(environment, record) else 0.0
     return seconds < arithmetic or seconds < memory
 
 
 def _from_memory(environment: Environment, record: Record) -> bool:
     """Every launch finds its operands in memory, and the bandwidth is known."""
-    return record.cache == "cold" and record.device == environment.kind and environment.bandwidth > 0
+    return record.cache == "cold" and record.backend == environment.backend and environment.bandwidth > 0

@@ -16,9 +16,10 @@ import msgspec
 
 from gemmbench.bench.record import MODES, SCHEMA, Environment, Record, TransferRecord
 from gemmbench.errors import StoreError
+from gemmbench.report import old_schema
 
 Line = Environment | Record | TransferRecord
-_decode = msgspec.json.Decoder(Line).decode
+_decoder = msgspec.json.Decoder(Line)
 
 
 @dataclass
@@ -92,6 +93,20 @@ def _mend(path: Path) -> None:
         path.write_bytes(written + b"\n")
     except msgspec.DecodeError:
         path.write_bytes(whole + b"\n" if whole else b"")
+
+
+def _decode(line: bytes) -> Line:
+    """A row of this schema or of an older one. Raises msgspec.DecodeError."""
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError:
+        row = msgspec.json.decode(line)
+        if not isinstance(row, dict) or not old_schema.is_old(row):
+            raise
+    try:
+        return msgspec.convert(old_schema.upgraded(row), Line)
+    except KeyError as fault:
+        raise msgspec.ValidationError(f"missing required field `{fault.args[0]}`") from None
 
 
 def read(path: Path) -> Run:
@@ -205,7 +220,8 @@ def to_json(
     environment: Environment, rows: list[dict[str, object]], transfers: Sequence[dict[str, object]] = ()
 ) -> str:
     """Rows and the environment as one JSON object; `transfers` is there if something was measured."""
-    both = {"environment": msgspec.to_builtins(environment), "rows": rows}
+    header = msgspec.structs.replace(environment, schema=SCHEMA)  # its names are those of this schema
+    both = {"environment": msgspec.to_builtins(header), "rows": rows}
     if transfers:
         both["transfers"] = transfers
     return msgspec.json.format(msgspec.json.encode(both), indent=1).decode() + "\n"

@@ -83,7 +83,7 @@ def configuration(row: Row) -> str:
 
 def status(environment: Environment, row: Row) -> str:
     """The status; a row that ran on the CPU beside a GPU says so."""
-    elsewhere = row.record.device == "cpu" and environment.kind != "cpu"
+    elsewhere = row.record.backend == "cpu" and environment.backend != "cpu"
     return f"{row.status}, cpu" if elsewhere and row.record.status != "skipped" else row.status
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from gemmbench.report.comparison import problem_cells
 from gemmbench.report.store import Run
 from gemmbench.report.transfers import Row, groups
 
@@ -62,7 +63,9 @@ def flat(run: Run) -> list[dict[str, object]]:
 def _flat(run: Run, row: Row) -> dict[str, object]:
     record, parts = row.record, row.parts
     derived: dict[str, object] = {
+        **problem_cells(record.problem),
         "run": run.environment.run,
+        "device": record.backend,
         "device_name": run.environment.device,
         "config": record.configuration,
         "total_s": row.total.value,

@@ -52,10 +52,7 @@ def mode(row: Row) -> str:
 
 def title(group: Group) -> str:
     """`Transfers: M = 1024, N = 1024, K = 768, nn, f32`."""
-    record = group.records[0]
-    scalars = f", alpha {record.alpha:g}, beta {record.beta:g}" if (record.alpha, record.beta) != (1, 0) else ""
-    size = f"M = {record.M}, N = {record.N}, K = {record.K}"
-    return f"Transfers: {size}, {record.layout}, {record.precision}{scalars}"
+    return f"Transfers: {group.records[0].problem.title}"
 
 
 def notes(group: Group) -> list[str]:

@@ -20,6 +20,7 @@ from statistics import median
 from gemmbench.bench.record import MODES, TransferRecord
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.report.store import Run
 from gemmbench.report.tables import number
 
@@ -75,9 +76,9 @@ class Group:
 
 def groups(run: Run) -> list[Group]:
     """Rows by problem, in the order they were asked for; of a job that was measured again, the last."""
-    problems: dict[tuple[object, ...], dict[tuple[object, ...], dict[str, TransferRecord]]] = {}
+    problems: dict[Problem, dict[tuple[object, ...], dict[str, TransferRecord]]] = {}
     for record in run.transfers:
-        kernels = problems.setdefault(record.problem_key, {})
+        kernels = problems.setdefault(record.problem, {})
         kernels.setdefault(record.kernel_key, {})[record.mode] = record
     return [_group([list(modes.values()) for modes in kernels.values()]) for kernels in problems.values()]
 

@@ -43,7 +43,7 @@ def _verdict(one: str, a: Row | None, other: str, b: Row | None) -> Verdict:
         missing = " and ".join(name for name, row in ((one, a), (other, b)) if row is None)
         return Verdict(INCONCLUSIVE, f"{one} and {other} cannot be compared: no valid time for {missing}.")
     ratio = stats.speed_ratio(b.record.by_round, a.record.by_round)
-    if a.record.batch != b.record.batch or a.record.device != b.record.device:
+    if a.record.batch != b.record.batch or a.record.backend != b.record.backend:
         share = f"{1 / ratio.value:.4g} of the time of {one} (not measured in the same rounds)"
         return Verdict(INCONCLUSIVE, f"{other} takes {share}.")
     speed = f"{other} runs at {ratio.value:.4g} times the speed of {one}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gemmbench.bench.record import Record
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.report.tables import number
 
 MOST_FAILURES = 20
@@ -28,7 +29,7 @@ def _counts(rows: Sequence[Record]) -> list[str]:
     worst = max((record.error or 0.0 for record in passed), default=float("nan"))
     configurations = len({record.configuration for record in ran})
     counts = [configurations, len(passed), len(ran) - len(passed), len(rows) - len(ran)]
-    return [*map(str, counts), number(worst), rows[0].device if ran else "-"]
+    return [*map(str, counts), number(worst), rows[0].backend if ran else "-"]
 
 
 def failures(records: Sequence[Record]) -> list[str]:
@@ -55,11 +56,15 @@ def failures(records: Sequence[Record]) -> list[str]:
 
 def _telling(rows: Sequence[Record]) -> Record:
     """The first that is large enough to tell one cause from another, else the first."""
-    return next((record for record in rows if min(record.M, record.N, record.K) > 8), rows[0])
+    return next((record for record in rows if _smallest_dimension(record.problem) > 8), rows[0])
+
+
+def _smallest_dimension(problem: Problem) -> int:
+    return min(problem.M, problem.N, problem.K)
 
 
 def _first(rows: Sequence[Record]) -> str:
     first = _telling(rows)
-    problem = f"{first.size} {first.layout} {first.precision}"
     more = f" (and {len(rows) - 1} more problems)" if len(rows) > 1 else ""
+    problem = f"{first.problem.size} {first.problem.layout} {first.problem.precision_name}"
     return f"{first.status} at {problem}: {first.reason}{more}"

@@ -9,7 +9,7 @@ from gemmbench import __version__, backends
 from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.environment import describe
 from gemmbench.bench.estimate import seconds
-from gemmbench.bench.record import SCHEMA, Vitals
+from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring
@@ -27,7 +27,7 @@ def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
     found = describe(machine, sweep, "gemmbench run --rounds 4", {"driver": "1.0"})
     assert (found.schema, found.gemmbench, found.sweep) == (SCHEMA, __version__, "quick")
     assert (found.command, found.baseline) == ("gemmbench run --rounds 4", "cublas")
-    assert (found.device, found.kind, found.sm, found.sms) == ("Fake GPU", "fake", 90, 10)
+    assert (found.device, found.backend, found.sm, found.sms) == ("Fake GPU", "fake", 90, 10)
     assert (found.clock_hz, found.bandwidth, found.flops_per_cycle) == (1e9, 1e12, {"f32": 1000.0})
     assert found.software == {"driver": "1.0"} and found.started.endswith("+00:00")
     assert found.conditions is None
@@ -40,10 +40,10 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
     found = describe(watched, read_sweep("quick", Options(), on_cpu=False), "", {})
     assert found.conditions == conditions
     with store.Journal(tmp_path / "x.jsonl", found) as journal:
-        journal.write(make_record("naive", vitals=Vitals(looks=2, temperature=40.0, slowed=["power cap"])))
+        journal.write(make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])))
     run = store.read(tmp_path / "x.jsonl")
     assert run.environment == found
-    assert run.records[0].vitals == Vitals(looks=2, temperature=40.0, slowed=["power cap"])
+    assert run.records[0].telemetry == Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])
 
 
 def test_every_run_has_its_own_name(machine):

@@ -160,7 +160,7 @@ def test_each_problem_has_its_own_winner(run, make_plan, make_record):
             return super().record(batch, plan, built)
 
     records, *_ = run(plans, laboratory=BySize(make_record))
-    assert [(r.M, r.configuration) for r in records if r.phase == "final"] == [(8, "T=8"), (16, "T=16")]
+    assert [(r.problem.M, r.configuration) for r in records if r.phase == "final"] == [(8, "T=8"), (16, "T=16")]
 
 
 def test_a_variant_with_one_configuration_is_not_measured_again(run, make_plan):
@@ -181,7 +181,7 @@ def test_a_configuration_that_failed_cannot_win(run, make_plan, make_record):
             )
 
     def shape(record):
-        return {name: getattr(record, name) for name in ("M", "N", "K", "config", "phase", "batch")}
+        return {name: getattr(record, name) for name in ("problem", "config", "phase", "batch")}
 
     records, *_ = run(plans, {"tiled T=16": 0.5}, laboratory=Wrong(make_record, {"tiled T=16": 0.5}))
     assert labels(record for record in records if record.phase == "final") == ["tiled T=16"]
@@ -204,10 +204,10 @@ def test_a_resumed_run_repeats_no_complete_batch_and_ends_with_the_same_rows(run
 def test_a_resumed_run_measures_what_is_missing(run, make_plan):
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
     first, *_ = run(plans)
-    done = by_key([record for record in first if record.M == 8])
+    done = by_key([record for record in first if record.problem.M == 8])
     again, laboratory, _, emitted = run(plans, done=done)
     assert [batch.problem for batch in laboratory.batches] == [LARGE]
-    assert [record.M for record in emitted] == [16] and labels(again) == labels(first)
+    assert [record.problem.M for record in emitted] == [16] and labels(again) == labels(first)
 
 
 def test_changed_code_is_measured_again(run, make_plan):
@@ -225,7 +225,7 @@ def test_after_an_interruption_no_batch_begins(run, make_plan):
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
     asked = iter([False, True, True, True])
     records, laboratory, *_ = run(plans, interrupted=lambda: next(asked))
-    assert [record.M for record in records] == [8] and len(laboratory.batches) == 1
+    assert [record.problem.M for record in records] == [8] and len(laboratory.batches) == 1
 
 
 def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):

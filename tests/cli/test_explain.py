@@ -28,9 +28,13 @@ def test_the_command_of_a_row_measures_the_same_row_again(gemmbench, results, sa
     again = shlex.split(said.out.splitlines()[-1].removeprefix("Again:"))
     assert again[:2] == ["gemmbench", "run"]
     assert gemmbench(*again[1:], "--out", "again").code == 0
-    (first,) = [row for row in rows(results) if row["variant"] == "tiled" and row["N"] == 16 and row["M"] == 24]
+    (first,) = [
+        row
+        for row in rows(results)
+        if row["variant"] == "tiled" and row["problem"]["N"] == 16 and row["problem"]["M"] == 24
+    ]
     (second,) = [row for row in rows(saved("again")[0]) if row["variant"] == "tiled"]
-    passing = ("batch", "vitals", "compile_seconds")
+    passing = ("batch", "telemetry", "compile_seconds")
     assert {name: value for name, value in first.items() if name not in passing} == {
         name: value for name, value in second.items() if name not in passing
     }

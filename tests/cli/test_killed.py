@@ -25,7 +25,7 @@ def start(device, folder, *options):
 def rows(folder):
     (path,) = (folder / "results").glob("*.jsonl")
     found = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    return [(row["M"], row["variant"]) for row in found if row["row"] == "record"]
+    return [(row["problem"]["M"], row["variant"]) for row in found if row["row"] == "record"]
 
 
 def await_rows(folder, count):
@@ -52,7 +52,7 @@ def test_a_killed_sweep_resumes(tmp_path, script, isolated):
     assert ended.returncode == 0
     (path,) = (tmp_path / "results").glob("*.jsonl")
     wanted = [(int(size), name) for size in SIZES.split(",") for name in NAMES]
-    assert sorted((record.M, record.variant) for record in store.read(path).records) == sorted(wanted)
+    assert sorted((record.problem.M, record.variant) for record in store.read(path).records) == sorted(wanted)
     whole = [row for row in rows(tmp_path) if rows(tmp_path).count(row) == 1]
     assert len(whole) >= len(wanted) - 2 * len(NAMES)  # only what was in flight was measured again
 

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from gemmbench.bench.record import SCHEMA
 from gemmbench.report import store
 
 SIZES = ["--sizes", "16,24", "--rounds", "10", "--cache", "hot"]
@@ -39,7 +40,7 @@ def test_resuming_measures_only_the_batches_that_are_not_complete(run_naive, sav
     said = run_naive("--resume")
     assert said.code == 0
     found = store.read(saved()[0])
-    assert [(record.M, record.variant) for record in found.records] == [
+    assert [(record.problem.M, record.variant) for record in found.records] == [
         (16, "naive"),
         (16, "cublas"),
         (24, "naive"),
@@ -150,6 +151,18 @@ def test_results_of_another_device_are_not_resumed(run_naive, saved):
     said = run_naive("--resume", journal)
     assert said.code == 2
     assert "measured on Other GPU, this is Fake GPU; start a new run without --resume" in said.err
+
+
+def test_a_file_of_an_older_schema_is_not_resumed(run_naive, saved):
+    run_naive()
+    journal, _ = saved()
+    journal.write_text(
+        journal.read_text().replace(f'"schema":{SCHEMA}', '"schema":1').replace('"backend"', '"kind"', 1)
+    )
+    said = run_naive("--resume", journal)
+    assert said.code == 2
+    words = f"measured by an older gemmbench (schema 1, this one writes {SCHEMA}); start a new run without --resume"
+    assert words in said.err
 
 
 def test_rows_of_two_sessions_are_each_compared_with_their_own_baseline(gemmbench, script, saved):

@@ -5,6 +5,8 @@ import json
 import pytest
 import tabulate
 
+from gemmbench.bench.record import SCHEMA
+
 FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
 
 
@@ -62,11 +64,11 @@ def test_a_broken_or_newer_or_foreign_file_is_refused_with_its_place(gemmbench, 
     text = journal.read_text()
     broken, newer, foreign = tmp_path / "broken.jsonl", tmp_path / "newer.jsonl", tmp_path / "foreign.csv"
     broken.write_text(text.replace('"row":"record"', '"row":"rec', 1))
-    newer.write_text(text.replace('"schema":1', '"schema":99'))
+    newer.write_text(text.replace(f'"schema":{SCHEMA}', '"schema":99'))
     foreign.write_text("a,b\n1,2\n")
     for path, words in (
         (broken, "broken.jsonl:2: broken row: "),
-        (newer, "newer.jsonl: written by a newer gemmbench (schema 99, this one reads 1); upgrade"),
+        (newer, f"newer.jsonl: written by a newer gemmbench (schema 99, this one reads {SCHEMA}); upgrade"),
         (foreign, "foreign.csv:1: "),
         (tmp_path / "none.jsonl", "none.jsonl: cannot be read: No such file or directory"),
     ):

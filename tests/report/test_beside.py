@@ -2,9 +2,10 @@
 
 import math
 
+import msgspec
 import pytest
 
-from gemmbench.bench.record import NetworkFacts, Vitals
+from gemmbench.bench.record import NetworkFacts, Telemetry
 from gemmbench.report import tables
 from gemmbench.report.comparison import flat, groups
 from gemmbench.report.occupation import occupation
@@ -28,7 +29,7 @@ def test_the_least_bytes_and_the_intensity(one):
     assert one()["bytes_least"] == 4 * 3 * 64**2
     assert one()["flop_per_byte"] == pytest.approx(2 * 64**3 / (4 * 3 * 64**2))
     assert one(beta=0.5)["bytes_least"] == 4 * 4 * 64**2
-    assert one(precision="f16")["bytes_least"] == 2 * 3 * 64**2
+    assert one(precision_name="f16")["bytes_least"] == 2 * 3 * 64**2
 
 
 def test_a_network_says_itself_what_it_moves(one):
@@ -56,7 +57,7 @@ def test_the_floor_counts_c_twice_where_it_is_read(make_run, paired):
     assert found == {"naive": False, "tiled": True}
 
 
-@pytest.mark.parametrize("changed", [{"clocks_hz": []}, {"device": "cpu"}, {"precision": "bf16"}])
+@pytest.mark.parametrize("changed", [{"clocks_hz": []}, {"backend": "cpu"}, {"precision_name": "bf16"}])
 def test_the_bound_is_unknown_without_a_clock_a_rate_or_on_another_device(one, changed):
     found = one(**changed)
     assert (found["bound"], found["percent_of_bound"]) == ("", None)
@@ -89,8 +90,8 @@ def test_the_last_wave_is_filled_by_what_is_left(one, blocks, waves, last):
     [
         ({}, {"grid": [], "block": []}),  # a library
         ({}, {"registers": -1}),
-        ({}, {"device": "cpu"}),
-        ({"kind": "cpu"}, {"device": "cpu"}),
+        ({}, {"backend": "cpu"}),
+        ({"backend": "cpu"}, {"backend": "cpu"}),
         ({"sm": 71}, {}),
         ({}, {"shared_dynamic": 1 << 20}),  # no block fits
     ],
@@ -102,13 +103,15 @@ def test_occupation_is_unknown(make_run, paired, device, changed):
 
 
 def test_what_the_device_said_and_its_energy(one):
-    vitals = Vitals(looks=5, temperature=61.0, memory_clock_hz=3.2e9, slowed=["power cap"], others=0)
+    telemetry = Telemetry(
+        readings=5, temperature=61.0, memory_clock_hz=3.2e9, slowed_by=["power cap"], other_processes=0
+    )
     weighed = {"energy": 0.25, "energy_power": 500.0, "energy_seconds": 2.0}
-    found = one(vitals=Vitals(**{name: getattr(vitals, name) for name in vitals.__struct_fields__} | weighed))
+    found = one(telemetry=msgspec.structs.replace(telemetry, **weighed))
     assert (found["temperature_c"], found["memory_clock_hz"], found["slowed_by"]) == (61, 3.2e9, "power cap")
     assert (found["other_processes"], found["power_w"], found["energy_j"]) == (0, 500, 0.25)
     assert found["gflops_per_w"] == pytest.approx(0.524288e-3 / 0.25)
-    assert one(vitals=Vitals(power=300.0, **weighed))["power_w"] == 300
+    assert one(telemetry=Telemetry(power=300.0, **weighed))["power_w"] == 300
 
 
 def test_of_a_device_that_says_nothing_nothing_is_known(one):
@@ -117,9 +120,9 @@ def test_of_a_device_that_says_nothing_nothing_is_known(one):
 
 
 def test_a_wide_table_has_the_columns_that_say_something(make_run, paired):
-    vitals = Vitals(looks=1, temperature=61.0, energy=0.25, energy_power=500.0)
+    telemetry = Telemetry(readings=1, temperature=61.0, energy=0.25, energy_power=500.0)
     run = make_run(
-        paired("naive", *[2 * MS] * 5, **LAUNCH, spills=0, vitals=vitals), paired("cublas", *[MS] * 5, order=9.0)
+        paired("naive", *[2 * MS] * 5, **LAUNCH, spills=0, telemetry=telemetry), paired("cublas", *[MS] * 5, order=9.0)
     )
     (group,) = groups(run)
     usual = [name for name, _ in tables.columns(run.environment, group.rows)]

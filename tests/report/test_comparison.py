@@ -71,7 +71,7 @@ def test_a_baseline_that_is_not_right_is_no_baseline(make_run, paired, status):
 
 
 def test_a_baseline_on_another_device_has_no_interval(make_run, paired):
-    found = rows(make_run(paired("cublas", *[MS] * 5), paired("host", *[2 * MS] * 5, device="cpu")))
+    found = rows(make_run(paired("cublas", *[MS] * 5), paired("host", *[2 * MS] * 5, backend="cpu")))
     assert found["host"].percent.value == pytest.approx(50) and not found["host"].percent.known
 
 
@@ -81,7 +81,7 @@ def test_peak_is_at_the_clock_that_was_seen(make_run, paired):
     assert found["naive"].peak == pytest.approx(2 * 100 * 0.524288e9 / 1e12)
 
 
-@pytest.mark.parametrize("changed", [{"clocks_hz": []}, {"device": "cpu"}, {"precision": "tf32"}])
+@pytest.mark.parametrize("changed", [{"clocks_hz": []}, {"backend": "cpu"}, {"precision_name": "tf32"}])
 def test_peak_is_unknown_without_a_clock_a_rate_or_on_another_device(make_run, paired, changed):
     assert math.isnan(rows(make_run(paired("naive", MS, **changed)))["naive"].peak)
 

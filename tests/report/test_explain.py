@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gemmbench.bench.record import NetworkFacts, Vitals
+from gemmbench.bench.record import NetworkFacts, Telemetry
 from gemmbench.errors import UsageError
 from gemmbench.report.comparison import groups
 from gemmbench.report.explain import find, told
@@ -16,15 +16,17 @@ LAUNCH = {"grid": [8, 8, 1], "block": [256, 1, 1], "registers": 40, "spills": 16
 @pytest.fixture
 def run(make_run, paired, make_record):
     """Three rows of two sizes, one that is skipped."""
-    vitals = Vitals(looks=4, temperature=61.0, power=512.0, memory_clock_hz=3.2e9, slowed=["power cap"], others=1)
-    weighed = msgspec.structs.replace(vitals, energy=0.5, energy_power=500.0, energy_seconds=2.0)
+    telemetry = Telemetry(
+        readings=4, temperature=61.0, power=512.0, memory_clock_hz=3.2e9, slowed_by=["power cap"], other_processes=1
+    )
+    weighed = msgspec.structs.replace(telemetry, energy=0.5, energy_power=500.0, energy_seconds=2.0)
     measuring = {"rounds": 10, "until": 0.005, "max_time": 5.0, "energy": 2.0, "gate": True}
     return make_run(
-        paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, vitals=weighed, clocks_hz=[0.9e9, 1e9, 1e9], **LAUNCH),
+        paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, telemetry=weighed, clocks_hz=[0.9e9, 1e9, 1e9], **LAUNCH),
         paired("cublas", *[1 * MS] * 5, order=9.0),
         make_record("other", status="skipped", reason="needs sm_90", order=5.0),
         paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, size=128),
-        measuring=measuring,
+        policy=measuring,
         command="gemmbench run --kernels mine -c tiles --device=cuda:1 --sizes 64",
     )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.bench.record import Vitals
+from gemmbench.bench.record import Telemetry
 from gemmbench.report import tables
 from gemmbench.report.comparison import flat, groups
 from gemmbench.report.flags import MEANINGS, flags, legend, letters
@@ -25,12 +25,20 @@ def test_a_good_row_has_no_flag(row):
     assert letters(row()) == ""
 
 
+def slowed_by(name):
+    return {"telemetry": Telemetry(slowed_by=[name])}
+
+
 @pytest.mark.parametrize(
     ("letter", "changed", "near"),
     [
         ("C", {"clocks_hz": [1.979e9, 1.98e9, 1.939e9]}, {"clocks_hz": [1.979e9, 1.98e9, 1.941e9]}),
-        ("T", {"vitals": Vitals(slowed=["power cap"])}, {"vitals": Vitals(slowed=["application clocks"])}),
-        ("O", {"vitals": Vitals(others=1)}, {"vitals": Vitals(others=0)}),
+        (
+            "T",
+            {"telemetry": Telemetry(slowed_by=["power cap"])},
+            {"telemetry": Telemetry(slowed_by=["application clocks"])},
+        ),
+        ("O", {"telemetry": Telemetry(other_processes=1)}, {"telemetry": Telemetry(other_processes=0)}),
         ("H", {"cache": "hot"}, {"cache": "cold"}),
         ("H", {"cache": "partly cold"}, {}),
     ],
@@ -59,7 +67,11 @@ def test_a_time_below_the_device_s_floor_is_too_good(row):
 
 
 def test_letters_stand_in_one_order(row):
-    many = {"clocks_hz": [1e9, 2e9], "vitals": Vitals(others=2, slowed=["power brake"]), "cache": "hot"}
+    many = {
+        "clocks_hz": [1e9, 2e9],
+        "telemetry": Telemetry(other_processes=2, slowed_by=["power brake"]),
+        "cache": "hot",
+    }
     assert letters(row(1e-7, launches=1, **many)) == "GCTOFSH"
     assert set("GCTONFSH") == set(MEANINGS)
 
@@ -71,7 +83,12 @@ def test_a_row_without_a_valid_time_has_no_flag(make_run, make_record, changed):
 
 
 def test_each_letter_gives_its_numbers(row):
-    found = flags(row(clocks_hz=[1.9e9, 1.98e9, 1.98e9], vitals=Vitals(slowed=["power cap", "sync boost"], others=2)))
+    found = flags(
+        row(
+            clocks_hz=[1.9e9, 1.98e9, 1.98e9],
+            telemetry=Telemetry(slowed_by=["power cap", "sync boost"], other_processes=2),
+        )
+    )
     assert found == {
         "C": "the SM clock went from 1.900 to 1.980 GHz, 4.0 % of its median",
         "T": "the clock was held down by power cap",
@@ -80,7 +97,7 @@ def test_each_letter_gives_its_numbers(row):
 
 
 def test_the_legend_names_the_letters_that_occur_and_no_others(row):
-    assert legend([row(), row(cache="hot"), row(vitals=Vitals(others=1))]) == [
+    assert legend([row(), row(cache="hot"), row(telemetry=Telemetry(other_processes=1))]) == [
         "Flags: O others: other processes had the GPU open; H hot: operands, or a part of them, were in the cache."
     ]
     assert legend([row()]) == []

@@ -10,8 +10,8 @@ def test_the_footer_says_how_and_on_what(make_run, paired):
     run = make_run(
         paired("naive", *[MS] * 5, clocks_hz=[1.98e9] * 3, sets=86),
         paired("tiled", MS, cache="partly cold", sets=2, clocks_hz=[]),
-        paired("host", MS, device="cpu", clocks_hz=[], sets=2),
-        kind="cuda",
+        paired("host", MS, backend="cpu", clocks_hz=[], sets=2),
+        backend="cuda",
         software={"driver": "580.1", "CUDA": "13.0", "cuBLAS": "13.1"},
         host="Some CPU",
         cores=2,
@@ -29,10 +29,10 @@ def test_the_footer_says_how_and_on_what(make_run, paired):
 def test_the_footer_says_why_rounds_ended_where_they_could_end_early(make_run, paired):
     rows = [paired("a", *[MS] * 5, stopped="until"), paired("b", *[MS] * 5, stopped="until")]
     rows += [paired("c", *[MS] * 32), paired("d", *[MS] * 3, stopped="max-time")]
-    run = make_run(*rows, measuring={"until": 0.005, "max_time": 1.0})
+    run = make_run(*rows, policy={"until": 0.005, "max_time": 1.0})
     ending = " Rounds: 6 to 64. Intervals: 2 within +- 0.5 %, 1 at the last round, 1 out of time (1 s)."
     assert footer(run)[1].endswith(ending)
-    fixed = make_run(*rows, measuring={"until": 0.0, "max_time": 1.0})
+    fixed = make_run(*rows, policy={"until": 0.0, "max_time": 1.0})
     assert footer(fixed)[1].endswith(" Rounds: 6 to 64.")
 
 
@@ -43,5 +43,5 @@ def test_the_footer_of_a_run_where_nothing_was_timed_claims_nothing(make_run, ma
 
 def test_the_footer_says_how_the_gpu_is_set_up(make_run, paired):
     conditions = Conditions(mig=False, ecc=True, power_limit=700.0)
-    lines = footer(make_run(paired("naive", MS), kind="cuda", conditions=conditions))
+    lines = footer(make_run(paired("naive", MS), backend="cuda", conditions=conditions))
     assert "Device: Fake GPU (cuda), 10 SMs, clock seen 1.000 GHz, power limit 700 W, ECC on, MIG off." in lines

@@ -73,7 +73,7 @@ def whole(make_run, paired, make_record):
         ),
         paired("impossible", *[4e-7] * 5, config={"BM": 16}, order=50.0),
         paired("blocktile", *[0.2 * MS] * 2, config={"BM": 32}, stopped="interrupted", **blocktile),
-        paired("cpu_naive", *[9.0 * MS] * 5, order=0.0, device="cpu", clocks_hz=[]),
+        paired("cpu_naive", *[9.0 * MS] * 5, order=0.0, backend="cpu", clocks_hz=[]),
         make_record("cublaslt", status="skipped", reason="the library is not installed", order=110.0),
         paired("cublas", *[0.25 * MS] * 5, order=100.0),
         paired("naive", *[16.0 * MS] * 5, order=10.0, size=128),
@@ -136,14 +136,14 @@ def test_the_speed_of_a_wrong_kernel_is_not_shown(make_run, paired):
 
 
 def test_a_row_of_the_cpu_beside_a_gpu_says_cpu(make_run, paired, make_record):
-    skip = make_record("other", device="cpu", status="skipped", order=2.0)
-    run = make_run(paired("host", MS, device="cpu"), skip)
+    skip = make_record("other", backend="cpu", status="skipped", order=2.0)
+    run = make_run(paired("host", MS, backend="cpu"), skip)
     assert [row["status"] for row in cells(run)] == ["ok, cpu", "skipped"]
 
 
 def test_nothing_of_a_cpu_run_reads_as_a_gpu(make_run, paired):
-    cpu = {"kind": "cpu", "device": "Some CPU", "baseline": "openblas"}
-    run = make_run(paired("naive", MS, device="cpu", clocks_hz=[]), **cpu)
+    cpu = {"backend": "cpu", "device": "Some CPU", "baseline": "openblas"}
+    run = make_run(paired("naive", MS, backend="cpu", clocks_hz=[]), **cpu)
     text = tables.text(run, "simple")
     assert "% of openblas" in text and "Device: Some CPU (cpu), 10 cores." in text
     assert "GPU" not in text and "SMs" not in text and "cublas" not in text

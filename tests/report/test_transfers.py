@@ -8,6 +8,7 @@ import math
 import pytest
 
 from gemmbench.bench.record import TransferRecord
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.report import store, transfer_columns, transfer_tables, transfers
 from gemmbench.report.store import Run
 from gemmbench.report.transfers import Parts
@@ -28,16 +29,10 @@ def make():
             "variant": "naive",
             "order": 10,
             "config": {"BX": 16},
-            "device": "cuda",
+            "backend": "cuda",
             "status": "ok",
             "key": "key",
-            "M": 256,
-            "N": 128,
-            "K": 64,
-            "layout": "nn",
-            "precision": "f32",
-            "alpha": 1.0,
-            "beta": 0.0,
+            "problem": Problem(256, 128, 64),
             "h2d_bytes": 3_000_000,
             "b_bytes": 1_000_000,
             "d2h_bytes": 4_000_000,

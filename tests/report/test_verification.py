@@ -11,7 +11,7 @@ def test_each_variant_has_one_line_with_its_counts(make_record):
         make_record("tiled", order=30.0, config={"T": 16}, status="wrong", reason="x", checked=True),
         make_record("tiled", order=30.0, config={"T": 64}, status="skipped", reason="y"),
         make_record("naive", order=10.0, **checked),
-        make_record("cublas", order=100.0, status="skipped", reason="no GPU", device="cuda"),
+        make_record("cublas", order=100.0, status="skipped", reason="no GPU", backend="cuda"),
     ]
     lines = [line.split("\t") for line in table(records, "tsv").splitlines()]
     assert [[cell.strip() for cell in line] for line in lines] == [

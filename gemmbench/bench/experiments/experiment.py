@@ -157,7 +157,7 @@ class Bench(ABC, Generic[T]):
             measurements = rounds.run(self.station.warm_seconds())
         for number, ((trial, executable), measurement) in enumerate(zip(bound, measurements, strict=True)):
             trial.measurement = measurement
-            trial.vitals = watch.vitals(number, len(measurement.samples))
+            trial.telemetry = watch.telemetry(number, len(measurement.samples))
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
             elif not self.station.interrupted():
@@ -167,10 +167,10 @@ class Bench(ABC, Generic[T]):
     def _weigh(self, trial: T, executable: Executable) -> None:
         """Measure energy under steady load, if asked for and the device can tell."""
         monitor, seconds = self.backend.monitor, self.policy.energy
-        if monitor is not None and trial.vitals is not None and trial.alive and seconds:
+        if monitor is not None and trial.telemetry is not None and trial.alive and seconds:
             with trial.blamed():
                 found = energy.steady(executable, monitor, seconds, self.backend.max_launches, self.station.interrupted)
-                trial.vitals = energy.noted(trial.vitals, found)
+                trial.telemetry = energy.noted(trial.telemetry, found)
 
     def _check_repeat(self, trial: T, sets: int) -> None:
         """After timing, every copy of the outputs must be equal bit by bit: a race shows here.

@@ -14,7 +14,7 @@ from gemmbench.backends.base import Artifact, Executable, Step
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import Station
 from gemmbench.bench.experiments.experiment import Bench, devices_of, finished
-from gemmbench.bench.experiments.trial import Trial, outcome, problem_fields
+from gemmbench.bench.experiments.trial import Trial, outcome
 from gemmbench.bench.operands import arena as operands
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import Operands, filled
@@ -63,8 +63,8 @@ def identity(plan: Plan | Skip) -> dict[str, Any]:
         "order": plan.variant.order,
         "config": dict(plan.config.values),
         "picked": plan.config.picked,
-        "device": plan.device,
-        **problem_fields(plan.problem),
+        "backend": plan.device,
+        "problem": plan.problem,
     }
 
 

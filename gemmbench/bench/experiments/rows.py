@@ -20,7 +20,7 @@ from gemmbench.bench.experiments.batch import METHOD, Built, hashed, named
 from gemmbench.bench.experiments.blame import Blamable
 from gemmbench.bench.experiments.context import Station
 from gemmbench.bench.experiments.experiment import Bench, devices_of, finished
-from gemmbench.bench.experiments.trial import Trial, outcome, problem_fields
+from gemmbench.bench.experiments.trial import Trial, outcome
 from gemmbench.bench.operands import network_arena as layers
 from gemmbench.bench.operands.network_arena import Layers
 from gemmbench.bench.operands.network_parameters import Digits, Parameters
@@ -112,8 +112,8 @@ def asked(row: Forward) -> Record:
         variant=row.name,
         order=row.order,
         config=dict(row.config.values),
-        device=row.device,
-        **problem_fields(row.network.problem),
+        backend=row.device,
+        problem=row.network.problem,
         status="skipped",
         reason=row.reason,
         network=_facts(row, None),

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemmbench.backends.base import Artifact
-from gemmbench.bench.record import Vitals
+from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.rounds import Measurement
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Measuring
 
 
@@ -30,7 +29,7 @@ class Trial:
     reason: str = ""
     check: Check | None = None
     measurement: Measurement = field(default_factory=Measurement)
-    vitals: Vitals | None = None
+    telemetry: Telemetry | None = None
 
     @property
     def name(self) -> str:
@@ -75,12 +74,6 @@ class Placed:
 def outcome(trial: Trial, artifacts: Sequence[Artifact], policy: Measuring, placed: Placed) -> dict[str, Any]:
     """The fields of a Record that say what was built, checked and measured."""
     return result(trial, policy) | _built(trial.plan, artifacts) | _seen(trial, policy, placed)
-
-
-def problem_fields(problem: Problem) -> dict[str, Any]:
-    """The fields of a Result that say which problem it answers."""
-    named = {name: getattr(problem, name) for name in ("M", "N", "K", "layout", "alpha", "beta")}
-    return {**named, "precision": problem.precision_name}
 
 
 def result(trial: Trial, policy: Measuring) -> dict[str, Any]:
@@ -129,5 +122,5 @@ def _seen(trial: Trial, policy: Measuring, placed: Placed) -> dict[str, Any]:
         "clocks_hz": trial.measurement.clocks,
         "cache": cache if timed else "",
         "sets": placed.sets if timed else 0,
-        "vitals": trial.vitals,
+        "telemetry": trial.telemetry,
     }

@@ -19,7 +19,7 @@ import msgspec
 
 from gemmbench.backends.base import Executable
 from gemmbench.backends.monitor import Monitor
-from gemmbench.bench.record import Vitals
+from gemmbench.bench.record import Telemetry
 
 _WINDOW = 0.1
 _LEAD = 0.25
@@ -68,9 +68,9 @@ def steady(
     return Energy(joules / count, joules / max(wall, busy), busy)
 
 
-def noted(vitals: Vitals, energy: Energy | None) -> Vitals:
-    """The vitals with an energy, if there is one."""
+def noted(telemetry: Telemetry, energy: Energy | None) -> Telemetry:
+    """The telemetry with an energy, if there is one."""
     if energy is None:
-        return vitals
+        return telemetry
     found = {"energy": energy.joules, "energy_power": energy.watts, "energy_seconds": energy.seconds}
-    return msgspec.structs.replace(vitals, **found)
+    return msgspec.structs.replace(telemetry, **found)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from gemmbench.backends.base import Executable, Window
 from gemmbench.backends.monitor import Monitor, Reading
-from gemmbench.bench.record import Vitals
+from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.stats import median
 
 _PERIOD = 0.02
@@ -71,10 +71,10 @@ class Watch:
         self._windows.append([])
         return executable if self._monitor is None else Marked(executable, self._windows[-1], self._clock)
 
-    def vitals(self, number: int, samples: int) -> Vitals | None:
+    def telemetry(self, number: int, samples: int) -> Telemetry | None:
         """What was seen during the last `samples` windows of executable `number`; None without a monitor or windows."""
         windows = self._windows[number][-samples:] if samples else []
-        return vitals(self._looks, windows, self._others) if windows else None
+        return telemetry(self._looks, windows, self._others) if windows else None
 
     def _keep_looking(self) -> None:
         assert self._monitor is not None
@@ -100,19 +100,19 @@ class Marked:
         return window
 
 
-def vitals(looks: Sequence[Look], windows: Sequence[Span], others: Sequence[int | None]) -> Vitals:
+def telemetry(looks: Sequence[Look], windows: Sequence[Span], others: Sequence[int | None]) -> Telemetry:
     """What a row may claim of the looks; `windows` are its own, in order, at least one."""
     first, last = windows[0].start, windows[-1].end
     near = [look for look in looks if look.start <= last + _PERIOD and look.end >= first - _PERIOD]
     own = [look for look in near if any(_settled(look, window) for window in windows)]
-    return Vitals(
-        looks=len(near),
+    return Telemetry(
+        readings=len(near),
         temperature=_highest(look.reading.temperature for look in near),
         power=_known(median([look.reading.power for look in own if not math.isnan(look.reading.power)])),
         sm_clock_hz=_highest(look.reading.sm_clock for look in near),
         memory_clock_hz=_highest(look.reading.memory_clock for look in near),
-        slowed=sorted({name for look in near for name in look.reading.slowed}),
-        others=max((count for count in others if count is not None), default=None),
+        slowed_by=sorted({name for look in near for name in look.reading.slowed}),
+        other_processes=max((count for count in others if count is not None), default=None),
     )
 
 

@@ -81,11 +81,25 @@ class Problem:
     @property
     def size(self) -> str:
         """`4096` for a cube, else `1024x768x1024` (M, N, K)."""
-        if self.M == self.N == self.K:
-            return str(self.M)
-        return f"{self.M}x{self.N}x{self.K}"
+        return size_text(self.M, self.N, self.K)
+
+    @property
+    def title(self) -> str:
+        """`M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0`, for the heading of a table."""
+        scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
+        return f"M = {self.M}, N = {self.N}, K = {self.K}, {self.layout}, {self.precision_name}{scalars}"
+
+    @property
+    def scaled(self) -> bool:
+        """alpha is not 1 or beta is not 0."""
+        return (self.alpha, self.beta) != (1, 0)
 
     def __str__(self) -> str:
-        scalars = "" if (self.alpha, self.beta) == (1, 0) else f" alpha={self.alpha:g} beta={self.beta:g}"
+        scalars = f" alpha={self.alpha:g} beta={self.beta:g}" if self.scaled else ""
         batch = "" if self.batch_count == 1 else f"{self.batch_count} of "
         return f"{batch}{self.size} {self.layout} {self.precision_name}{scalars}"
+
+
+def size_text(M: int, N: int, K: int) -> str:
+    """`4096` for a cube, else `1024x768x1024`."""
+    return str(M) if M == N == K else f"{M}x{N}x{K}"

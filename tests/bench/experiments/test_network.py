@@ -193,7 +193,7 @@ def test_rows_are_verified_and_timed(fake):
         ("cublas+graph", "ok"),
     ]
     assert records[1].samples == [2e-6, 2e-6]
-    assert (records[1].flops, records[1].M, records[1].network.title) == (SMALL.flops, 13, str(SMALL))
+    assert (records[1].flops, records[1].problem.M, records[1].network.title) == (SMALL.flops, 13, str(SMALL))
     assert records[0].network.launches == ["tiled+bias+relu", "tiled+bias+relu", "tiled+bias", "softmax+softmax"]
 
 

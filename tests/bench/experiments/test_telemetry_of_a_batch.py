@@ -15,30 +15,30 @@ def watched():
 
 def test_every_record_of_a_batch_says_what_was_seen(experiment, watched):
     for record in experiment("naive", "tiled", backend=watched):
-        vitals = record.vitals
-        assert (vitals.temperature, vitals.slowed, vitals.others) == (41, ["power cap"], 1)
-        assert vitals.looks >= 1 and vitals.energy is None
+        telemetry = record.telemetry
+        assert (telemetry.temperature, telemetry.slowed_by, telemetry.other_processes) == (41, ["power cap"], 1)
+        assert telemetry.readings >= 1 and telemetry.energy is None
 
 
 def test_energy_is_measured_where_it_is_asked_for(experiment, watched):
     first, second = experiment("naive", "tiled", backend=watched, measuring=Measuring(rounds=2, energy=1.0))
     # 120 J for windows of 0.1 s until a second is full, one more for rounding: 550 of 2 ms, 1100 of 1 ms
-    assert first.vitals.energy == pytest.approx(120 / 500, rel=0.11)
-    assert second.vitals.energy == pytest.approx(120 / 1000, rel=0.11)
-    assert first.vitals.energy_seconds == pytest.approx(1.0, rel=0.11)
+    assert first.telemetry.energy == pytest.approx(120 / 500, rel=0.11)
+    assert second.telemetry.energy == pytest.approx(120 / 1000, rel=0.11)
+    assert first.telemetry.energy_seconds == pytest.approx(1.0, rel=0.11)
 
 
 def test_a_device_that_says_nothing_leaves_nothing(experiment):
     (record,) = experiment("naive", measuring=Measuring(rounds=2, energy=1.0))
-    assert record.vitals is None and record.samples
+    assert record.telemetry is None and record.samples
 
 
 def test_a_row_that_fails_has_nothing_that_was_seen(experiment):
     backend = FakeBackend(Script(watch=SAYS, faults={"bad": "crash"}))
     good, bad = experiment("naive", "bad", backend=backend)
-    assert good.vitals is not None and bad.vitals is None
+    assert good.telemetry is not None and bad.telemetry is None
 
 
 def test_verifying_alone_looks_at_nothing(experiment, watched):
     (record,) = experiment("naive", backend=watched, measured=False)
-    assert record.vitals is None
+    assert record.telemetry is None

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gemmbench.backends.base import Window
-from gemmbench.bench.record import Vitals
+from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.energy import noted, steady
 
 
@@ -71,7 +71,7 @@ def test_an_interruption_ends_the_load():
 
 
 def test_energy_joins_what_else_was_seen():
-    seen = Vitals(looks=3, temperature=50.0)
+    seen = Telemetry(readings=3, temperature=50.0)
     assert noted(seen, None) is seen
     both = noted(seen, Device(1e-3).measure())
     assert (both.temperature, both.energy, both.energy_power) == (50.0, pytest.approx(0.5), pytest.approx(500))

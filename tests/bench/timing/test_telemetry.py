@@ -8,7 +8,7 @@ import pytest
 from gemmbench.backends.base import Window
 from gemmbench.backends.fake.monitor import FakeMonitor
 from gemmbench.backends.monitor import Reading
-from gemmbench.bench.timing.telemetry import Look, Span, Watch, vitals
+from gemmbench.bench.timing.telemetry import Look, Span, Watch, telemetry
 
 
 def look(start, *slowed, end=None, **seen):
@@ -22,15 +22,15 @@ def test_temperature_and_reasons_come_from_the_first_window_to_the_last():
         look(2.00, "power brake", temperature=52.0, sm_clock=1.9e9, memory_clock=3e9),  # between its windows
         look(3.20, "hardware slowdown", temperature=95.0),  # after
     ]
-    seen = vitals(looks, [Span(1.0, 1.1), Span(3.0, 3.1)], [0, 2])
-    assert (seen.looks, seen.temperature, seen.slowed) == (2, 52.0, ["power brake", "power cap"])
-    assert (seen.sm_clock_hz, seen.memory_clock_hz, seen.others) == (1.9e9, 3e9, 2)
+    seen = telemetry(looks, [Span(1.0, 1.1), Span(3.0, 3.1)], [0, 2])
+    assert (seen.readings, seen.temperature, seen.slowed_by) == (2, 52.0, ["power brake", "power cap"])
+    assert (seen.sm_clock_hz, seen.memory_clock_hz, seen.other_processes) == (1.9e9, 3e9, 2)
 
 
 def test_a_row_of_short_windows_still_gets_the_looks_20_ms_around_them():
     around = [look(0.985, temperature=40.0), look(1.015, temperature=41.0)]
-    seen = vitals(around, [Span(1.0, 1.001)], [])
-    assert (seen.looks, seen.temperature, seen.others) == (2, 41.0, None)
+    seen = telemetry(around, [Span(1.0, 1.001)], [])
+    assert (seen.readings, seen.temperature, seen.other_processes) == (2, 41.0, None)
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_a_row_of_short_windows_still_gets_the_looks_20_ms_around_them():
     ],
 )
 def test_power_comes_from_inside_a_window_of_its_own_that_is_long_enough(start, end, power):
-    seen = vitals([look(start, end=end, power=300.0)], [Span(1.0, 1.2), Span(1.4, 1.401)], [])
+    seen = telemetry([look(start, end=end, power=300.0)], [Span(1.0, 1.2), Span(1.4, 1.401)], [])
     assert seen.power == power
 
 
 def test_power_is_the_median_of_what_is_known():
     looks = [look(0.06 + 0.01 * number, power=value) for number, value in enumerate((300, 100, math.nan, 320))]
-    assert vitals(looks, [Span(0.0, 1.0)], []).power == 300
+    assert telemetry(looks, [Span(0.0, 1.0)], []).power == 300
 
 
 class Timed:
@@ -70,10 +70,10 @@ def test_only_the_windows_that_were_samples_count():
         for executable in (marked[0], marked[1], marked[1]):  # a warm-up, then a round
             executable.time(1)
     watch._looks = [look(0.5, temperature=80.0), look(1.2, temperature=60.0), look(1.7, temperature=50.0)]
-    assert watch.vitals(1, 1).temperature == 50
-    assert watch.vitals(1, 2).temperature == 60
-    assert watch.vitals(0, 1).temperature == 80
-    assert watch.vitals(0, 0) is None
+    assert watch.telemetry(1, 1).temperature == 50
+    assert watch.telemetry(1, 2).temperature == 60
+    assert watch.telemetry(0, 1).temperature == 80
+    assert watch.telemetry(0, 0) is None
 
 
 def test_looking_ends_with_the_block_even_when_it_fails():
@@ -89,4 +89,4 @@ def test_without_a_monitor_nothing_is_wrapped_or_started():
     with Watch(None) as watch:
         assert watch.marked(executable) is executable
         assert threading.active_count() == before
-    assert watch.vitals(0, 3) is None
+    assert watch.telemetry(0, 3) is None

@@ -57,7 +57,7 @@ def test_a_failure_in_the_middle_of_timing_drops_one_row(experiment, monkeypatch
 
 def test_a_record_holds_the_plan_the_build_and_the_method(experiment):
     (record,) = experiment("naive", measuring=Measuring("hot", "normal", 5, 4, gate=False))
-    assert (record.variant, record.device, record.M, record.N, record.K) == ("naive", "fake", 33, 17, 19)
+    assert (record.variant, record.backend, record.problem) == ("naive", "fake", Problem(33, 17, 19))
     assert (record.grid, record.block, record.shared_dynamic) == ([1, 1, 1], [16, 16, 1], 0)
     assert (record.registers, record.shared_static, record.spills, record.compile_seconds) == (32, 1024, 4, 0.5)
     assert (record.cache, record.sets, record.data, record.seed, record.gated) == ("hot", 1, "normal", 5, False)

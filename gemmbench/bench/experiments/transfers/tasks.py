@@ -31,10 +31,10 @@ class Task:
 def best(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
     """Of every kernel and problem that came out right the fastest configuration, by fresh rounds if it had some."""
     timed = [record for record in records if record.status == "ok" and record.samples]
-    again = {(record.problem_key, record.variant) for record in timed if record.phase == "final"}
+    again = {(record.problem, record.variant) for record in timed if record.phase == "final"}
     seconds: dict[tuple[object, ...], float] = {}
     for record in timed:
-        if record.phase == "final" or (record.problem_key, record.variant) not in again:
+        if record.phase == "final" or (record.problem, record.variant) not in again:
             seconds[record_key(record)] = median(record.samples)
     found: dict[tuple[Problem, str], Plan] = {}
     for plan in sorted(plans, key=lambda plan: seconds.get(plan_key(plan), math.inf)):

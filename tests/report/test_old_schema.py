@@ -1,0 +1,77 @@
+"""Results files of schema 1: those that are committed, and what may go wrong with one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gemmbench.bench.record import SCHEMA
+from gemmbench.errors import StoreError
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.report import store
+from gemmbench.report.comparison import flat
+from gemmbench.report.transfer_columns import flat as flat_transfers
+
+COMMITTED = sorted((data_folder("cuda").parent / "results").glob("*/*.jsonl"))
+OLD = [path for path in COMMITTED if b'"schema":1,' in path.read_bytes()[:200]]
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A copy of a committed file of schema 1."""
+    (source,) = [path for path in OLD if path.name.endswith("-quick.jsonl")]
+    return Path(shutil.copy(source, tmp_path))
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
+def test_a_committed_file_of_schema_1_gives_the_csv_committed_with_it(path):
+    run = store.read(path)
+    assert (run.environment.schema, run.warning) == (1, "")
+    for suffix, rows in ((".csv", flat(run)), (".transfers.csv", flat_transfers(run))):
+        committed = path.with_suffix(suffix)
+        if rows and committed.exists():
+            assert store.to_csv(rows) == committed.read_text()
+
+
+def test_every_renamed_field_is_read(old):
+    header, *rows = [json.loads(line) for line in old.read_text().splitlines()]
+    run = store.read(old)
+    assert len(run.records) == len(rows) > 5
+    assert (run.environment.backend, run.environment.policy) == (header["kind"], header["measuring"])
+    for record, row in zip(run.records, rows, strict=True):
+        shape = row["M"], row["N"], row["K"], row["layout"], row["precision"], row["alpha"], row["beta"]
+        assert (record.problem, record.backend) == (Problem(*shape), row["device"])
+        assert record.telemetry.readings == row["vitals"]["looks"]
+        assert record.telemetry.slowed_by == row["vitals"]["slowed"]
+        assert record.telemetry.other_processes == row["vitals"]["others"]
+
+
+def test_a_torn_file_loses_its_last_row(old):
+    whole = store.read(old).records
+    old.write_bytes(old.read_bytes()[:-100])
+    torn = store.read(old)
+    assert torn.records == whole[:-1]
+    assert torn.warning == f"{old}: the last line is cut off and was left out; --resume measures it again"
+
+
+def test_a_row_without_a_field_is_named(old):
+    lines = old.read_text().splitlines()
+    row = json.loads(lines[2])
+    del row["precision"]
+    old.write_text("\n".join([*lines[:2], json.dumps(row), *lines[3:], ""]))
+    with pytest.raises(StoreError, match=r":3: broken row: .*`precision`.*; remove the line to read the rest"):
+        store.read(old)
+
+
+def test_an_export_of_an_old_file_is_of_the_schema_of_today(old):
+    exported = json.loads(store.to_json(store.read(old).environment, []))["environment"]
+    assert (exported["schema"], exported["backend"]) == (SCHEMA, "cuda")
+
+
+def test_rows_of_today_that_follow_old_ones_are_read(old, make_record):
+    run = store.read(old)
+    with store.Journal(old, run.environment) as journal:
+        journal.write(make_record("late"))
+    assert store.read(old).records[-1].variant == "late"
