@@ -18,7 +18,6 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from gemmbench.bench.operands.network_parameters import Parameters, random, upscaled
-from gemmbench.bench.verify.network_reference import forward
 from gemmbench.planning.networks.network import Network
 
 OUT = Path(__file__).parent.parent / "configs" / "mlp" / "digits.npz"
@@ -67,7 +66,7 @@ def gradients(
 
 def accuracy(parameters: Parameters, inputs: np.ndarray, labels: np.ndarray) -> float:
     """The share of right answers, in float64."""
-    outputs = forward(NETWORK, parameters, inputs).outputs
+    outputs = propagate(NETWORK, parameters, inputs).outputs
     return float((outputs.argmax(axis=1) == labels).mean())
 
 

@@ -55,7 +55,7 @@ def planned(backend: Any, name: str, network: Network, **params: int) -> Forward
 def check(backend: Any, row: Forward, sets: int = 1) -> None:
     """Exact on integers and within rounding, on every operand set, with nothing written elsewhere."""
     network = row.network
-    checks = [*reference.integers(network, 1), cases.timed(network, random(network, 2), "uniform", 3)]
+    checks = [*reference.exact_cases(network, 1), cases.timed_case(network, random(network, 2), "uniform", 3)]
     codes = [backend.load(NvccCompiler().compile(step), step) for step in row.steps]
     arrays = Layers(backend, network, sets)
     try:
@@ -122,7 +122,7 @@ def test_the_portable_kernel_is_right_in_every_shape(backend, rows, threads):
 def test_the_fused_kernels_and_a_graph_read_the_digits(backend):
     given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
     assert given.digits is not None
-    expected = reference.forward(POST, given, given.digits.inputs[:8]).outputs
+    expected = reference.propagate(POST, given, given.digits.inputs[:8]).outputs
     for name in ("mlp_fused", "mlp_cluster", "tiled+graph"):
         row = planned(backend, name, POST)
         got = [answer(row, backend, NvccCompiler(), given, one) for one in given.digits.inputs[:8]]

@@ -20,8 +20,8 @@ from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import Operands, filled
 from gemmbench.bench.record import Record
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
-from gemmbench.bench.verify.reference import Check, Reference, expected
-from gemmbench.bench.verify.relaunch import Launcher, explained
+from gemmbench.bench.verify.reference import Check, Reference, make_reference
+from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.planning.plans.plan import Plan, Skip
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
@@ -118,8 +118,8 @@ class GemmBench(Bench[Trial]):
         """Check on integers with scalars of their own, then on real data with those asked for."""
         problem, seed = self.problem, self.policy.seed
         for alpha, beta in EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]:
-            self._check_all(expected(problem, "ints", seed + 1, alpha, beta), exact=True)
-        self._check_all(expected(problem, "uniform", seed + 2, problem.alpha, problem.beta), exact=False)
+            self._check_all(make_reference(problem, "ints", seed + 1, alpha, beta), exact=True)
+        self._check_all(make_reference(problem, "uniform", seed + 2, problem.alpha, problem.beta), exact=False)
 
     def _check_all(self, reference: Reference, exact: bool) -> None:
         """Check every trial; while the host looks at one's result, the device computes the next one's."""
@@ -164,8 +164,8 @@ class GemmBench(Bench[Trial]):
         with trial.blamed():
             if not check.ok:
                 bind = partial(self._watched, trial, reference)
-                launcher = Launcher(self.arrays, launched.executable, bind, self.backend.modes)
-                check = explained(check, launched.result, reference, launcher, passed=trial.check is not None)
+                launcher = Relauncher(self.arrays, launched.executable, bind, self.backend.modes)
+                check = explain_by_relaunch(check, launched.result, reference, launcher, passed=trial.check is not None)
             trial.judge(check)
 
     def _watched(self, trial: Trial, reference: Reference, mode: str) -> Executable:

@@ -170,7 +170,7 @@ class RowBench(Bench[RowTrial]):
 
     def verify(self) -> None:
         """Check on integers, then on real numbers."""
-        chosen = cases.verification(self.network, self.given, self.policy.seed)
+        chosen = cases.verification_cases(self.network, self.given, self.policy.seed)
         for case in chosen:
             self.arrays.write(case, 1)
             self.check_each(case.exact, partial(self._check, case))
@@ -197,7 +197,7 @@ class RowBench(Bench[RowTrial]):
 
     def write(self, sets: int) -> None:
         """Write inputs and parameters."""
-        self.arrays.write(cases.timed(self.network, self.given, self.policy.data, self.policy.seed), sets)
+        self.arrays.write(cases.timed_case(self.network, self.given, self.policy.data, self.policy.seed), sets)
 
     def reset(self, sets: int) -> None:
         """Poison the outputs."""
@@ -224,7 +224,7 @@ class RowBench(Bench[RowTrial]):
         right, batch = 0, self.network.batch
         for start in range(0, len(digits.labels), batch):
             labels = digits.labels[start : start + batch]
-            self.arrays.write(Case(self.network, self.given, cases.batch_of(digits, start, batch)), 1)
+            self.arrays.write(Case(self.network, self.given, cases.take_batch(digits, start, batch)), 1)
             executable.time(1)
             right += int((self.arrays.read()[: len(labels)].argmax(axis=1) == labels).sum())
         return right / len(digits.labels)

@@ -1,8 +1,8 @@
-"""What a wrong kernel may have computed instead: each guess is recomputed from the operands and compared.
+"""Why a result is wrong, by hypotheses: each is recomputed from the operands and compared with the result.
 
-A guess must give every one of up to 64 wrong elements, to the last bit where operands are
-integers, so that a chance agreement is out of the question but in the smallest problems.
-The cost is 64 K products a guess, whatever M and N.
+A hypothesis must explain each of up to 64 wrong elements, to the last bit where operands are
+integers, so that agreement by chance is out of the question except in the smallest problems.
+The cost is 64 K products per hypothesis, whatever M and N.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemmbench.bench.operands.fill import round_factor
-from gemmbench.bench.verify.wrong_result import Sample, Wrong
+from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample
 from gemmbench.planning.problems.precision import PRECISIONS, Precision
 from gemmbench.planning.problems.storage import FLOAT32, StorageType
 
@@ -23,26 +23,26 @@ _STRIDES = range(64, 1, -1)
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What fits: the key of the cause, and words that begin after "C is what it would be"."""
+class Explanation:
+    """A hypothesis that fits: the key of the cause, and words that continue "C is as"."""
 
     cause: str
     words: str
 
 
-def fitting(wrong: Wrong) -> Finding | None:
-    """The first guess that gives the wrong elements, or None."""
+def find_explanation(wrong: WrongResult) -> Explanation | None:
+    """The first hypothesis that explains the wrong elements, or None."""
     sample = wrong.sample
     if not len(sample):
         return None
-    for guess in _GUESSES:
-        if found := next(guess(sample), None):
-            return found
+    for hypothesis in _HYPOTHESES:
+        if explanation := next(hypothesis(sample), None):
+            return explanation
     return None
 
 
-def _scalars(sample: Sample) -> Iterator[Finding]:
-    """alpha or beta forgotten, or applied in the wrong place."""
+def _explain_by_scalars(sample: WrongSample) -> Iterator[Explanation]:
+    """alpha or beta was ignored or applied to the wrong term."""
     alpha, beta = sample.wrong.alpha, sample.wrong.beta
     product, before = sample.terms.sum(axis=1), sample.before
     guesses = [("alpha ignored", product + beta * before, "if alpha were 1: alpha is ignored")]
@@ -56,133 +56,139 @@ def _scalars(sample: Sample) -> Iterator[Finding]:
         ]
     guesses.append(("alpha twice", alpha * alpha * product + beta * before, "if alpha were applied twice"))
     for cause, values, words in guesses:
-        if sample.near(values).all():
-            yield Finding(cause, words)
+        if sample.matches(values).all():
+            yield Explanation(cause, words)
 
 
-def _transposed(sample: Sample) -> Iterator[Finding]:
-    """A packed operand read, or the result stored, with rows and columns exchanged."""
+def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
+    """A packed operand was read, or the result stored, with rows and columns exchanged."""
     wrong = sample.wrong
     a, b = wrong.a, wrong.b
-    flipped_a, flipped_b = _flipped(a), _flipped(b)
+    flipped_a, flipped_b = _read_transposed(a), _read_transposed(b)
     for x, y, names in ((flipped_a, b, "A"), (a, flipped_b, "B"), (flipped_a, flipped_b, "A and B")):
-        if sample.near(sample.of(sample.products(x, y, sample.i, sample.j).sum(axis=1))).all():
-            yield Finding(f"transposed {names}", f"if {names} were read transposed")
+        if sample.matches(sample.apply_scalars(sample.products(x, y, sample.i, sample.j).sum(axis=1))).all():
+            yield Explanation(f"transposed {names}", f"if {names} were read transposed")
     flat = sample.i * wrong.problem.N + sample.j
     i, j = flat % wrong.problem.M, flat // wrong.problem.M
     sums, before = sample.products(a, b, i, j).sum(axis=1), wrong.operands.C[i, j].astype(np.float64)
-    there = wrong.beta * before if wrong.beta else 0.0
-    if sample.near(wrong.alpha * sums + there).all() or sample.near(sample.of(sums)).all():
-        yield Finding("transposed C", "if C were stored transposed")
+    base = wrong.beta * before if wrong.beta else 0.0
+    if sample.matches(wrong.alpha * sums + base).all() or sample.matches(sample.apply_scalars(sums)).all():
+        yield Explanation("transposed C", "if C were stored transposed")
 
 
-def _flipped(matrix: np.ndarray) -> np.ndarray:
-    """The same packed numbers read with rows and columns exchanged, in the same shape."""
+def _read_transposed(matrix: np.ndarray) -> np.ndarray:
+    """The same packed numbers, read with rows and columns exchanged, in the same shape."""
     rows, columns = matrix.shape
     if matrix.flags.c_contiguous:
         return matrix.reshape(-1).reshape(columns, rows).T
     return matrix.T.reshape(-1).reshape(rows, columns)
 
 
-def _lost(sample: Sample) -> Iterator[Finding]:
-    """Products missing: from some k on, up to some k, one, a tile of them, every p-th."""
+def _explain_by_lost_products(sample: WrongSample) -> Iterator[Explanation]:
+    """Products are missing: from some k on, up to some k, one, a tile of them, every p-th."""
     K = sample.terms.shape[1]
     total = sample.terms.sum(axis=1)
-    if sample.near(sample.of(np.zeros(len(sample)))).all():
-        yield Finding("product lost", "if A B were 0")
+    if sample.matches(sample.apply_scalars(np.zeros(len(sample)))).all():
+        yield Explanation("product lost", "if the product A B were 0")
     until = np.cumsum(sample.terms, axis=1)[:, :-1]  # [:, k - 1] is the sum of the first k products
-    for k in _columns(sample, until)[::-1]:
-        yield Finding("last k lost", f"if the last {_products(K - 1 - k)} of {K} were lost: look at the remainder of K")
-    for k in _columns(sample, total[:, None] - until):
-        yield Finding("first k lost", f"if the first {_products(k + 1)} of {K} were lost")
-    for k in _columns(sample, total[:, None] - sample.terms):
-        yield Finding("one k lost", f"if the product of k = {k} were lost")
-    for k in _columns(sample, total[:, None] + sample.terms):
-        yield Finding("k counted twice", f"if the product of k = {k} were counted twice")
-    yield from _lost_tiles(sample, total)
-    yield from _lost_strides(sample, total)
+    for k in _matching_columns(sample, until)[::-1]:
+        yield Explanation(
+            "last k lost", f"if the last {_count_products(K - 1 - k)} of {K} were lost: look at the remainder of K"
+        )
+    for k in _matching_columns(sample, total[:, None] - until):
+        yield Explanation("first k lost", f"if the first {_count_products(k + 1)} of {K} were lost")
+    for k in _matching_columns(sample, total[:, None] - sample.terms):
+        yield Explanation("one k lost", f"if the product of k = {k} were lost")
+    for k in _matching_columns(sample, total[:, None] + sample.terms):
+        yield Explanation("k counted twice", f"if the product of k = {k} were counted twice")
+    yield from _explain_by_lost_tiles(sample, total)
+    yield from _explain_by_lost_strides(sample, total)
 
 
-def _lost_tiles(sample: Sample, total: np.ndarray) -> Iterator[Finding]:
+def _explain_by_lost_tiles(sample: WrongSample, total: np.ndarray) -> Iterator[Explanation]:
     for tile in _TILES:
-        sums = _padded(sample.terms, tile).reshape(len(sample), -1, tile).sum(axis=2)
+        sums = _pad(sample.terms, tile).reshape(len(sample), -1, tile).sum(axis=2)
         for sign, cause, words in ((-1, "tile of k lost", "lost"), (1, "k counted twice", "counted twice")):
-            for number in _columns(sample, total[:, None] + sign * sums):
-                yield Finding(cause, f"if the {tile} products from k = {tile * number} on were {words}")
+            for number in _matching_columns(sample, total[:, None] + sign * sums):
+                yield Explanation(cause, f"if the {tile} products from k = {tile * number} on were {words}")
 
 
-def _lost_strides(sample: Sample, total: np.ndarray) -> Iterator[Finding]:
+def _explain_by_lost_strides(sample: WrongSample, total: np.ndarray) -> Iterator[Explanation]:
     K = sample.terms.shape[1]
     for stride in _STRIDES:
         if 2 * stride > K:
             continue
-        sums = _padded(sample.terms, stride).reshape(len(sample), -1, stride).sum(axis=1)
-        for k in _columns(sample, total[:, None] - sums):
-            yield Finding("every p-th k lost", f"if one product in {stride} were lost, from k = {k} on")
-        for k in _columns(sample, sums):
-            yield Finding("every p-th k lost", f"if only one product in {stride} were summed, from k = {k} on")
+        sums = _pad(sample.terms, stride).reshape(len(sample), -1, stride).sum(axis=1)
+        for k in _matching_columns(sample, total[:, None] - sums):
+            yield Explanation("every p-th k lost", f"if one product in {stride} were lost, from k = {k} on")
+        for k in _matching_columns(sample, sums):
+            yield Explanation("every p-th k lost", f"if only one product in {stride} were summed, from k = {k} on")
 
 
-def _products(count: int) -> str:
+def _count_products(count: int) -> str:
     return "product" if count == 1 else f"{count} products"
 
 
-def _padded(terms: np.ndarray, step: int) -> np.ndarray:
+def _pad(terms: np.ndarray, step: int) -> np.ndarray:
     return np.pad(terms, ((0, 0), (0, -terms.shape[1] % step)))
 
 
-def _columns(sample: Sample, sums: np.ndarray) -> list[int]:
-    """The columns of E x n sums that give what was got in every element."""
-    return [int(k) for k in np.flatnonzero(sample.near(sample.of(sums)).all(axis=0))]
+def _matching_columns(sample: WrongSample, sums: np.ndarray) -> list[int]:
+    """The columns of E x n sums that match every element."""
+    return [int(k) for k in np.flatnonzero(sample.matches(sample.apply_scalars(sums)).all(axis=0))]
 
 
-def _shifted(sample: Sample) -> Iterator[Finding]:
-    """An index off by one, or by the size of a tile."""
+def _explain_by_shift(sample: WrongSample) -> Iterator[Explanation]:
+    """An index is off by one, or by the size of a tile."""
     problem = sample.wrong.problem
     for d in _SHIFTS:
-        by = f"{abs(d)} {'below' if d > 0 else 'above'}"
-        if _moved(sample, sample.i + d, sample.j, (sample.i + d >= 0) & (sample.i + d < problem.M)):
-            yield Finding("rows shifted", f"if every row were the one {by}: a row index is off by {abs(d)}")
-        side = f"{abs(d)} to the {'right' if d > 0 else 'left'}"
-        if _moved(sample, sample.i, sample.j + d, (sample.j + d >= 0) & (sample.j + d < problem.N)):
-            yield Finding("columns shifted", f"if every column were the one {side}: a column index is off by {abs(d)}")
-        if 0 < abs(d) < problem.K and sample.near(sample.of(_skewed(sample, d))).all():
-            yield Finding("k shifted", f"if k were off by {abs(d)} between A and B")
+        side = f"{abs(d)} {'below' if d > 0 else 'above'} it"
+        if _matches_shifted(sample, sample.i + d, sample.j, (sample.i + d >= 0) & (sample.i + d < problem.M)):
+            yield Explanation("rows shifted", f"if each row held the row {side}: a row index is off by {abs(d)}")
+        side = f"{abs(d)} to its {'right' if d > 0 else 'left'}"
+        if _matches_shifted(sample, sample.i, sample.j + d, (sample.j + d >= 0) & (sample.j + d < problem.N)):
+            yield Explanation(
+                "columns shifted", f"if each column held the column {side}: a column index is off by {abs(d)}"
+            )
+        if 0 < abs(d) < problem.K and sample.matches(sample.apply_scalars(_sum_skewed(sample, d))).all():
+            yield Explanation("k shifted", f"if k were off by {abs(d)} between A and B")
 
 
-def _moved(sample: Sample, i: np.ndarray, j: np.ndarray, valid: np.ndarray) -> bool:
-    """Whether what was got are the elements (i, j) of op(A) op(B), or of C, where they exist: in most places."""
+def _matches_shifted(sample: WrongSample, i: np.ndarray, j: np.ndarray, valid: np.ndarray) -> bool:
+    """Whether the result holds the elements (i, j) instead, where they exist, which must be mostly."""
     if 2 * valid.sum() < len(sample):
         return False
     wrong = sample.wrong
     i, j = np.where(valid, i, sample.i), np.where(valid, j, sample.j)
     product = wrong.alpha * sample.products(wrong.a, wrong.b, i, j).sum(axis=1)
-    there = wrong.beta * wrong.operands.C[i, j].astype(np.float64) if wrong.beta else 0.0
-    here = wrong.beta * sample.before if wrong.beta else 0.0
-    return any(bool((sample.near(product + base) | ~valid).all()) for base in (here, there))
+    shifted = wrong.beta * wrong.operands.C[i, j].astype(np.float64) if wrong.beta else 0.0
+    in_place = wrong.beta * sample.before if wrong.beta else 0.0
+    return any(bool((sample.matches(product + base) | ~valid).all()) for base in (in_place, shifted))
 
 
-def _skewed(sample: Sample, d: int) -> np.ndarray:
+def _sum_skewed(sample: WrongSample, d: int) -> np.ndarray:
     """Sums of A[i][k] B[k + d][j] over the k where both exist."""
     a, b = sample.wrong.a[sample.i].astype(np.float64), sample.wrong.b[:, sample.j].T.astype(np.float64)
     first, second = (a[:, :-d], b[:, d:]) if d > 0 else (a[:, -d:], b[:, :d])
     return np.asarray((first * second).sum(axis=1))
 
 
-def _precision(sample: Sample) -> Iterator[Finding]:
-    """Real data only: factors rounded or cut to fewer bits, or sums kept in fewer."""
+def _explain_by_precision(sample: WrongSample) -> Iterator[Explanation]:
+    """Real data only: factors were rounded or truncated to fewer bits, or sums kept in fewer."""
     wrong = sample.wrong
     if wrong.exact or wrong.problem.storage("A") != FLOAT32:
         return
     a, b = (values.astype(np.float32) for values in (wrong.a[sample.i], wrong.b[:, sample.j].T))
     for lower in _lower_precisions():
-        for change, words in ((_rounded, "rounded"), (_cut, "cut")):
-            x, y = change(a, lower).astype(np.float64), change(b, lower).astype(np.float64)
-            if sample.near(sample.of((x * y).sum(axis=1))).all():
-                yield Finding("lower precision", f"if A and B were {words} to {lower.name}: a lower precision inside")
+        for reduce, words in ((_round, "rounded"), (_truncate, "truncated")):
+            x, y = reduce(a, lower).astype(np.float64), reduce(b, lower).astype(np.float64)
+            if sample.matches(sample.apply_scalars((x * y).sum(axis=1))).all():
+                yield Explanation(
+                    "lower precision", f"if A and B were {words} to {lower.name}: computed in a lower precision"
+                )
     for lower in sorted(_lower_precisions(), key=lambda lower: -lower.a.significand):
-        if lower.a != FLOAT32 and _sums_kept_in(sample, lower.a):
-            yield Finding("lower precision", f"if sums were kept in {lower.name}: a lower precision inside")
+        if lower.a != FLOAT32 and _sums_fit(sample, lower.a):
+            yield Explanation("lower precision", f"if sums were kept in {lower.name}: computed in a lower precision")
 
 
 def _lower_precisions() -> list[Precision]:
@@ -194,22 +200,22 @@ def _lower_precisions() -> list[Precision]:
     return [kinds[key] for key in sorted(kinds)]
 
 
-def _rounded(values: np.ndarray, lower: Precision) -> np.ndarray:
+def _round(values: np.ndarray, lower: Precision) -> np.ndarray:
     if lower.a == FLOAT32:
         return round_factor(values, lower)
     return values.astype(lower.a.numpy_type()).astype(np.float32)
 
 
-def _cut(values: np.ndarray, lower: Precision) -> np.ndarray:
-    """The values without their last bits; rounded where the format has another exponent than float32."""
+def _truncate(values: np.ndarray, lower: Precision) -> np.ndarray:
+    """The values without their last bits; rounded if the exponent of the format is not that of float32."""
     if lower.a.exponent != FLOAT32.exponent:
-        return _rounded(values, lower)
+        return _round(values, lower)
     cut = FLOAT32.significand - lower.factor_bits
     return (np.ascontiguousarray(values).view(np.uint32) & np.uint32(2**32 - 2**cut)).view(np.float32)
 
 
-def _sums_kept_in(sample: Sample, storage: StorageType) -> bool:
-    """Whether every element is alpha s + beta C0 for an s that the format can hold."""
+def _sums_fit(sample: WrongSample, storage: StorageType) -> bool:
+    """Whether every element is alpha s + beta C0 for some s that the format can represent."""
     alpha, beta = sample.wrong.alpha, sample.wrong.beta
     if not alpha or len(sample) < 4:
         return False
@@ -219,5 +225,11 @@ def _sums_kept_in(sample: Sample, storage: StorageType) -> bool:
     return bool((np.abs(alpha * held + base - sample.got) <= rounding).all())
 
 
-_Guess = Callable[[Sample], Iterator[Finding]]
-_GUESSES: tuple[_Guess, ...] = (_scalars, _transposed, _lost, _shifted, _precision)
+_Hypothesis = Callable[[WrongSample], Iterator[Explanation]]
+_HYPOTHESES: tuple[_Hypothesis, ...] = (
+    _explain_by_scalars,
+    _explain_by_transposition,
+    _explain_by_lost_products,
+    _explain_by_shift,
+    _explain_by_precision,
+)

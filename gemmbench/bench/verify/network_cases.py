@@ -1,4 +1,4 @@
-"""Which cases a row is verified on, and which it is timed on."""
+"""The cases that a network row is verified and timed on."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from gemmbench.planning.networks.network import Network
 from gemmbench.planning.sweeps.options import Fill
 
 
-def batch_of(digits: Digits, start: int, batch: int) -> np.ndarray:
-    """`batch` inputs from number `start` on; where the digits end they begin again."""
+def take_batch(digits: Digits, start: int, batch: int) -> np.ndarray:
+    """`batch` inputs from number `start` on; after the last digit it continues with the first."""
     return digits.inputs[np.arange(start, start + batch) % len(digits.inputs)]
 
 
-def verification(network: Network, given: Parameters, seed: int) -> list[Case]:
-    """Exact cases on integers, then real ones: random parameters, and those of the run."""
+def verification_cases(network: Network, given: Parameters, seed: int) -> list[Case]:
+    """Exact cases on integers, then real ones with random parameters and with those of the run."""
     rng = np.random.default_rng(seed + 2)
     inputs = rng.uniform(-1, 1, (network.batch, network.sizes[0])).astype(np.float32)
-    cases = [*reference.integers(network, seed + 1), Case(network, parameters.random(network, seed + 2), inputs)]
-    return [*cases, timed(network, given, "uniform", seed)]
+    cases = [*reference.exact_cases(network, seed + 1), Case(network, parameters.random(network, seed + 2), inputs)]
+    return [*cases, timed_case(network, given, "uniform", seed)]
 
 
-def timed(network: Network, given: Parameters, fill: Fill, seed: int) -> Case:
-    """What is timed: the run's parameters, on its digits if it has some, else on `fill`."""
+def timed_case(network: Network, given: Parameters, fill: Fill, seed: int) -> Case:
+    """The case that is timed: the run's parameters on its digits if there are any, else on `fill`."""
     if given.digits is not None:
-        return Case(network, given, batch_of(given.digits, 0, network.batch))
+        return Case(network, given, take_batch(given.digits, 0, network.batch))
     rng, shape = np.random.default_rng(seed), (network.batch, network.sizes[0])
     values: dict[str, Callable[[], np.ndarray]] = {
         "uniform": lambda: rng.uniform(-1, 1, shape),

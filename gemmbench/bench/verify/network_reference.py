@@ -1,9 +1,9 @@
-"""What a network must give: forward propagation in float64, with a bound on what float32 may differ.
+"""What a network must compute: forward propagation in float64, with a bound on the error of float32.
 
-The bound goes through the layers with the values. A layer adds 16 u (|h| |W| + |b|), the
-bound of verify.Reference, to what the error of its input h becomes: that is spread by W like
-independent errors, as a root of a sum of squares (N. J. Higham, "Accuracy and Stability of
-Numerical Algorithms", 2nd ed., section 2.8: rounding errors behave as if independent).
+The bound is propagated with the values. Each layer adds 16 u (|h| |W| + |b|), the bound of
+verify.reference, to the propagated error of its input h: W spreads that like independent errors,
+as the root of a sum of squares (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
+2nd ed., section 2.8: rounding errors behave as if independent).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _SUM = 1e-5
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Outputs batch x outputs in float64, and how far a float32 result may be from them."""
+class ExpectedOutputs:
+    """The outputs (batch x outputs, float64), and how far a float32 result may differ from them."""
 
     outputs: np.ndarray
     bound: np.ndarray
 
     def check(self, got: np.ndarray, rule: str) -> Check:
-        """Judge a result; the error is in sixteenths of the bound."""
+        """Check a result; its error is in sixteenths of the bound."""
         with np.errstate(invalid="ignore"):
             difference = np.abs(got.astype(np.float64) - self.outputs)
-            right = difference <= self.bound  # a NaN is not
+            right = difference <= self.bound  # false for a NaN
         share = np.divide(difference, self.bound, out=np.where(difference > 0, math.inf, 0.0), where=self.bound > 0)
         error = float(np.max(share)) * ROUNDING_FACTOR if np.isfinite(got).all() else math.inf
         if right.all():
@@ -54,8 +54,8 @@ def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
     return f"{share}: only rows from {rows[0]} on: look at the guard on the batch" if rows[0] > len(got) // 2 else share
 
 
-def forward(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> Outcome:
-    """Outputs for `inputs` (batch x inputs); with `exact` all sums are exact and only softmax may round."""
+def propagate(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> ExpectedOutputs:
+    """The outputs for `inputs` (batch x inputs). With `exact` all sums are exact and only softmax rounds."""
     h, error = inputs.astype(np.float64), np.zeros(inputs.shape)
     for w, b, activation in zip(parameters.weights, parameters.biases, network.activations, strict=True):
         wide = w.astype(np.float64)
@@ -68,19 +68,19 @@ def forward(network: Network, parameters: Parameters, inputs: np.ndarray, exact:
             h = np.maximum(h, 0)
     if network.activations[-1] == "softmax":
         return _softmax(h, error)
-    return Outcome(h, error + 2 * _UNIT * np.abs(h) * (not exact))
+    return ExpectedOutputs(h, error + 2 * _UNIT * np.abs(h) * (not exact))
 
 
-def _softmax(z: np.ndarray, error: np.ndarray) -> Outcome:
+def _softmax(z: np.ndarray, error: np.ndarray) -> ExpectedOutputs:
     powers = np.exp(z - z.max(axis=1, keepdims=True))
     outputs = powers / powers.sum(axis=1, keepdims=True)
-    moved = np.expm1(2 * error.max(axis=1, keepdims=True))  # every exponent, and their sum, by the error
-    rounded = (2 * ROUNDING_FACTOR + z.shape[1]) * _UNIT  # of exponentials, their sum, the quotient
-    return Outcome(outputs, outputs * (moved + rounded) + _TINY)
+    moved = np.expm1(2 * error.max(axis=1, keepdims=True))  # the error changes every exponent, and their sum
+    rounded = (2 * ROUNDING_FACTOR + z.shape[1]) * _UNIT  # of the exponentials, their sum and the quotient
+    return ExpectedOutputs(outputs, outputs * (moved + rounded) + _TINY)
 
 
 def check_sums(network: Network, got: np.ndarray) -> Check:
-    """Probabilities of a row add up to 1."""
+    """Check that the probabilities of each row add up to 1."""
     if network.activations[-1] != "softmax":
         return Check(True, "sum")
     off = np.abs(got.astype(np.float64).sum(axis=1) - 1)
@@ -92,7 +92,7 @@ def check_sums(network: Network, got: np.ndarray) -> Check:
 
 @dataclass(frozen=True)
 class Case:
-    """Parameters and inputs (batch x inputs, float32) that a row is given, and what must come out."""
+    """Parameters and inputs (batch x inputs, float32) of a network, and the outputs it must compute."""
 
     network: Network
     parameters: Parameters
@@ -100,24 +100,24 @@ class Case:
     exact: bool = False
 
     @cached_property
-    def outcome(self) -> Outcome:
-        """The reference, computed once."""
-        return forward(self.network, self.parameters, self.inputs, self.exact)
+    def expected(self) -> ExpectedOutputs:
+        """The expected outputs, computed once."""
+        return propagate(self.network, self.parameters, self.inputs, self.exact)
 
     def judge(self, got: np.ndarray) -> Check:
-        """Judge a result by its values, then by its sums."""
-        check = self.outcome.check(got, "exact" if self.exact else "rounding")
+        """Check a result: its values, then its sums."""
+        check = self.expected.check(got, "exact" if self.exact else "rounding")
         sums = check_sums(self.network, got) if check.ok else check
         return check if sums.ok else sums
 
 
-def integers(network: Network, seed: int) -> list[Case]:
+def exact_cases(network: Network, seed: int) -> list[Case]:
     """Two cases in which every sum of every layer is exact in float32; none if the network is too large for that.
 
-    Inputs and weights are -2, -1, 1, 2, or -1, 1 where that is too much. Softmax cannot be exact, so
-    the last layer is scaled by a power of two until its sums spread over 16 at most: a lost product
-    then changes a probability far more than rounding does. The second case has the inputs negated, since
-    relu hides what it cuts off.
+    Inputs and weights are -2, -1, 1, 2, or -1, 1 if those sums are too large. Softmax cannot be exact, so
+    the last layer is scaled by a power of two until its sums span at most 16: a lost product
+    then changes a probability far more than rounding does. The second case negates the inputs, since
+    relu hides negative sums.
     """
     for values in ((-2, -1, 1, 2), (-1, 1)):
         rng = np.random.default_rng(seed)
@@ -127,7 +127,9 @@ def integers(network: Network, seed: int) -> list[Case]:
         biases = [rng.choice(np.array(values, np.float32), outputs) for outputs in network.sizes[1:]]
         signed = [inputs, -inputs]
         if all(_stays_exact(network, weights, biases, each) for each in signed):
-            return [Case(network, _scaled(network, weights, biases, signed), each, exact=True) for each in signed]
+            return [
+                Case(network, _scale_last_layer(network, weights, biases, signed), each, exact=True) for each in signed
+            ]
     return []
 
 
@@ -141,13 +143,13 @@ def _stays_exact(network: Network, weights: list[np.ndarray], biases: list[np.nd
     return True
 
 
-def _scaled(
+def _scale_last_layer(
     network: Network, weights: list[np.ndarray], biases: list[np.ndarray], signed: list[np.ndarray]
 ) -> Parameters:
     whole = Parameters(tuple(weights), tuple(biases))
     if network.activations[-1] != "softmax":
         return whole
     bare = Network(network.sizes, (*network.activations[:-1], "linear"), network.batch)
-    spread = max(float(np.ptp(forward(bare, whole, each, exact=True).outputs, axis=1).max()) for each in signed)
+    spread = max(float(np.ptp(propagate(bare, whole, each, exact=True).outputs, axis=1).max()) for each in signed)
     scale = np.float32(2.0 ** -max(0, math.ceil(math.log2(max(spread, 1) / _SPREAD))))
     return Parameters((*weights[:-1], weights[-1] * scale), (*biases[:-1], biases[-1] * scale))

@@ -1,10 +1,10 @@
-"""Is the result right? Exactly, on integers; within rounding, on real data.
+"""What a GEMM's result must be: exactly, on integers; within rounding, on real data.
 
-Small integers make every partial sum exact, so a correct kernel in any order of
-summation gives the exact result. Up to 1024 cubed each element is compared. Above,
+Small integers make every partial sum exact, so a correct kernel gives the exact result in any
+order of summation. Up to 1024 cubed every element is compared. Above that,
 C x = A (B x) is compared for 32 random vectors of -1 and 1 (R. Freivalds,
-"Probabilistic machines can use less running time", 1977), in float64 and exact: a
-wrong row slips through with probability 2**-32.
+"Probabilistic machines can use less running time", 1977), in float64 and exactly: a
+wrong row goes unnoticed with probability 2**-32.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from gemmbench.bench.operands.fill import Operands, filled, is_kept
-from gemmbench.bench.verify.diagnosis import Diagnosis, diagnose, sentence
-from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, Wrong
+from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.options import Fill
 
-_WHOLE = 1024**3
+_FULL_CHECK_LIMIT = 1024**3
+"""The most products M N K of a problem of which every element is compared."""
 _VECTORS = 32
 _ROWS = 128
 _CHUNK = 1 << 19  # elements that are converted to float64 at a time
 _MAP_ROWS = 16
-_THREADS = min(4, os.cpu_count() or 1)  # more fill the caches, and wait for each other in BLAS
+_THREADS = min(4, os.cpu_count() or 1)  # more threads compete for the caches and for BLAS
 
 
 @dataclass(frozen=True)
 class Check:
-    """The judgement on one result.
+    """The verdict on one result.
 
     `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit
-    roundoff of the accumulator, beyond what storing C in 16 bits costs; `rule` is what judged;
-    `message` says what is wrong, and `diagnosis` what most likely causes it.
+    roundoff of the accumulator, not counting what storing C in 16 bits costs. `rule` names the check,
+    `message` describes what is wrong, and `diagnosis` is the most likely cause.
     """
 
     ok: bool
@@ -50,7 +51,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a problem's result must be, for one fill and one pair of scalars; computed once, in float64."""
+    """What a problem's result must be for given operands and scalars; computed once, in float64."""
 
     problem: Problem
     operands: Operands
@@ -58,9 +59,9 @@ class Reference:
     beta: float
 
     @property
-    def whole(self) -> bool:
-        """Small enough to compare every element."""
-        return self.problem.M * self.problem.N * self.problem.K <= _WHOLE
+    def compares_all(self) -> bool:
+        """Whether the problem is small enough to compare every element."""
+        return self.problem.M * self.problem.N * self.problem.K <= _FULL_CHECK_LIMIT
 
     @cached_property
     def _a(self) -> np.ndarray:
@@ -72,9 +73,9 @@ class Reference:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """The rows that are compared: all, or 128: the first, the last, tile edges, random ones."""
+        """The rows that are compared: all, or 128 (the first, the last, tile edges, random ones)."""
         M = self.problem.M
-        if self.whole or M <= _ROWS:
+        if self.compares_all or M <= _ROWS:
             return np.arange(M)
         edges = [row for tile in (8, 16, 32, 64, 128, 256) for row in (tile - 1, tile, M - M % tile - 1, M - M % tile)]
         certain = sorted({0, M - 1, *(row for row in edges if row < M)})
@@ -83,35 +84,35 @@ class Reference:
         return np.array(sorted(list(picked)[:_ROWS]))
 
     @cached_property
-    def exact(self) -> np.ndarray:
+    def expected(self) -> np.ndarray:
         """C64 on the compared rows."""
-        return self._of_rows(self.rows)
+        return self._compute_rows(self.rows)
 
-    def _of_rows(self, rows: np.ndarray) -> np.ndarray:
-        product = self.alpha * _product(self._a[rows].astype(np.float64), self._b)
+    def _compute_rows(self, rows: np.ndarray) -> np.ndarray:
+        product = self.alpha * _multiply(self._a[rows].astype(np.float64), self._b)
         return product + self.beta * self.operands.C[rows].astype(np.float64) if self.beta else product
 
     @cached_property
     def scale(self) -> np.ndarray:
         """|alpha| |A| |B| + |beta| |C0| on the compared rows."""
-        product = abs(self.alpha) * _product(np.abs(self._a[self.rows].astype(np.float64)), self._b, absolute=True)
+        product = abs(self.alpha) * _multiply(np.abs(self._a[self.rows].astype(np.float64)), self._b, absolute=True)
         return product + abs(self.beta) * np.abs(self.operands.C[self.rows].astype(np.float64))
 
     @cached_property
-    def _units(self) -> np.ndarray:
+    def _inverse_units(self) -> np.ndarray:
         """1 / (u (|alpha| |A| |B| + |beta| |C0|)) on the compared rows, 0 where that is 0."""
         unit = self.problem.precision.accumulator.unit * self.scale
         return np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
 
     @cached_property
-    def _stored(self) -> np.ndarray:
-        """What storing C may cost on the compared rows."""
-        return 2 * self.problem.precision.result_unit * np.abs(self.exact)
+    def _storage_error(self) -> np.ndarray:
+        """The error that storing C may add on the compared rows."""
+        return 2 * self.problem.precision.result_unit * np.abs(self.expected)
 
     @cached_property
-    def _allowed(self) -> np.ndarray:
-        """How far C may be from C64 on the compared rows."""
-        return ROUNDING_FACTOR * self.problem.precision.accumulator.unit * self.scale + self._stored
+    def _bound(self) -> np.ndarray:
+        """How far C may differ from C64 on the compared rows."""
+        return ROUNDING_FACTOR * self.problem.precision.accumulator.unit * self.scale + self._storage_error
 
     @cached_property
     def vectors(self) -> np.ndarray:
@@ -120,51 +121,51 @@ class Reference:
         return random.astype(np.float64) * 2 - 1
 
     @cached_property
-    def projected(self) -> np.ndarray:
-        """alpha A (B x) + beta C0 x, exact for integers."""
-        product = self.alpha * _times(self._a, _times(self._b, self.vectors))
-        return product + self.beta * _times(self.operands.C, self.vectors) if self.beta else product
+    def expected_projections(self) -> np.ndarray:
+        """alpha A (B x) + beta C0 x for these vectors, exact for integers."""
+        product = self.alpha * _multiply_in_threads(self._a, _multiply_in_threads(self._b, self.vectors))
+        return product + self.beta * _multiply_in_threads(self.operands.C, self.vectors) if self.beta else product
 
     def check_exact(self, result: np.ndarray) -> Check:
-        """Compare an integer result for equality: element by element, or by Freivalds' vectors."""
-        if self.whole:
-            return self._equality(result, self.rows)
+        """Compare an integer result for equality, element by element or with Freivalds' vectors."""
+        if self.compares_all:
+            return self._compare_exactly(result, self.rows)
         with np.errstate(invalid="ignore"):
-            right = _times(result, self.vectors) == self.projected
+            right = _multiply_in_threads(result, self.vectors) == self.expected_projections
         wrong = np.flatnonzero(~right.all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
         spread = wrong[np.unique(np.linspace(0, wrong.size - 1, _MAP_ROWS).astype(int))]
-        return self._equality(result[spread], spread, wrong)
+        return self._compare_exactly(result[spread], spread, wrong)
 
-    def _equality(self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None) -> Check:
-        want = self._of_rows(rows) if suspects is not None else self.exact
+    def _compare_exactly(self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None) -> Check:
+        want = self._compute_rows(rows) if suspects is not None else self.expected
         want = want.astype(result.dtype).astype(np.float64)  # the one rounding a 16-bit C may need
         got = result.astype(np.float64)
-        wrong = got != want  # a NaN is
+        wrong = got != want  # true for a NaN
         if not wrong.any():
             return Check(True, "exact")
-        return self._failed("exact", math.inf, rows, got, want, wrong, suspects)
+        return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects)
 
     def check_rounding(self, result: np.ndarray) -> Check:
         """Compare a real result with the bound 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
 
         The bound: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
-        section 3.5, with 16 for the growth that random signs leave of its factor K.
+        section 3.5, with 16 instead of its factor K, which errors of random sign do not reach.
         """
         got = result[self.rows].astype(np.float64)
         with np.errstate(invalid="ignore"):
-            difference = np.abs(got - self.exact)
-            right = difference <= self._allowed  # a NaN is not
+            difference = np.abs(got - self.expected)
+            right = difference <= self._bound  # false for a NaN
             if self.problem.precision.rounds_result:
-                difference -= self._stored
-            units = float(np.max(difference * self._units))
+                difference -= self._storage_error
+            units = float(np.max(difference * self._inverse_units))
         error = max(units, 0.0) if math.isfinite(units) else math.inf
         if right.all():
             return Check(True, "rounding", error)
-        return self._failed("rounding", error, self.rows, got, self.exact, ~right)
+        return self._describe_failure("rounding", error, self.rows, got, self.expected, ~right)
 
-    def _failed(
+    def _describe_failure(
         self,
         rule: str,
         error: float,
@@ -174,50 +175,52 @@ class Reference:
         mask: np.ndarray,
         suspects: np.ndarray | None = None,
     ) -> Check:
-        found = rows[mask.any(axis=1)] if suspects is None else suspects
+        wrong_rows = rows[mask.any(axis=1)] if suspects is None else suspects
         scalars = self.alpha, self.beta
-        wrong = Wrong(self.problem, self.operands, *scalars, rows, got, want, mask, found, error, rule == "exact")
+        wrong = WrongResult(
+            self.problem, self.operands, *scalars, rows, got, want, mask, wrong_rows, error, rule == "exact"
+        )
         diagnosis = diagnose(wrong)
-        return Check(False, rule, error, sentence(wrong, diagnosis), diagnosis)
+        return Check(False, rule, error, describe(wrong, diagnosis), diagnosis)
 
 
-def expected(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
-    """What the result must be on data of that fill; kept for the batches to come where the data is."""
-    return (_kept if is_kept(problem) else _made)(problem, fill, seed, alpha, beta)
+def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
+    """The reference for a fill; kept for later batches where its operands are kept."""
+    return (_make_cached if is_kept(problem) else _make)(problem, fill, seed, alpha, beta)
 
 
-def _made(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
+def _make(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
     return Reference(problem, filled(problem, fill, seed), alpha, beta)
 
 
-_kept = lru_cache(maxsize=3)(_made)  # those of one problem: at most two on integers, one on real data
+_make_cached = lru_cache(maxsize=3)(_make)  # those of one problem: at most two on integers and one on real data
 
 
-def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """matrix @ vectors in float64. Converting takes longest, so threads share the rows."""
+def _multiply_in_threads(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """matrix @ vectors in float64. Conversion takes longest, so threads share the rows."""
     share = -(-matrix.shape[0] // _THREADS)
 
     def product(row: int) -> np.ndarray:
-        return np.concatenate([part @ vectors for _, part in _converted(matrix[row : row + share])])
+        return np.concatenate([part @ vectors for _, part in _convert_in_slabs(matrix[row : row + share])])
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return np.concatenate(list(pool.map(product, range(0, matrix.shape[0], share))))
 
 
-def _product(rows: np.ndarray, matrix: np.ndarray, absolute: bool = False) -> np.ndarray:
+def _multiply(rows: np.ndarray, matrix: np.ndarray, absolute: bool = False) -> np.ndarray:
     """rows @ matrix in float64, or rows @ |matrix|."""
     total = np.zeros((rows.shape[0], matrix.shape[1]))
-    for slab, part in _converted(matrix):
+    for slab, part in _convert_in_slabs(matrix):
         total += rows[:, slab] @ (np.abs(part, out=part) if absolute else part)
     return total
 
 
-def _converted(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some rows at a time, and what they hold in float64, each time in the same place."""
+def _convert_in_slabs(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some rows at a time with their values in float64, always in the same buffer."""
     step = max(1, _CHUNK // matrix.shape[1])
-    place = np.empty_like(matrix[:step], np.float64)
+    buffer = np.empty_like(matrix[:step], np.float64)
     for row in range(0, matrix.shape[0], step):
         slab = slice(row, row + step)
-        part = place[: matrix.shape[0] - row]
+        part = buffer[: matrix.shape[0] - row]
         part[:] = matrix[slab]
         yield slab, part

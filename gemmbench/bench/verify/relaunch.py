@@ -1,4 +1,4 @@
-"""What one launch cannot tell: a wrong kernel is launched again, and again with other operands."""
+"""Causes that one launch cannot show: launch a wrong kernel again, also with other operands."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gemmbench.bench.verify.reference import Check, Reference
 
 
 @dataclass(frozen=True)
-class Launcher:
-    """The kernel that failed, on the first operand set; `bind` binds it anew, in one of `modes`."""
+class Relauncher:
+    """The kernel that failed, bound to the first operand set; `bind` binds it again in one of `modes`."""
 
     arena: Arena
     executable: Executable
@@ -24,7 +24,7 @@ class Launcher:
     modes: Sequence[str]
 
     def __call__(self, data: Operands, poisoned: bool, mode: str | None = None) -> np.ndarray:
-        """C after a launch on `data`; before it C is NaN if `poisoned`, else data.C. Raises what a launch raises."""
+        """C after a launch on `data`; before it, C is NaN if `poisoned`, else data.C. Raises what a launch raises."""
         executable = self.executable if mode is None else self.bind(mode)
         self.arena.write_inputs(data, 1)
         self.arena.reset_c(data, 0.0 if poisoned else 1.0, 1)
@@ -33,57 +33,59 @@ class Launcher:
         return self.arena.read_c()
 
 
-def explained(check: Check, result: np.ndarray, reference: Reference, launch: Launcher, passed: bool) -> Check:
+def explain_by_relaunch(
+    check: Check, result: np.ndarray, reference: Reference, launch: Relauncher, passed: bool
+) -> Check:
     """The failed check of `result`, with a better cause where further launches give one.
 
-    `passed` says that an earlier check of the same kernel was right. The operands are put back.
+    `passed`: an earlier check of the same kernel passed. The operands are restored.
     Raises what a launch raises.
     """
     try:
-        found = (
-            _race(check, result, reference, launch)
-            or _memory(check, result, reference, launch, passed)
-            or _poison(check, reference, launch)
+        better = (
+            _find_race(check, result, reference, launch)
+            or _find_kept_state(check, result, reference, launch, passed)
+            or _find_read_of_poison(check, reference, launch)
         )
     finally:
         launch.arena.write_inputs(reference.operands, 1)
-    if found is None or check.diagnosis is None:
+    if better is None or check.diagnosis is None:
         return check
-    cause, words = found
+    cause, words = better
     message = check.message.removesuffix(f": {check.diagnosis.words}") + f": {words}"
     return replace(check, message=message, diagnosis=replace(check.diagnosis, cause=cause, words=words))
 
 
-def _race(check: Check, result: np.ndarray, reference: Reference, launch: Launcher) -> tuple[str, str] | None:
-    """The same operands give other results: in a second launch, or in another order of the threads.
+def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """The same operands give different results in a second launch, or in another order of the threads.
 
-    Sums of real numbers may differ with the order of atomic additions, so there only a second
-    result that is right is a sign.
+    Sums of real numbers may differ with the order of atomic additions, so there only a correct
+    second result counts.
     """
     for mode in (None, *(launch.modes if len(launch.modes) > 1 else ())):
         again = launch(reference.operands, not reference.beta, mode)
         if same_bits(again, result):
             continue
-        right = _judge(check, reference)(again).ok
+        right = _check_of(check, reference)(again).ok
         if right or check.rule == "exact":
-            how = "is right" if right else f"differs from it in {_differing(again, result)} elements"
+            how = "is right" if right else f"differs from it in {_count_differences(again, result)} elements"
             what = "a second launch on the same operands" if mode is None else "the threads in another order"
             joined = f"{what} {how}" if mode is None else f"with {what} the result {how}"
-            return RACE, f"{joined}: a race, a missing __syncthreads(), or memory that nobody set"
+            return RACE, f"{joined}: a race, a missing __syncthreads(), or uninitialized memory"
     return None
 
 
-def _differing(one: np.ndarray, other: np.ndarray) -> int:
+def _count_differences(one: np.ndarray, other: np.ndarray) -> int:
     return int((one.astype(np.float64) != other.astype(np.float64)).sum())
 
 
-def _memory(
-    check: Check, result: np.ndarray, reference: Reference, launch: Launcher, passed: bool
+def _find_kept_state(
+    check: Check, result: np.ndarray, reference: Reference, launch: Relauncher, passed: bool
 ) -> tuple[str, str] | None:
-    """Other operands give the same result: it was computed in an earlier launch."""
+    """Other operands give the same result, so it was computed in an earlier launch."""
     cause = check.diagnosis.cause if check.diagnosis else ""
     if cause == NEVER_WRITTEN and passed and np.isnan(result.astype(np.float64)).all():
-        return "remembers", "C was not written, though an earlier launch was right: state is kept between launches"
+        return "remembers", "C was not written, although an earlier launch was right: state is kept between launches"
     data = reference.operands
     if cause != UNKNOWN or not data.A.any() or not data.B.any():
         return None
@@ -91,27 +93,27 @@ def _memory(
     if not same_bits(other, result):
         return None
     since = "an earlier launch was right: " if passed else ""
-    return "remembers", f"{since}other operands give the same result: it is remembered from an earlier launch"
+    return "remembers", f"{since}other operands give the same result: it was kept from an earlier launch"
 
 
-def _poison(check: Check, reference: Reference, launch: Launcher) -> tuple[str, str] | None:
-    """NaN where C was NaN before: launched on a C of numbers, the kernel shows whether it read or skipped them."""
+def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """NaN where C was NaN before: a launch on a C of numbers shows whether the kernel read or skipped them."""
     if reference.beta or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
-    data, judge = reference.operands, _judge(check, reference)
+    data, judge = reference.operands, _check_of(check, reference)
     again = launch(data, False)
     if judge(again).ok:
-        return "C read at beta 0", "C is read though beta is 0: what lies there may be NaN, and 0 * NaN is NaN"
+        return "C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
     if judge(again - data.C).ok:
-        return "C read at beta 0", "the product is added to C though beta is 0: what lies there must not be read"
+        return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
     words = check.diagnosis.words
     if not np.isnan(again.astype(np.float64)).any():
-        for doubt in (", or C was read though beta is 0", ", or made from memory outside A and B"):
+        for doubt in (", or C was read although beta is 0", ", or computed from memory outside A or B"):
             words = words.replace(doubt, "")
         return check.diagnosis.cause, words
     which = "" if words.startswith("C was") else words.partition(" never written")[0].rpartition(" ")[0] + ": "
-    return "read outside A or B", f"{which}made from memory outside A and B, where NaN lies"
+    return "read outside A or B", f"{which}computed from memory outside A or B, where gemmbench puts NaN"
 
 
-def _judge(check: Check, reference: Reference) -> Callable[[np.ndarray], Check]:
+def _check_of(check: Check, reference: Reference) -> Callable[[np.ndarray], Check]:
     return reference.check_exact if check.rule == "exact" else reference.check_rounding

@@ -1,4 +1,4 @@
-"""Where a result is wrong: in words, and as a map of tiles."""
+"""Where a result is wrong: in words and as a map of tiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.bench.verify.wrong_result import Wrong
+from gemmbench.bench.verify.wrong_result import WrongResult
 
 _MAP_ROWS, _MAP_COLUMNS = 16, 32
 _MOSTLY = 0.5
@@ -16,135 +16,139 @@ TILES, STRIPES, SOME = "tiles", "stripes", "some"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Which elements are wrong: the kind, words to begin a sentence with, and where to look ("" if unknown)."""
+class WrongRegion:
+    """Which elements are wrong: the kind of region, the subject of a sentence, and where to look ("" if unknown)."""
 
     kind: str
-    words: str
+    subject: str
     advice: str = ""
     plural: bool = True
 
 
-def find(wrong: Wrong) -> Place:
-    """The simplest shape that holds the wrong elements, most of them wrong."""
-    of = wrong.problem.M if wrong.exact else len(wrong.rows)
-    if wrong.mask.all() and len(wrong.suspects) == of:
-        return Place(ALL, "every element", plural=False)
-    return _edge(wrong) or _tiles(wrong) or _stripes(wrong) or Place(SOME, "these elements")
+def find_wrong_region(wrong: WrongResult) -> WrongRegion:
+    """The simplest region that contains the wrong elements and is mostly wrong."""
+    checked = wrong.problem.M if wrong.exact else len(wrong.rows)
+    if wrong.mask.all() and len(wrong.suspects) == checked:
+        return WrongRegion(ALL, "every element", plural=False)
+    return _find_edge(wrong) or _find_tiles(wrong) or _find_stripes(wrong) or WrongRegion(SOME, "these elements")
 
 
-def _edge(wrong: Wrong) -> Place | None:
+def _find_edge(wrong: WrongResult) -> WrongRegion | None:
     """The last columns, the last rows, or both."""
     M, N = wrong.problem.M, wrong.problem.N
-    column, row = _run_to_the_end(wrong.mask, 0), _first_of_the_last_rows(wrong)
-    if 0 < row < M and (wrong.mask.mean() > _MOSTLY or wrong.whole) and 2 * row >= M:
+    column, row = _first_wrong_line(wrong.mask, 0), _first_wrong_row(wrong)
+    if 0 < row < M and (wrong.mask.mean() > _MOSTLY or wrong.has_all_rows) and 2 * row >= M:
         inside = wrong.rows < row
         if 2 * column >= N and 0 < column < N and not wrong.mask[inside][:, :column].any():
-            words = f"{_last('rows', row, M)} and {_last('columns', column, N)}"
-            return Place(CORNER, words, "look at the guards on M and N, and at the grid")
+            subject = f"{_describe_last('rows', row, M)} and {_describe_last('columns', column, N)}"
+            return WrongRegion(CORNER, subject, "look at the guards on M and N, and at the grid")
         if not wrong.mask[inside].any():
-            return Place(ROWS, _last("rows", row, M), "look at the guard on M, and at the grid", row < M - 1)
+            return WrongRegion(
+                ROWS, _describe_last("rows", row, M), "look at the guard on M, and at the grid", row < M - 1
+            )
     if 0 < column < N and 2 * column >= N and not wrong.mask[:, :column].any():
-        return Place(COLUMNS, _last("columns", column, N), "look at the guard on N, and at the grid", column < N - 1)
+        return WrongRegion(
+            COLUMNS, _describe_last("columns", column, N), "look at the guard on N, and at the grid", column < N - 1
+        )
     return None
 
 
-def _first_of_the_last_rows(wrong: Wrong) -> int:
-    """The first of the rows from which on all are mostly wrong; M if none."""
+def _first_wrong_row(wrong: WrongResult) -> int:
+    """The first row from which all rows are mostly wrong; M if there is none."""
     M = wrong.problem.M
-    if wrong.whole:
-        return _run_to_the_end(wrong.mask, 1)
+    if wrong.has_all_rows:
+        return _first_wrong_line(wrong.mask, 1)
     first = M - len(wrong.suspects)
     return first if wrong.exact and np.array_equal(wrong.suspects, np.arange(first, M)) else M
 
 
-def _run_to_the_end(mask: np.ndarray, axis: int) -> int:
-    """The first of the columns (axis 0) or rows (axis 1) from which on all are mostly wrong; their number if none."""
+def _first_wrong_line(mask: np.ndarray, axis: int) -> int:
+    """The first column (axis 0) or row (axis 1) from which all are mostly wrong; their number if there is none."""
     right = np.flatnonzero(mask.mean(axis=axis) <= _MOSTLY)
     return int(right[-1]) + 1 if right.size else 0
 
 
-def _last(what: str, first: int, of: int) -> str:
-    count = of - first
+def _describe_last(what: str, first: int, size: int) -> str:
+    count = size - first
     return f"the last {what.rstrip('s')}, {first}," if count == 1 else f"the last {count} {what}, from {first} on,"
 
 
-def _tiles(wrong: Wrong) -> Place | None:
-    """Whole tiles of a power of two, each wrong in every element or right in every one; the largest such."""
-    if not wrong.whole:
+def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
+    """The largest tiles with power-of-two sides that are each entirely wrong or entirely right."""
+    if not wrong.has_all_rows:
         return None
-    fine = tiled(wrong.mask, _SMALLEST_TILE, _SMALLEST_TILE)
+    fine = share_per_tile(wrong.mask, _SMALLEST_TILE, _SMALLEST_TILE)
     if not np.isin(fine, (0.0, 1.0)).all():
         return None
     sides = [2**n for n in range(8, 1, -1)]
     for area, height, width in sorted(((h * w, h, w) for h in sides for w in sides), reverse=True):
         if area > wrong.mask.size // 2:
             continue
-        share = tiled(fine > 0, height // _SMALLEST_TILE, width // _SMALLEST_TILE)
+        share = share_per_tile(fine > 0, height // _SMALLEST_TILE, width // _SMALLEST_TILE)
         if np.isin(share, (0.0, 1.0)).all():
             count = int(share.sum())
-            return Place(TILES, f"{count} of {share.size} tiles of {height} x {width}", plural=count > 1)
+            return WrongRegion(TILES, f"{count} of {share.size} tiles of {height} x {width}", plural=count > 1)
     return None
 
 
-def _stripes(wrong: Wrong) -> Place | None:
-    """One row or column, some that lie together, or one in p."""
+def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
+    """One row or column, several neighbours, or one in p."""
     lines = {"column": np.flatnonzero(wrong.mask.any(axis=0))}
     if wrong.exact:
         lines = {"row": wrong.suspects, **lines}
-    for name, found in lines.items():
-        steps = np.unique(np.diff(found))
-        if len(found) == (wrong.problem.M if name == "row" else wrong.problem.N) or len(steps) > 1:
+    for name, wrong_lines in lines.items():
+        steps = np.unique(np.diff(wrong_lines))
+        if len(wrong_lines) == (wrong.problem.M if name == "row" else wrong.problem.N) or len(steps) > 1:
             continue
         if not len(steps):
-            return Place(STRIPES, f"{name} {found[0]}", plural=False)
+            return WrongRegion(STRIPES, f"{name} {wrong_lines[0]}", plural=False)
         if steps[0] > 1:
-            return Place(STRIPES, f"one {name} in {steps[0]}, from {found[0]} on,", plural=False)
-        return Place(STRIPES, f"{name}s {found[0]} to {found[-1]}")
+            return WrongRegion(STRIPES, f"one {name} in {steps[0]}, from {wrong_lines[0]} on,", plural=False)
+        return WrongRegion(STRIPES, f"{name}s {wrong_lines[0]} to {wrong_lines[-1]}")
     return None
 
 
-def tiled(mask: np.ndarray, height: int, width: int) -> np.ndarray:
-    """The share of true elements of each tile; tiles at the edges are cut."""
+def share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The share of true elements in each tile; tiles at the edges are cut off."""
     rows, columns = (range(0, size, step) for size, step in zip(mask.shape, (height, width), strict=True))
     sums = np.add.reduceat(np.add.reduceat(mask.astype(float), rows, axis=0), columns, axis=1)
     sizes = np.outer(*(np.diff([*starts, size]) for starts, size in zip((rows, columns), mask.shape, strict=True)))
     return np.asarray(sums / sizes)
 
 
-def drawn(wrong: Wrong) -> str:
+def draw_map(wrong: WrongResult) -> str:
     """A map of C, at most 16 lines of 32 characters, below a line that explains it.
 
-    Where only some rows were compared, they stand for their tiles, and `?` are tiles with
+    Where only some rows were compared, they represent their tiles; `?` marks tiles with
     wrong rows that were not compared.
     """
-    height, width = _step(wrong.problem.M, _MAP_ROWS), _step(wrong.problem.N, _MAP_COLUMNS)
+    height, width = _tile_side(wrong.problem.M, _MAP_ROWS), _tile_side(wrong.problem.N, _MAP_COLUMNS)
     shape = wrong.problem.M, wrong.problem.N
-    lines = [_line(wrong, top, height, width) for top in range(0, shape[0], height)]
-    said = f"{shape[0]} x {shape[1]} in tiles of {height} x {width}: # all wrong, + some wrong, n all NaN, . right"
+    lines = [_draw_line(wrong, top, height, width) for top in range(0, shape[0], height)]
+    legend = f"{shape[0]} x {shape[1]} in tiles of {height} x {width}: # all wrong, + some wrong, n all NaN, . right"
     unknown = ", ? not compared" if any("?" in line for line in lines) else ""
-    return "\n".join([said + unknown, *lines])
+    return "\n".join([legend + unknown, *lines])
 
 
-def _step(size: int, most: int) -> int:
+def _tile_side(size: int, most: int) -> int:
     step = 1
     while -(-size // step) > most:
         step *= 2
     return step
 
 
-def _line(wrong: Wrong, top: int, height: int, width: int) -> str:
+def _draw_line(wrong: WrongResult, top: int, height: int, width: int) -> str:
     inside = (wrong.rows >= top) & (wrong.rows < top + height)
     suspected = bool(((wrong.suspects >= top) & (wrong.suspects < top + height)).any())
     if not inside.any():
         return ("?" if suspected else ".") * -(-wrong.problem.N // width)
     rows = int(inside.sum())
-    shares = tiled(wrong.mask[inside], rows, width)[0]
-    unwritten = tiled(wrong.unwritten[inside], rows, width)[0]
-    return "".join(_letter(share, nan) for share, nan in zip(shares, unwritten, strict=True))
+    shares = share_per_tile(wrong.mask[inside], rows, width)[0]
+    unwritten = share_per_tile(wrong.unwritten[inside], rows, width)[0]
+    return "".join(_draw_tile(share, nan) for share, nan in zip(shares, unwritten, strict=True))
 
 
-def _letter(share: float, nan: float) -> str:
+def _draw_tile(share: float, nan: float) -> str:
     if share == 0:
         return "."
     if nan == 1:

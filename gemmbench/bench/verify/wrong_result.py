@@ -1,4 +1,4 @@
-"""A wrong result with all that it was computed from: what a diagnosis looks at."""
+"""A wrong result with everything it was computed from, as a diagnosis needs it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gemmbench.bench.operands.fill import Operands
 from gemmbench.planning.problems.problem import Problem
 
 ROUNDING_FACTOR = 16
-"""Units of u (|alpha| |A| |B| + |beta| |C0|) that a right result may be off by."""
+"""A correct result may be off by this many u (|alpha| |A| |B| + |beta| |C0|)."""
 _ELEMENTS = 64
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongResult:
     """A result C = alpha op(A) op(B) + beta C0 that failed.
 
-    `rows` are the R rows of C that were compared; `got`, `want` (float64) and `mask`, true where
-    got is wrong, are R x N. `suspects` are all rows known to be wrong, compared or not. `error`
-    is in units of rounding, infinite where the comparison was exact.
+    `rows` are the indices of the R rows of C that were compared. `got` and `want` (float64) and
+    `mask`, true where `got` is wrong, are R x N. `suspects` are all rows known to be wrong, compared or
+    not. `error` is in units of rounding, infinite where the comparison was exact.
     """
 
     problem: Problem
@@ -37,13 +37,13 @@ class Wrong:
     exact: bool = True
 
     @property
-    def whole(self) -> bool:
-        """Every row of C was compared."""
+    def has_all_rows(self) -> bool:
+        """Whether every row of C was compared."""
         return len(self.rows) == self.problem.M
 
     @cached_property
     def unwritten(self) -> np.ndarray:
-        """R x N: NaN, as C was before the launch."""
+        """R x N: true where C is NaN, as it was before the launch."""
         return np.isnan(self.got)
 
     @cached_property
@@ -57,18 +57,18 @@ class Wrong:
         return self.operands.B.T if self.problem.trans_b else self.operands.B
 
     @cached_property
-    def sample(self) -> Sample:
-        """At most 64 wrong elements that are finite, spread over C."""
-        found = np.argwhere(self.mask & np.isfinite(self.got))
-        few = found[np.unique(np.linspace(0, len(found) - 1, _ELEMENTS).astype(int))] if len(found) else found
-        return Sample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
+    def sample(self) -> WrongSample:
+        """At most 64 finite wrong elements, spread over C."""
+        wrong = np.argwhere(self.mask & np.isfinite(self.got))
+        few = wrong[np.unique(np.linspace(0, len(wrong) - 1, _ELEMENTS).astype(int))] if len(wrong) else wrong
+        return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
 
 
 @dataclass(frozen=True)
-class Sample:
+class WrongSample:
     """E wrong elements of C: E row indices, E column indices, E values."""
 
-    wrong: Wrong
+    wrong: WrongResult
     i: np.ndarray
     j: np.ndarray
     got: np.ndarray
@@ -78,7 +78,7 @@ class Sample:
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """The products that each element is the sum of, E x K."""
+        """The products that each element should be the sum of, E x K."""
         return self.products(self.wrong.a, self.wrong.b, self.i, self.j)
 
     @cached_property
@@ -92,16 +92,16 @@ class Sample:
         return abs(self.wrong.alpha) * np.abs(self.terms).sum(axis=1) + abs(self.wrong.beta) * np.abs(self.before)
 
     def products(self, a: np.ndarray, b: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """The products whose sums are the elements (i, j) of a b, one row an element."""
+        """The products whose sums are the elements (i, j) of a b, one row per element."""
         return np.asarray(a[i].astype(np.float64) * b[:, j].T.astype(np.float64))
 
-    def of(self, sums: np.ndarray) -> np.ndarray:
+    def apply_scalars(self, sums: np.ndarray) -> np.ndarray:
         """alpha sums + beta C0 for sums of shape E or E x n."""
         base = self.wrong.beta * self.before if self.wrong.beta else np.zeros(len(self))
         return self.wrong.alpha * sums + (base if sums.ndim == 1 else base[:, None])
 
-    def near(self, values: np.ndarray) -> np.ndarray:
-        """Where `values`, E or E x n, are what was got: equal for integers, within rounding for real data."""
+    def matches(self, values: np.ndarray) -> np.ndarray:
+        """Where `values`, E or E x n, match the elements: equal for integers, within rounding for real data."""
         got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, self.scale))
         precision = self.wrong.problem.precision
         if self.wrong.exact:

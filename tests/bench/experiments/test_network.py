@@ -75,7 +75,7 @@ def test_float32_is_well_inside_the_bound_and_lower_precision_outside(post):
 @pytest.mark.parametrize("activation", ["softmax", "linear", "relu"])
 def test_integers_are_exact_and_show_a_lost_weight_of_any_layer(post, activation):
     network = Network(post.sizes, ("relu", "relu", activation), 64)
-    checks = reference.integers(network, 1)
+    checks = reference.exact_cases(network, 1)
     assert len(checks) == 2
     for case in checks:
         assert case.judge(float32(network, case.parameters, case.inputs)).ok
@@ -87,11 +87,11 @@ def test_integers_are_exact_and_show_a_lost_weight_of_any_layer(post, activation
 
 
 def test_a_network_too_large_for_exact_sums_has_no_such_case():
-    assert reference.integers(Network((64,) * 21, ("relu",) * 20, 1), 0) == []
+    assert reference.exact_cases(Network((64,) * 21, ("relu",) * 20, 1), 0) == []
 
 
 def test_a_wrong_result_is_described():
-    case = cases.timed(SMALL, random(SMALL, 0), "uniform", 0)
+    case = cases.timed_case(SMALL, random(SMALL, 0), "uniform", 0)
     right = float32(SMALL, random(SMALL, 0), case.inputs)
     assert "never written" in case.judge(np.full_like(right, np.nan)).message
     late = right.copy()
@@ -148,7 +148,7 @@ def test_upscaling_keeps_a_flat_image_flat_and_the_range():
 def test_the_stored_accuracy_is_that_of_the_stored_weights_on_the_stored_digits(post):
     given = load(DIGITS, post)
     assert given.digits is not None
-    outputs = reference.forward(post, given, given.digits.inputs).outputs
+    outputs = reference.propagate(post, given, given.digits.inputs).outputs
     accuracy = (outputs.argmax(axis=1) == given.digits.labels).mean()
     assert accuracy == np.load(DIGITS)["test_accuracy"]
     assert accuracy >= 0.97
@@ -224,7 +224,7 @@ def test_digits_are_timed_and_counted(fake, post):
     (record,) = fake("cublas", given=given, network=Network(post.sizes, post.activations, 100))
     assert record.network.accuracy == np.load(DIGITS)["test_accuracy"]
     assert record.data == "digits"
-    assert len(cases.verification(post, given, 0)) == 4
+    assert len(cases.verification_cases(post, given, 0)) == 4
 
 
 def test_operand_sets_exceed_the_cache_four_times(post):
@@ -296,7 +296,7 @@ def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
 
 def test_the_portable_kernel_is_right_in_every_shape_of_its_block(post):
     network = Network(post.sizes, post.activations, 5)
-    checks = [*reference.integers(network, 0), cases.timed(network, random(network, 1), "uniform", 0)]
+    checks = [*reference.exact_cases(network, 0), cases.timed_case(network, random(network, 1), "uniform", 0)]
     backend, compiler = CpuBackend(), CpuCompiler()
     for rows, threads, depth in itertools.product((2, 16), (64, 512), (4,)):
         (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (rows,), "THREADS": (threads,), "DEPTH": (depth,)})
@@ -320,7 +320,7 @@ def test_the_network_reads_a_digit_through_the_kernel(post):
     (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (1,), "THREADS": (256,)})
     outputs = answer(row, backend, CpuCompiler(), given, given.digits.inputs[3])
     backend.close()
-    expected = reference.forward(network, given, given.digits.inputs[3:4]).outputs[0]
+    expected = reference.propagate(network, given, given.digits.inputs[3:4]).outputs[0]
     np.testing.assert_allclose(outputs, expected, atol=1e-5)
     assert parameters.SIDE == 28
 
@@ -328,4 +328,4 @@ def test_the_network_reads_a_digit_through_the_kernel(post):
 def test_a_row_is_verified_with_the_parameters_of_the_run():
     given = random(SMALL, 5)
     assert given.digits is None
-    assert any(case.parameters is given for case in cases.verification(SMALL, given, 0))
+    assert any(case.parameters is given for case in cases.verification_cases(SMALL, given, 0))

@@ -17,7 +17,7 @@ SHAPE = (45, 70, 51)
 def way(request, monkeypatch):
     """Both ways of checking; the second is for large problems, so this one is called large."""
     if request.param == "Freivalds":
-        monkeypatch.setattr(verify, "_WHOLE", 0)
+        monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
 
 
 class Case:
@@ -143,7 +143,7 @@ class TestPlace:
 
     @pytest.mark.parametrize("place", [np.s_[:, 64:], np.s_[40:]])
     def test_of_a_large_problem_the_edge_is_seen_too(self, monkeypatch, place):
-        monkeypatch.setattr(verify, "_WHOLE", 0)
+        monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
         case = Case()
         case.right[place] = np.nan
         assert case.cause(case.right) == ("edge rows" if place == np.s_[40:] else "edge columns")
@@ -153,7 +153,7 @@ class TestPlace:
         case.right[:, 64:] = case.c[:, 64:]
         check = case.check(case.right)
         assert check.diagnosis.cause == "edge columns"
-        assert "were never written: C is as it was before: look at the guard on N" in check.message
+        assert "were never written: C is unchanged: look at the guard on N" in check.message
 
     def test_noise_has_no_cause_and_none_is_made_up(self):
         case = Case()
@@ -186,7 +186,7 @@ class TestMap:
         assert len(lines[0]) <= 32 and "".join(lines).count(".") == len("".join(lines)) - 1
 
     def test_of_a_large_problem_rows_that_were_not_compared_say_so(self, monkeypatch):
-        monkeypatch.setattr(verify, "_WHOLE", 0)
+        monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
         case = Case((512, 40, 9))
         case.right[64:96, 8:16] = -99
         head, lines = self.map_of(case)
@@ -218,12 +218,12 @@ class TestPrecision:
 
     def test_cut_factors_are_told_from_rounded_ones(self):
         check = self.check(lambda values: (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32))
-        assert "as if A and B were cut to tf32" in check.message
+        assert "as if A and B were truncated to tf32" in check.message
 
     @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (1.5, -0.5)])
     def test_sums_kept_in_half_are_named(self, alpha, beta):
         half = self.check(lambda values: values, alpha, beta, lambda sums: sums.astype("f2").astype("f4"))
-        assert "as if sums were kept in f16: a lower precision inside" in half.message
+        assert "as if sums were kept in f16: computed in a lower precision" in half.message
 
 
 class TestRelaunch:
@@ -300,8 +300,8 @@ class TestRelaunch:
             record = self.wrong(experiment)
             found.append((record.diagnosis, record.reason.rpartition(", should be ")[2].partition(": ")[2]))
         assert found == [
-            ("C read at beta 0", "C is read though beta is 0: what lies there may be NaN, and 0 * NaN is NaN"),
-            ("C read at beta 0", "the product is added to C though beta is 0: what lies there must not be read"),
+            ("C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"),
+            ("C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"),
             ("never written", "C was never written"),
         ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from gemmbench.bench.operands.fill import filled
 from gemmbench.bench.verify import reference as verify
-from gemmbench.bench.verify.reference import Reference, expected
+from gemmbench.bench.verify.reference import Reference, make_reference
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 SMALL = Problem(5, 7, 6)
@@ -17,7 +17,7 @@ SMALL = Problem(5, 7, 6)
 def way(request, monkeypatch):
     """Both ways of checking; the second is for large problems, so small ones are called large."""
     if request.param == "Freivalds":
-        monkeypatch.setattr(verify, "_WHOLE", 0)
+        monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
     return request.param
 
 
@@ -62,7 +62,7 @@ def test_a_result_that_is_all_nan_was_never_written():
     check = reference.check_exact(np.full_like(right, np.nan))
     assert not check.ok
     assert check.message.startswith("35 of 35 elements wrong, first C[0][0] = nan, should be ")
-    assert check.message.endswith(": C was never written, or C was read though beta is 0")
+    assert check.message.endswith(": C was never written, or C was read although beta is 0")
 
 
 def test_a_result_that_is_all_nan_fails_by_freivalds_too(way):
@@ -110,19 +110,19 @@ def test_a_transposed_result_and_a_forgotten_scalar_are_wrong(way):
 
 def test_freivalds_is_taken_above_1024_cubed_only():
     data = filled(Problem(1, 1, 1), "ints", 0)
-    assert Reference(Problem(1024, 1024, 1024), data, 1.0, 0.0).whole is True
-    assert Reference(Problem(1025, 1024, 1024), data, 1.0, 0.0).whole is False
+    assert Reference(Problem(1024, 1024, 1024), data, 1.0, 0.0).compares_all is True
+    assert Reference(Problem(1025, 1024, 1024), data, 1.0, 0.0).compares_all is False
 
 
 def test_freivalds_counts_the_wrong_rows(monkeypatch):
-    monkeypatch.setattr(verify, "_WHOLE", 0)
+    monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
     reference, right = exact()
     right[[1, 3]] += 1
     assert reference.check_exact(right).message.startswith("2 of 5 rows wrong; 14 of 14 elements wrong, first C[1][0]")
 
 
 def test_large_products_are_converted_a_slab_at_a_time(monkeypatch):
-    monkeypatch.setattr(verify, "_WHOLE", 0)
+    monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
     monkeypatch.setattr(verify, "_CHUNK", 10)
     reference, right = exact(Problem(31, 61, 97))
     assert reference.check_exact(right).ok
@@ -132,12 +132,12 @@ def test_large_products_are_converted_a_slab_at_a_time(monkeypatch):
 
 def test_what_is_expected_is_computed_once_for_the_batches_of_a_problem():
     first, right = exact(seed=3)
-    kept = expected(SMALL, "ints", 3, 2.0, 0.0)
-    assert kept.check_exact(right).ok and np.array_equal(kept.exact, first.exact)
-    assert expected(SMALL, "ints", 3, 2.0, 0.0) is kept
-    assert expected(SMALL, "ints", 3, 2.0, 1.0) is not kept
+    kept = make_reference(SMALL, "ints", 3, 2.0, 0.0)
+    assert kept.check_exact(right).ok and np.array_equal(kept.expected, first.expected)
+    assert make_reference(SMALL, "ints", 3, 2.0, 0.0) is kept
+    assert make_reference(SMALL, "ints", 3, 2.0, 1.0) is not kept
 
 
 def test_what_is_expected_of_a_large_problem_is_not_kept():
     large = Problem(1, 1 << 26, 1)
-    assert expected(large, "zeros", 0, 1.0, 0.0) is not expected(large, "zeros", 0, 1.0, 0.0)
+    assert make_reference(large, "zeros", 0, 1.0, 0.0) is not make_reference(large, "zeros", 0, 1.0, 0.0)

@@ -31,7 +31,7 @@ from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.host_matrices import Matrices
 from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.verify.reference import Check, Reference, expected
+from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.options import Fill
 from gemmbench.planning.sweeps.policy import Measuring
@@ -137,7 +137,7 @@ class TransferBench:
         self.station.progress("transfers, round", done, of)
 
     def _reference(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
-        reference = expected(self.problem, fill, seed, alpha, beta)
+        reference = make_reference(self.problem, fill, seed, alpha, beta)
         for matrices in self.matrices.values():
             matrices.write(reference.operands)
         return reference
