@@ -19,7 +19,7 @@ from gemmbench.bench.experiments.trial import Placed, Trial
 from gemmbench.bench.operands.arena import same_bits
 from gemmbench.bench.timing import energy
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.telemetry import Watch
+from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.bench.verify.diagnosis import OUTSIDE, RACE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
@@ -145,9 +145,9 @@ class Bench(ABC, Generic[T]):
             with trial.blamed():
                 bound.append((trial, self.station.watched(self.bind(trial, sets), trial.number)))
         last = {trial.name: number for number, (trial, _) in enumerate(bound)}
-        with Watch(self.backend.monitor) as watch:
+        with TelemetrySampler(self.backend.monitor) as sampler:
             rounds = Rounds(
-                [watch.marked(executable) for _, executable in bound],
+                [sampler.track(executable) for _, executable in bound],
                 self.policy,
                 self.backend.max_launches,
                 self.station.interrupted,
@@ -157,7 +157,7 @@ class Bench(ABC, Generic[T]):
             measurements = rounds.run(self.station.warm_seconds())
         for number, ((trial, executable), measurement) in enumerate(zip(bound, measurements, strict=True)):
             trial.measurement = measurement
-            trial.telemetry = watch.telemetry(number, len(measurement.samples))
+            trial.telemetry = sampler.summarize(number, len(measurement.samples))
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
             elif not self.station.interrupted():
@@ -169,8 +169,10 @@ class Bench(ABC, Generic[T]):
         monitor, seconds = self.backend.monitor, self.policy.energy
         if monitor is not None and trial.telemetry is not None and trial.alive and seconds:
             with trial.blamed():
-                found = energy.steady(executable, monitor, seconds, self.backend.max_launches, self.station.interrupted)
-                trial.telemetry = energy.noted(trial.telemetry, found)
+                found = energy.measure_energy(
+                    executable, monitor, seconds, self.backend.max_launches, self.station.interrupted
+                )
+                trial.telemetry = energy.with_energy(trial.telemetry, found)
 
     def _check_repeat(self, trial: T, sets: int) -> None:
         """After timing, every copy of the outputs must be equal bit by bit: a race shows here.

@@ -1,11 +1,11 @@
-"""Watching the device while a batch is measured: looks taken in a thread, matched with windows afterwards.
+"""Device telemetry while a batch is measured: readings taken in a thread, matched with windows afterwards.
 
-Looks come at most every 20 ms, in a thread, while the GPU works through windows that were queued
-behind a gate, so that the host time they take falls between windows and not into one. Windows of
-many rows interleave and most last about 1 ms, often less than a look takes. So a row gets the
-looks from its first to its last window, and 20 ms around, for what changes slowly: temperature and
-what held the clock down. Power comes only from looks inside one of its own windows, 50 ms or
-later after that window began: what came before is then out of the sensor's average.
+Readings are taken at most every 20 ms, in a thread, while the GPU works through windows that were queued
+behind a gate, so that the host time they cost falls between windows and not into one. Windows of
+many rows interleave and most last about 1 ms, often less than a reading takes. So a row gets all
+readings from its first to its last window, and 20 ms around them, for what changes slowly: temperature
+and the reasons for a lower clock. Power comes only from readings inside one of its own windows that
+started at least 50 ms after that window did: earlier windows have then left the sensor's average.
 """
 
 from __future__ import annotations
@@ -22,72 +22,72 @@ from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.stats import median
 
 _PERIOD = 0.02
-_SETTLED = 0.05
+_SETTLE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class Span:
-    """A window, in seconds of one clock."""
+    """When a window ran, in seconds of one clock."""
 
     start: float
     end: float
 
 
 @dataclass(frozen=True)
-class Look:
-    """A reading and when it was taken."""
+class TimedReading:
+    """A reading, and when it was taken."""
 
     start: float
     end: float
     reading: Reading
 
 
-class Watch:
-    """Looks at a monitor while the block runs; without a monitor it does nothing."""
+class TelemetrySampler:
+    """Reads a monitor while the block runs; does nothing without a monitor."""
 
     def __init__(self, monitor: Monitor | None, clock: Callable[[], float] = time.monotonic):
         self._monitor, self._clock = monitor, clock
         self._windows: list[list[Span]] = []
-        self._looks: list[Look] = []
+        self._readings: list[TimedReading] = []
         self._others: list[int | None] = []
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._keep_looking, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> TelemetrySampler:
         if self._monitor is not None:
             self._others.append(self._monitor.others())
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop looking."""
+        """Stop reading."""
         if self._monitor is not None:
             self._done.set()
             self._thread.join()
             self._others.append(self._monitor.others())
 
-    def marked(self, executable: Executable) -> Executable:
-        """The executable, its windows noted; executables are numbered from 0 in the order they come here."""
+    def track(self, executable: Executable) -> Executable:
+        """The executable with its windows recorded. Executables are numbered from 0 in the order of these calls."""
         self._windows.append([])
-        return executable if self._monitor is None else Marked(executable, self._windows[-1], self._clock)
+        return executable if self._monitor is None else TrackedExecutable(executable, self._windows[-1], self._clock)
 
-    def telemetry(self, number: int, samples: int) -> Telemetry | None:
-        """What was seen during the last `samples` windows of executable `number`; None without a monitor or windows."""
+    def summarize(self, number: int, samples: int) -> Telemetry | None:
+        """Telemetry of the last `samples` windows of executable `number`; None without a monitor or windows."""
         windows = self._windows[number][-samples:] if samples else []
-        return telemetry(self._looks, windows, self._others) if windows else None
+        return summarize_readings(self._readings, windows, self._others) if windows else None
 
-    def _keep_looking(self) -> None:
+    def _sample(self) -> None:
         assert self._monitor is not None
         while True:
             start = self._clock()
             reading = self._monitor.read()
-            self._looks.append(Look(start, self._clock(), reading))
+            self._readings.append(TimedReading(start, self._clock(), reading))
             if self._done.wait(_PERIOD):
                 return
 
 
-class Marked:
-    """An Executable that notes when its windows ran."""
+class TrackedExecutable:
+    """An Executable that records when its windows ran."""
 
     def __init__(self, executable: Executable, windows: list[Span], clock: Callable[[], float]):
         self._executable, self._windows, self._clock = executable, windows, clock
@@ -100,29 +100,32 @@ class Marked:
         return window
 
 
-def telemetry(looks: Sequence[Look], windows: Sequence[Span], others: Sequence[int | None]) -> Telemetry:
-    """What a row may claim of the looks; `windows` are its own, in order, at least one."""
+def summarize_readings(
+    readings: Sequence[TimedReading], windows: Sequence[Span], others: Sequence[int | None]
+) -> Telemetry:
+    """The telemetry of a row from all readings; `windows` are its own, in order, at least one."""
     first, last = windows[0].start, windows[-1].end
-    near = [look for look in looks if look.start <= last + _PERIOD and look.end >= first - _PERIOD]
-    own = [look for look in near if any(_settled(look, window) for window in windows)]
+    near = [each for each in readings if each.start <= last + _PERIOD and each.end >= first - _PERIOD]
+    inside = [each for each in near if any(_is_settled(each, window) for window in windows)]
     return Telemetry(
         readings=len(near),
-        temperature=_highest(look.reading.temperature for look in near),
-        power=_known(median([look.reading.power for look in own if not math.isnan(look.reading.power)])),
-        sm_clock_hz=_highest(look.reading.sm_clock for look in near),
-        memory_clock_hz=_highest(look.reading.memory_clock for look in near),
-        slowed_by=sorted({name for look in near for name in look.reading.slowed}),
+        temperature=_highest(each.reading.temperature for each in near),
+        power=_none_if_nan(median([each.reading.power for each in inside if not math.isnan(each.reading.power)])),
+        sm_clock_hz=_highest(each.reading.sm_clock for each in near),
+        memory_clock_hz=_highest(each.reading.memory_clock for each in near),
+        slowed_by=sorted({name for each in near for name in each.reading.slowed}),
         other_processes=max((count for count in others if count is not None), default=None),
     )
 
 
-def _settled(look: Look, window: Span) -> bool:
-    return window.start + _SETTLED <= look.start and look.end <= window.end
+def _is_settled(timed: TimedReading, window: Span) -> bool:
+    """Whether a reading lies inside a window that had run for long enough before it."""
+    return window.start + _SETTLE_SECONDS <= timed.start and timed.end <= window.end
 
 
 def _highest(values: Iterable[float]) -> float | None:
     return max((value for value in values if not math.isnan(value)), default=None)
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value

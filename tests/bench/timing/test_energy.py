@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.record import Telemetry
-from gemmbench.bench.timing.energy import noted, steady
+from gemmbench.bench.timing.energy import measure_energy, with_energy
 
 
 class Device:
@@ -28,7 +28,7 @@ class Device:
         return math.nan if self.unknown else self.joules
 
     def measure(self, seconds=1.0, most=512, interrupted=lambda: False):
-        return steady(self, self, seconds, most, interrupted, clock=lambda: self.now)
+        return measure_energy(self, self, seconds, most, interrupted, clock=lambda: self.now)
 
 
 def test_joules_are_power_times_the_time_of_a_launch():
@@ -72,6 +72,6 @@ def test_an_interruption_ends_the_load():
 
 def test_energy_joins_what_else_was_seen():
     seen = Telemetry(readings=3, temperature=50.0)
-    assert noted(seen, None) is seen
-    both = noted(seen, Device(1e-3).measure())
+    assert with_energy(seen, None) is seen
+    both = with_energy(seen, Device(1e-3).measure())
     assert (both.temperature, both.energy, both.energy_power) == (50.0, pytest.approx(0.5), pytest.approx(500))
