@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.errors import DeviceError
 from gemmbench.planning.paths import data_folder
 
@@ -36,7 +36,7 @@ SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format
 
 def place() -> Path:
     """The folder of this GPU's results."""
-    device = backends.describe(backends.choose("cuda")).primary.name
+    device = registry.describe_machine(registry.choose_device("cuda")).primary.name
     folder = ROOT / "results" / re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

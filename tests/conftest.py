@@ -87,7 +87,7 @@ def make_variant() -> Callable[..., Variant]:
         good = {
             "summary": name,
             "order": 1,
-            "kind": "cuda",
+            "kind": "kernel",
             "devices": ("cuda", "cpu"),
             "precisions": ("f32", "tf32"),
             "layouts": LAYOUTS,
@@ -192,7 +192,7 @@ def _text_plan(text: str, arch: str = "90", symbol: str = "gemm") -> Plan:
     one = (parse(1),)
     launch = Launch(symbol, one, one, parse(0))
     variant = Variant(
-        "tiny", "a test", 1, "cuda", ("cuda",), ("f32",), ("nn",), launch=launch, path="cuda/tiny.cu", text=text
+        "tiny", "a test", 1, "kernel", ("cuda",), ("f32",), ("nn",), launch=launch, path="cuda/tiny.cu", text=text
     )
     return Plan(Problem(8, 8, 8), variant, Config((("T", 16),)), "cuda", arch, Geometry((1, 1, 1), (32, 1, 1), 0))
 

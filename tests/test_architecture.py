@@ -54,7 +54,7 @@ def test_every_module_is_on_a_floor():
     [
         ("click", "cli/"),
         ("pycuda nvmath cuda pynvml ctypes", "backends/"),
-        ("yaml", ("planning/yaml_document.py", "backends/fake/backend.py")),
+        ("yaml", ("planning/yaml_document.py", "backends/fake/script.py")),
         ("simpleeval", "planning/manifests/expressions.py"),
         ("tabulate", ("report/", "cli/")),
     ],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends import libraries
+from gemmbench.backends.registry import library_variants
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.variant import ALL
@@ -21,7 +21,7 @@ GEMMS = [path for path in FILES if read_variant(path).computes == "gemm"]  # net
 WITH_CODE = [path for path in FILES if not read_variant(path).picks]
 CONFIGS = sorted(path for path in (ROOT / "configs").rglob("*.yaml") if path.stem != "mlp")
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
-CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36)
+CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36, is_gpu=False, has_graphs=False)
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.name)
@@ -52,12 +52,12 @@ def test_other_files_do_not_lie_among_the_kernels():
 def test_orders_and_names_are_unique():
     variants = [read_variant(path) for path in FILES]
     assert len({variant.order for variant in variants}) == len(variants)
-    names = {variant.name for variant in (*variants, *libraries())}
-    assert len(names) == len(variants) + len(libraries())
+    names = {variant.name for variant in (*variants, *library_variants())}
+    assert len(names) == len(variants) + len(library_variants())
 
 
 def test_the_libraries_stand_below_every_kernel():
-    assert max(read_variant(path).order for path in FILES) < min(variant.order for variant in libraries())
+    assert max(read_variant(path).order for path in FILES) < min(variant.order for variant in library_variants())
 
 
 def test_a_kernel_says_what_it_is_and_where_it_comes_from(kernel):
@@ -114,7 +114,7 @@ def test_every_value_of_every_parameter_is_of_use(gemm):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
     sweep = read_sweep(str(path), Options(), on_cpu)
-    catalog = Catalog([ROOT / "cuda"], libraries())
+    catalog = Catalog([ROOT / "cuda"], library_variants())
     chosen = [(catalog.get(choice.name), choice.params) for choice in sweep.choices]
     check_params(chosen)
     assert sweep.problems and chosen
@@ -126,7 +126,7 @@ def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_leaves_something_to_run(path, on_cpu):
     sweep = read_sweep(str(path), Options(), on_cpu)
-    catalog = Catalog([ROOT / "cuda"], libraries())
+    catalog = Catalog([ROOT / "cuda"], library_variants())
     targets = {"cpu": CPU} if on_cpu else {"cuda": GPU, "cpu": CPU}
     for choice in sweep.choices:
         variant = catalog.get(choice.name)

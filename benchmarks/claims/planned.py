@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.bench.experiments.batch import Batch, Built
 from gemmbench.bench.experiments.context import silent
 from gemmbench.bench.runner import build_all
@@ -14,13 +14,13 @@ from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring
 from gemmbench.planning.sweeps.sweep_config import named_sweep
 
-MACHINE = backends.describe(backends.choose("cuda"))
+MACHINE = registry.describe_machine(registry.choose_device("cuda"))
 
 
 def planned(names: Sequence[str], options: Options, kernels: str | None = None) -> dict[Plan, Built]:
     """Plans of the named variants, compiled."""
     asked = plan_sweep(named_sweep(tuple(names), "quick", options, False), MACHINE, kernels, False)
-    return build_all(asked.plans, backends.compilers(MACHINE, asked.devices), silent)
+    return build_all(asked.plans, registry.make_compilers(MACHINE, asked.devices), silent)
 
 
 def batch(built: dict[Plan, Built], plans: Sequence[Plan], measuring: Measuring, *references: str) -> Batch:
@@ -32,7 +32,7 @@ def batch(built: dict[Plan, Built], plans: Sequence[Plan], measuring: Measuring,
 @contextmanager
 def open_worker() -> Iterator[LocalWorker]:
     """A worker with the GPU, in this process."""
-    opened = backends.open_backends(MACHINE, ["cuda"], gate=True)
+    opened = registry.open_backends(MACHINE, ["cuda"], gate=True)
     try:
         yield LocalWorker(opened)
     finally:

@@ -18,7 +18,7 @@ _MAX_REGISTERS = 255  # of a thread
 
 
 @dataclass(frozen=True)
-class _Limits:
+class ArchitectureLimits:
     """Warps, blocks and shared bytes of a multiprocessor, and what a block may have of them."""
 
     warps: int
@@ -31,19 +31,19 @@ class _Limits:
     partitions: int = 4
 
 
-def _old(shared: int, block_registers: int = _REGISTERS, partitions: int = 4) -> _Limits:
+def _old(shared: int, block_registers: int = _REGISTERS, partitions: int = 4) -> ArchitectureLimits:
     """5.x and 6.x: 48 KiB a block whatever the multiprocessor has."""
-    return _Limits(64, 32, shared << 10, 48 << 10, 0, 256, block_registers, partitions)
+    return ArchitectureLimits(64, 32, shared << 10, 48 << 10, 0, 256, block_registers, partitions)
 
 
-def _volta(warps: int, blocks: int, shared: int) -> _Limits:
+def _volta(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
     """7.x: a block may have all shared memory there is."""
-    return _Limits(warps, blocks, shared << 10, shared << 10, 0, 256)
+    return ArchitectureLimits(warps, blocks, shared << 10, shared << 10, 0, 256)
 
 
-def _ampere(warps: int, blocks: int, shared: int) -> _Limits:
+def _ampere(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
     """From 8.0 on: the system keeps 1 KiB of every block's shared memory for itself."""
-    return _Limits(warps, blocks, shared << 10, (shared - 1) << 10, 1 << 10, 128)
+    return ArchitectureLimits(warps, blocks, shared << 10, (shared - 1) << 10, 1 << 10, 128)
 
 
 _TABLE = {
@@ -69,6 +69,19 @@ _TABLE = {
 }
 
 
+def limits_of(sm: int) -> ArchitectureLimits:
+    """The limits of a compute capability as an integer (90). Raises DeviceError if it is not in the table."""
+    if sm not in _TABLE:
+        raise DeviceError(f"the limits of sm_{sm} are not known; known: {', '.join(map(str, _TABLE))}")
+    return _TABLE[sm]
+
+
+def most_block_shared(sm: int) -> int:
+    """Bytes of shared memory a block may have; of an architecture that is not in the table, as in the one before it."""
+    known = [each for each in _TABLE if each <= sm] or [min(_TABLE)]
+    return _TABLE[max(known)].block_shared
+
+
 @dataclass(frozen=True)
 class Occupancy:
     """What one multiprocessor holds at once; `blocks_per_sm` 0 means the kernel cannot run.
@@ -90,9 +103,7 @@ def theoretical(sm: int, threads: int, registers: int, shared_bytes: int) -> Occ
     `sm` is the compute capability as an integer (90). Registers not known (-1) limit nothing.
     Raises DeviceError if `sm` is not in the table.
     """
-    if sm not in _TABLE:
-        raise DeviceError(f"occupancy of sm_{sm} is not known; known: {', '.join(map(str, _TABLE))}")
-    limits = _TABLE[sm]
+    limits = limits_of(sm)
     warps = max(1, -(-threads // _WARP))
     allowed = {
         "warps": limits.warps // warps if threads <= _MAX_THREADS else 0,
@@ -104,7 +115,7 @@ def theoretical(sm: int, threads: int, registers: int, shared_bytes: int) -> Occ
     return Occupancy(blocks, blocks * warps, limits.warps, blocks * warps / limits.warps, limiter)
 
 
-def _by_registers(limits: _Limits, warps: int, registers: int) -> int:
+def _by_registers(limits: ArchitectureLimits, warps: int, registers: int) -> int:
     of_warp = _round_up(max(1, registers) * _WARP, _REGISTER_GRAIN)
     # The hardware checks a block as if its warps filled all four partitions evenly.
     if registers > _MAX_REGISTERS or of_warp * _round_up(warps, 4) > limits.block_registers:
@@ -117,7 +128,7 @@ def _by_registers(limits: _Limits, warps: int, registers: int) -> int:
     return blocks(limits.partitions) if blocks(4) else 0
 
 
-def _by_shared(limits: _Limits, shared_bytes: int) -> int:
+def _by_shared(limits: ArchitectureLimits, shared_bytes: int) -> int:
     if shared_bytes > limits.block_shared:
         return 0
     of_block = _round_up(shared_bytes + limits.reserved, limits.grain)

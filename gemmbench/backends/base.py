@@ -168,6 +168,20 @@ class Compiler(Protocol):
         """Compile, or find in the cache. Raises BuildError (the text) or DeviceError (no compiler)."""
 
 
+class InspectingCompiler(Compiler, Protocol):
+    """A compiler that shows what it makes."""
+
+    @property
+    def path(self) -> str:
+        """Where the compiler is. Raises DeviceError."""
+
+    def ptx(self, plan: Plan) -> str:
+        """The intermediate code of a plan. Raises as compile does."""
+
+    def sass(self, plan: Plan) -> str:
+        """The machine code of a plan, disassembled. Raises as compile does, or DeviceError without a disassembler."""
+
+
 class Backend(Protocol):
     """An open device."""
 

@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
-from gemmbench.backends import Choice, Machine, cache, choose
+from gemmbench.backends import cache
 from gemmbench.backends.health import Finding, Peaks, writable
-from gemmbench.errors import DeviceError
+from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.backends.registry import AUTO, entries, entry_of, parse_device, services_of
 
 
 def examine(option: str, results: Path) -> list[Finding]:
     """Look at all that `--device option` needs; opens no device. Raises UsageError for an unknown device."""
-    choice = _asked(option)
-    found: list[Finding] = []
-    if choice.primary == "cuda" or option == "auto":
-        from gemmbench.backends.cuda.system import checks
-
-        found += checks.examine(choice.index, asked=option != "auto")
-    if choice.primary != "fake":
-        from gemmbench.backends.cpu import checks as cpu_checks
-
-        found += cpu_checks.examine(needed=choice.primary == "cpu")
-    found.append(writable("cache", cache.folder(), "name another folder in GEMMBENCH_CACHE_DIR"))
-    return [*found, writable("results", results, "name another folder with --out")]
+    choice = parse_device(option)
+    checks: list[Finding] = []
+    for name in _examined(option, choice):
+        checks += services_of(name).examine(choice, required=name == choice.primary)
+    checks.append(writable("cache", cache.folder(), "name another folder in GEMMBENCH_CACHE_DIR"))
+    return [*checks, writable("results", results, "name another folder with --out")]
 
 
-def _asked(option: str) -> Choice:
-    """The choice, though it may not be usable: the findings say why."""
-    try:
-        return choose(option)
-    except DeviceError:
-        return Choice("cuda", int(option.partition(":")[2] or 0))
+def _examined(option: str, choice: DeviceChoice) -> list[str]:
+    """The back ends to look at: with `auto` also those that were passed over."""
+    wanted = {choice.primary, *entry_of(choice.primary).companions}
+    return [entry.name for entry in entries() if entry.name in wanted or (option == AUTO and entry.automatic)]
 
 
-def peaks(machine: Machine) -> Peaks | None:
+def measure_peaks(machine: Machine) -> Peaks | None:
     """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
-    choice = machine.choice
-    if choice.primary == "fake":
-        from gemmbench.backends.fake.backend import PEAKS
-
-        return PEAKS
-    if choice.primary == "cpu":
-        return None
-    from gemmbench.backends.cuda.backend import CudaBackend
-    from gemmbench.backends.cuda.system import peaks as measured
-
-    with closing(CudaBackend(choice.index)) as backend:
-        return measured.measure(backend)
+    return services_of(machine.choice.primary).measure_peaks(machine.choice)

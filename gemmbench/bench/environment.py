@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from gemmbench import __version__
-from gemmbench.backends import Machine
+from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -22,7 +22,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
     """Describe a run that starts now. `command` is what was typed, `software` the versions in use."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
-    host = machine.devices.get("cpu")
+    host = machine.host
     return Environment(
         run=f"{now:%Y%m%d-%H%M%S}-{sweep.name}-{secrets.token_hex(2)}",
         started=now.isoformat(timespec="seconds"),
@@ -47,6 +47,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
         host=host.name if host else "",
         cores=host.target.sms if host else 0,
         conditions=device.conditions,
+        gpu=target.is_gpu,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from gemmbench.backends import Machine
+from gemmbench.backends.machine import Machine
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.policy import Measuring
 

@@ -45,6 +45,16 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     host: str = ""
     cores: int = 0
     conditions: Conditions | None = None
+    gpu: bool | None = None
+
+    @property
+    def is_gpu(self) -> bool:
+        """Kernels ran on a GPU; in files that do not record it, what has a compute capability is one."""
+        return self.sm > 0 if self.gpu is None else self.gpu
+
+    def on_gpu(self, backend: str) -> bool:
+        """Rows of `backend` ran on the GPU of this run, not on the host."""
+        return backend == self.backend and self.is_gpu
 
 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):

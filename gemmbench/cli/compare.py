@@ -40,8 +40,7 @@ def compare(variants: tuple[str, ...], config: str, fail_on: tuple[str, ...], **
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
     machine = planning.find_machine(settings["device"])
-    on_cpu = machine.choice.primary == "cpu"
-    sweep = named_sweep(names, config, options.sweep_options(settings, names), on_cpu)
+    sweep = named_sweep(names, config, options.sweep_options(settings, names), machine.on_cpu)
     code, results = measuring.conduct(sweep, machine, settings)
     if results is None:
         return code

@@ -40,7 +40,7 @@ def doctor(quick: bool, device: str, kernels: str | None, out: str, **settings: 
     if quick:
         return OK
     machine = find_machine(device)
-    peaks = checks.peaks(machine)
+    peaks = checks.measure_peaks(machine)
     _show(judged(peaks, machine.primary) if peaks else [])
     return measure_noise(machine, kernels, options.limits(settings), _show)
 

@@ -11,7 +11,7 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+    from gemmbench.backends.base import InspectingCompiler
     from gemmbench.planning.plans.plan import Plan, Skip
     from gemmbench.report.sass import Peak
 
@@ -46,7 +46,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     """
     from tabulate import tabulate
 
-    from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+    from gemmbench.backends import registry
     from gemmbench.cli.output import plain
     from gemmbench.cli.sass_mix import sass_mix
     from gemmbench.errors import OK, UsageError
@@ -58,7 +58,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     sms = settings["sms"] or USUAL_SMS.get(sm, 1)
     if mix and STDOUT in (ptx, sass):
         raise UsageError("--sass-mix writes to stdout, and so do --ptx - and --sass -; name a file for the code")
-    compiler, plans = NvccCompiler(), []
+    compiler, plans = registry.inspecting_compiler(), []
     for item in _expand(variant, settings, sm, sms):
         if isinstance(item, Skip):
             click.echo(f"skipped {item.config}: {item.reason}", err=True)
@@ -70,7 +70,7 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
     rows = [Inspection.of(one, compiler.compile(one).build, sm, sms).cells() for one in launches]
     if STDOUT not in (ptx, sass):
         click.echo(tabulate(rows, headers="keys", tablefmt=plain(style), disable_numparse=True))
-        click.echo(f"\nsm_{arch}, {sms} SMs, nvcc at {compiler.nvcc}")
+        click.echo(f"\nsm_{arch}, {sms} SMs, nvcc at {compiler.path}")
     _write_code(compiler, plans, ptx, sass)
     return sass_mix(compiler, plans, sm, _peak(sm, sms, settings["clock"]), plain(style)) if mix else OK
 
@@ -97,42 +97,46 @@ def _architecture(written: str) -> str:
 
 
 def _this_gpu() -> str:
-    from gemmbench.backends.cuda.system.probe import probe
+    from gemmbench.backends import registry
 
-    seen = probe(0)
+    seen = registry.glance_inspected()
     return str(seen.sm) if seen and seen.sm else "90"
 
 
 def _expand(variant: str, settings: dict[str, Any], sm: int, sms: int) -> list[Plan | Skip]:
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError
     from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
     from gemmbench.planning.plans.expansion import check_params, configurations, expand, plan_network
-    from gemmbench.planning.plans.plan import Target
     from gemmbench.planning.sweeps.options import Options
     from gemmbench.planning.sweeps.parsing import chosen_params
     from gemmbench.planning.sweeps.sweep_config import read_sweep
 
     found = open_catalog(settings["kernels"]).get(variant)
-    if found.kind != "cuda":
+    if not found.is_kernel:
         raise UsageError(f"{variant} is no .cu file, so there is nothing for nvcc to compile; take one that is")
-    # What an architecture allows a block; the size of a device's memory does not matter here.
-    target = Target("cuda", sm, sms, 227 << 10 if sm >= 90 else 96 << 10, 0, 0)
+    target = registry.inspected_backend().architecture(sm, sms)
     if found.computes == "mlp":
         chosen = chosen_params(settings["params"])
         check_params([(found, chosen)])
         network = read_mlp("mlp", MlpOptions(), False).network
         configs = configurations(found, chosen)
-        return [plan_network(network, found, config, "cuda", target, backends.refusal) for config in configs]
-    asked = {key: settings[key] for key in ("precisions", "layouts", "params")}
-    sweep = read_sweep("quick", Options(variants=(variant,), sizes=settings["sizes"] or "4096", **asked), False)
+        return [plan_network(network, found, config, target.kind, target, registry.why_refused) for config in configs]
+    given = {key: settings[key] for key in ("precisions", "layouts", "params")}
+    sweep = read_sweep("quick", Options(variants=(variant,), sizes=settings["sizes"] or "4096", **given), False)
     params = sweep.choices[0].params
     check_params([(found, params)])
-    return expand(sweep.problems, [(found, configurations(found, params))], "cuda", {"cuda": target}, backends.refusal)
+    return expand(
+        sweep.problems,
+        [(found, configurations(found, params))],
+        target.kind,
+        {target.kind: target},
+        registry.why_refused,
+    )
 
 
-def _write_code(compiler: NvccCompiler, plans: list[Plan], ptx: str | None, sass: str | None) -> None:
+def _write_code(compiler: InspectingCompiler, plans: list[Plan], ptx: str | None, sass: str | None) -> None:
     from gemmbench.errors import UsageError
     from gemmbench.report.store import write_text
 

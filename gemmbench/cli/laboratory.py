@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gemmbench import backends
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
 
 if TYPE_CHECKING:
     from gemmbench.backends.base import Device
@@ -27,7 +28,7 @@ class OpenLaboratory(Protocol):
 
 @contextmanager
 def open_laboratory(
-    machine: backends.Machine,
+    machine: Machine,
     names: list[str],
     gate: bool,
     limits: Limits,
@@ -40,12 +41,12 @@ def open_laboratory(
     from gemmbench.bench.worker.messages import Open
     from gemmbench.bench.worker.remote import RemoteWorker
 
-    if backends.isolated(machine):
+    if registry.needs_own_process(machine):
         request = Open(machine, tuple(names), gate, limits.launch, measured)
         with RemoteWorker(request, progress, interrupted) as remote:
             yield remote
         return
-    opened = backends.open_backends(machine, names, gate, limits.launch)
+    opened = registry.open_backends(machine, names, gate, limits.launch)
     try:
         yield LocalWorker(opened, progress, interrupted, measured=measured)
     finally:
@@ -53,6 +54,6 @@ def open_laboratory(
             backend.close()
 
 
-def software(machine: backends.Machine, laboratory: OpenLaboratory) -> Mapping[str, str]:
+def software(machine: Machine, laboratory: OpenLaboratory) -> Mapping[str, str]:
     """Versions of what a run uses; some are known only of an open device."""
     return laboratory.devices.get(machine.choice.primary, machine.primary).software

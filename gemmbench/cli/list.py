@@ -23,12 +23,12 @@ _MLP = {"gemm": "", "mlp": ", in gemmbench mlp"}
 @options.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
     """List the variants and whether each can run here."""
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import OK, USAGE, SpecError
 
-    choice = backends.choose(device)
-    targets = backends.glance(choice)
+    choice = registry.choose_device(device)
+    targets = registry.glance(choice)
     catalog = open_catalog(kernels)
     variants, faults = [], []
     for name in catalog.names:
@@ -45,11 +45,11 @@ def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
 
 
 def _row(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str, Any]:
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.planning.plans.expansion import count_configurations, place, unready
 
     device = place(variant, primary, targets)
-    reason = unready(variant, device, targets.get(device), backends.refusal)
+    reason = unready(variant, device, targets.get(device), registry.why_refused)
     return {
         "name": variant.name,
         "summary": variant.summary,

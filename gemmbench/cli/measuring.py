@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gemmbench import backends
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
 from gemmbench.cli import options
 from gemmbench.cli.output import finish
 from gemmbench.cli.planning import Asked, plan_sweep
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gemmbench.report.store import Run
 
 
-def conduct(sweep: Sweep, machine: backends.Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
+def conduct(sweep: Sweep, machine: Machine, settings: dict[str, Any]) -> tuple[int, Run | None]:
     """Plan, run and report a sweep, or show its plans; returns the exit code, and the results if it ran."""
     from gemmbench.cli.transfers import wanted
 
@@ -56,7 +57,10 @@ def measure(
         run = results_file(environment, Path(out), resume)
         done = store.complete_batches(run.records)
         with store.Journal(run.path, run.environment) as journal:
-            compilers, emit = backends.compilers(asked.machine, asked.devices, limits.compile), kept_in(run, journal)
+            compilers, emit = (
+                registry.make_compilers(asked.machine, asked.devices, limits.compile),
+                kept_in(run, journal),
+            )
             runner = Runner(compilers, laboratory, measuring, asked.sweep.baseline, emit, progress, stop.asked, done)
             runner.earlier, runner.rivals = tuple(run.records), asked.sweep.rivals
             runner.run(asked.expanded)

@@ -13,7 +13,7 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench import backends
+    from gemmbench.backends.machine import Machine
     from gemmbench.bench.operands.network_parameters import Parameters
     from gemmbench.bench.record import Environment
     from gemmbench.cli.laboratory import OpenLaboratory
@@ -52,7 +52,7 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
 
     machine = planning.find_machine(settings["device"])
     chosen = MlpOptions(variants=rows, **{key: settings[key] for key in KEYS})
-    sweep = read_mlp(config, chosen, on_cpu=machine.choice.primary == "cpu")
+    sweep = read_mlp(config, chosen, on_cpu=machine.on_cpu)
     asked = _plan(sweep, machine, settings)
     if settings["dry_run"]:
         return _show_plans(asked, settings["style"])
@@ -62,12 +62,12 @@ def mlp(rows: tuple[str, ...], config: str, digit: int | None, **settings: Any) 
     return output.finish(run, interrupted, settings)
 
 
-def repeat(_: str, machine: backends.Machine, settings: Mapping[str, Any]) -> tuple[Run, bool]:
+def repeat(_: str, machine: Machine, settings: Mapping[str, Any]) -> tuple[Run, bool]:
     """Measure the post's network as `gemmbench posts` asks for it; the results, and whether it was interrupted."""
     from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
 
     kept = {key: settings[key] for key in KEYS if key in settings and key not in ("params", "baseline")}
-    sweep = read_mlp("mlp", MlpOptions(**kept), on_cpu=machine.choice.primary == "cpu")
+    sweep = read_mlp("mlp", MlpOptions(**kept), on_cpu=machine.on_cpu)
     return _measure(_plan(sweep, machine, settings), settings)
 
 
@@ -76,7 +76,7 @@ class Asked:
     """A network and its rows, planned for a machine; `given` are its parameters."""
 
     sweep: MlpSweep
-    machine: backends.Machine
+    machine: Machine
     given: Parameters
     rows: list[Forward]
 
@@ -86,8 +86,9 @@ class Asked:
         return sorted({row.device for row in self.rows if not row.reason})
 
 
-def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any]) -> Asked:
-    from gemmbench import backends
+def _plan(sweep: MlpSweep, machine: Machine, settings: Mapping[str, Any]) -> Asked:
+    from gemmbench.backends import registry
+    from gemmbench.backends.passes.kernels import read_passes
     from gemmbench.bench.operands import network_parameters as parameters
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError, at_line
@@ -109,12 +110,12 @@ def _plan(sweep: MlpSweep, machine: backends.Machine, settings: Mapping[str, Any
     targets = machine.targets
     if sweep.network.bytes > (room := min(target.memory for target in targets.values())):
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, there are {room:,}")
-    planned = plan_rows(sweep.network, chosen, backends.helpers(), machine.choice.primary, targets, backends.refusal)
+    planned = plan_rows(sweep.network, chosen, read_passes(), machine.choice.primary, targets, registry.why_refused)
     return Asked(replace(sweep, baseline=baseline, rows=rows), machine, given, planned)
 
 
 def _measure(asked: Asked, settings: Mapping[str, Any]) -> tuple[Run, bool]:
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.bench.mlp import MlpRunner
     from gemmbench.cli.interruption import Interruption
     from gemmbench.cli.laboratory import open_laboratory
@@ -132,7 +133,7 @@ def _measure(asked: Asked, settings: Mapping[str, Any]) -> tuple[Run, bool]:
         environment = _environment(asked, laboratory)
         run = results_file(environment, Path(settings["out"]), settings["resume"])
         with store.Journal(run.path, run.environment) as journal:
-            compilers, network = backends.compilers(machine, asked.devices, limits.compile), sweep.network
+            compilers, network = registry.make_compilers(machine, asked.devices, limits.compile), sweep.network
             emit = kept_in(run, journal)
             runner = MlpRunner(laboratory, compilers, network, asked.given, sweep.measuring, sweep.baseline, emit)
             runner.progress, runner.interrupted = progress, stop.asked
@@ -167,7 +168,7 @@ def _show_plans(asked: Asked, style: str | None) -> int:
 
 
 def _show_digit(asked: Asked, number: int, limits: Limits) -> int:
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.bench.experiments.rows import answer
     from gemmbench.errors import NO_DEVICE, OK, UsageError
     from gemmbench.report.digit import picture, says
@@ -181,9 +182,9 @@ def _show_digit(asked: Asked, number: int, limits: Limits) -> int:
     if row is None:
         click.echo(f"no row can run here: {asked.rows[0].reason}", err=True)
         return NO_DEVICE
-    (device,) = backends.open_backends(asked.machine, [row.device], gate=False).values()
+    (device,) = registry.open_backends(asked.machine, [row.device], gate=False).values()
     with closing(device):
-        compiler = backends.compilers(asked.machine, [row.device], limits.compile)[row.device]
+        compiler = registry.make_compilers(asked.machine, [row.device], limits.compile)[row.device]
         outputs = answer(row, device, compiler, asked.given, digits.inputs[number])
     for line in [*picture(digits.images[number]), "", *says(outputs, int(digits.labels[number]), row.name)]:
         click.echo(line)

@@ -8,27 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from gemmbench import backends
     from gemmbench.backends.health import Finding
+    from gemmbench.backends.machine import Machine
     from gemmbench.bench.noise import Noise
     from gemmbench.planning.plans.plan import Plan
     from gemmbench.planning.sweeps.limits import Limits
 
-WANTED = {
-    "cpu": ((("openblas",), 1024), (("tiled",), 128)),
-    "cuda": ((("cublas", "tiled"), 1024), (("cublas", "tiled"), 4096)),
-    "fake": ((("cublas",), 16), (("tiled",), 32)),
-}
-"""What runs against itself on a device: the first variant that can, and the size."""
 SECONDS = 4.0
 """Of timing, for one of the two."""
 
 
-def measure_noise(
-    machine: backends.Machine, kernels: str | None, limits: Limits, show: Callable[[list[Finding]], None]
-) -> int:
+def measure_noise(machine: Machine, kernels: str | None, limits: Limits, show: Callable[[list[Finding]], None]) -> int:
     """Run plans against themselves, say what came out and what it means; returns the exit code."""
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.bench.noise import against_itself
     from gemmbench.bench.runner import build_all
     from gemmbench.cli.interruption import Interruption
@@ -47,7 +39,7 @@ def measure_noise(
         progress_bar() as progress,
         open_laboratory(machine, devices, True, limits, progress, stop.asked) as laboratory,
     ):
-        built = build_all(plans, backends.compilers(machine, devices, limits.compile), progress)
+        built = build_all(plans, registry.make_compilers(machine, devices, limits.compile), progress)
         for plan in plans:
             try:
                 noises.append(against_itself(laboratory, plan, built[plan], measuring))
@@ -61,15 +53,15 @@ def measure_noise(
     return OK
 
 
-def _plans(machine: backends.Machine, kernels: str | None) -> Iterator[Plan]:
-    from gemmbench import backends
+def _plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
+    from gemmbench.backends import registry
     from gemmbench.cli.planning import open_catalog
     from gemmbench.planning.plans.expansion import configurations, expand
     from gemmbench.planning.plans.plan import Plan
     from gemmbench.planning.problems.problem import Problem
 
     catalog, primary = open_catalog(kernels), machine.choice.primary
-    for names, size in WANTED[primary]:
+    for names, size in registry.entry_of(primary).noise_plans:
         variants = [(variant, configurations(variant, {})) for variant in map(catalog.get, names)]
-        found = expand([Problem(size, size, size)], variants, primary, machine.targets, backends.refusal)
+        found = expand([Problem(size, size, size)], variants, primary, machine.targets, registry.why_refused)
         yield from [plan for plan in found if isinstance(plan, Plan)][:1]

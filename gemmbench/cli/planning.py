@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gemmbench import backends
-from gemmbench.errors import DeviceError, UsageError, at_line
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
+from gemmbench.errors import UsageError, at_line
 
 if TYPE_CHECKING:
     from gemmbench.planning.manifests.catalog import Catalog
@@ -18,21 +19,17 @@ if TYPE_CHECKING:
     from gemmbench.planning.sweeps.sweep import Sweep
 
 
-def find_machine(option: str) -> backends.Machine:
+def find_machine(option: str) -> Machine:
     """The devices of this run; says on stderr when `auto` took the CPU."""
-    choice = backends.choose(option)
+    choice = registry.choose_device(option)
     if choice.note:
         click.echo(choice.note, err=True)
-    return backends.describe(choice)
+    return registry.describe_machine(choice)
 
 
-def find_gpu(option: str, what: str) -> backends.Machine:
+def find_gpu(option: str, what: str) -> Machine:
     """The GPU that `what` needs. Raises DeviceError if there is none, or the option names another device."""
-    choice = backends.choose(option)
-    if choice.primary != "cuda":
-        why = choice.note.partition(": ")[2].partition(";")[0] or f"--device {option} is none"
-        raise DeviceError(f"{what} needs an NVIDIA GPU: {why}")
-    return backends.describe(choice)
+    return registry.describe_machine(registry.choose_profiled(option, what))
 
 
 def kernel_folders(folder: str | None) -> list[Path]:
@@ -49,7 +46,7 @@ def open_catalog(folder: str | None, names: Iterable[str] = ()) -> Catalog:
     """
     from gemmbench.planning.manifests.catalog import MARK, Catalog
 
-    folders, variants = kernel_folders(folder), backends.libraries()
+    folders, variants = kernel_folders(folder), registry.library_variants()
     if marked := [name for name in dict.fromkeys(names) if MARK in name]:
         from gemmbench.planning.manifests.revision import variant_at
 
@@ -62,7 +59,7 @@ class Asked:
     """A sweep that has been planned for a machine."""
 
     sweep: Sweep
-    machine: backends.Machine
+    machine: Machine
     expanded: list[Plan | Skip]
 
     @property
@@ -78,7 +75,7 @@ class Asked:
         return sorted({plan.device for plan in self.plans})
 
 
-def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, explicit_baseline: bool) -> Asked:
+def plan_sweep(sweep: Sweep, machine: Machine, kernels: str | None, explicit_baseline: bool) -> Asked:
     """Settle the baseline, look the variants up, plan. Raises UsageError and SpecError."""
     from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
     from gemmbench.planning.sweeps.sweep import Choice
@@ -100,12 +97,12 @@ def plan_sweep(sweep: Sweep, machine: backends.Machine, kernels: str | None, exp
     for problem in sweep.problems:
         mine = [choice for name in variants for choice in choices if choice.name == name and choice.fits(problem)]
         configs = [(variants[choice.name], configurations(variants[choice.name], choice.params)) for choice in mine]
-        expanded += expand([problem], configs, machine.choice.primary, machine.targets, backends.refusal)
+        expanded += expand([problem], configs, machine.choice.primary, machine.targets, registry.why_refused)
     distinct = list(dict.fromkeys(expanded))  # two rows of a post may ask for the same
     return Asked(replace(sweep, baseline=baseline, choices=choices), machine, distinct)
 
 
-def _baseline(sweep: Sweep, machine: backends.Machine, catalog: Catalog, explicit: bool) -> str:
+def _baseline(sweep: Sweep, machine: Machine, catalog: Catalog, explicit: bool) -> str:
     """The sweep's baseline if it can run here, else the machine's own; one that was asked for must."""
     from gemmbench.planning.plans.expansion import place
 

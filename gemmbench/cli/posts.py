@@ -10,7 +10,7 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench import backends
+    from gemmbench.backends.machine import Machine
     from gemmbench.report.store import Run
 
 NETWORK = "posts/003-neural-network"
@@ -75,11 +75,11 @@ def _measured(names: tuple[str, ...], settings: dict[str, Any]) -> Any:
             return
 
 
-def _repeat(name: str, machine: backends.Machine, settings: dict[str, Any]) -> tuple[Run, bool]:
+def _repeat(name: str, machine: Machine, settings: dict[str, Any]) -> tuple[Run, bool]:
     from gemmbench.cli import measuring, planning
     from gemmbench.planning.sweeps.sweep_config import read_sweep
 
-    sweep = read_sweep(name, options.sweep_options(settings, ()), machine.choice.primary == "cpu")
+    sweep = read_sweep(name, options.sweep_options(settings, ()), machine.on_cpu)
     asked = planning.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
     return measuring.measure(asked, settings["out"], settings["resume"], options.limits(settings))
 

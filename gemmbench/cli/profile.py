@@ -9,7 +9,7 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench import backends
+    from gemmbench.backends.machine import Machine
     from gemmbench.planning.plans.plan import Plan
 
 _shared = options.stacked(
@@ -34,9 +34,9 @@ def profile(variant: str, style: str | None, **settings: Any) -> int:
     conflicts, occupancy and stalls. Clocks stay as they are; ncu empties the caches before each of
     its passes.
     """
-    from gemmbench import backends
     from gemmbench.analysis import ncu
     from gemmbench.analysis.watched_program import find
+    from gemmbench.backends import registry
     from gemmbench.cli.output import plain
     from gemmbench.cli.planning import find_gpu
     from gemmbench.errors import OK
@@ -45,7 +45,7 @@ def profile(variant: str, style: str | None, **settings: Any) -> int:
     machine = find_gpu(settings["device"], "profile")
     plan = _plan(variant, settings, machine)
     find(ncu.PROGRAM)
-    backends.compilers(machine, ["cuda"])["cuda"].compile(plan)  # what does not compile is told here
+    registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)  # what does not compile is told here
     click.echo(f"{variant} {plan.config}".strip() + f", {plan.problem}\n")
     for counters in ncu.profile(_command(plan, settings, machine)):
         for text in (title(counters), "", table(counters, plain(style)), "", verdict(counters), ""):
@@ -62,7 +62,7 @@ def one_launch(variant: str, **settings: Any) -> int:
 
     A launch before it warms up.
     """
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.bench.experiments.one_launch import launch_once
     from gemmbench.cli.planning import find_gpu
     from gemmbench.errors import OK
@@ -70,8 +70,8 @@ def one_launch(variant: str, **settings: Any) -> int:
 
     machine = find_gpu(settings["device"], "one-launch")
     plan = _plan(variant, settings, machine)
-    artifact = backends.compilers(machine, ["cuda"])["cuda"].compile(plan)
-    device = backends.open_backends(machine, ["cuda"], gate=False)["cuda"]
+    artifact = registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)
+    device = registry.open_backends(machine, [plan.device], gate=False)[plan.device]
     try:
         launch_once(device, plan, artifact, checked_seed(settings["seed"] or 0))
     finally:
@@ -79,9 +79,9 @@ def one_launch(variant: str, **settings: Any) -> int:
     return OK
 
 
-def _plan(name: str, settings: dict[str, Any], machine: backends.Machine) -> Plan:
+def _plan(name: str, settings: dict[str, Any], machine: Machine) -> Plan:
     """The one plan that is asked for. Raises UsageError if it is none, or several."""
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.cli.planning import open_catalog
     from gemmbench.errors import UsageError
     from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
@@ -97,18 +97,18 @@ def _plan(name: str, settings: dict[str, Any], machine: backends.Machine) -> Pla
     check_params([(variant, params)])
     check_memory(sweep.problems, machine.targets)
     chosen = [(variant, configurations(variant, params))]
-    expanded = expand(sweep.problems, chosen, machine.choice.primary, machine.targets, backends.refusal)
+    expanded = expand(sweep.problems, chosen, machine.choice.primary, machine.targets, registry.why_refused)
     if len(expanded) != 1:
         raise UsageError(f"a profile is of one launch, here are {len(expanded)}; take one size and one value for each")
     (plan,) = expanded
     if isinstance(plan, Skip):
         raise UsageError(f"{name} cannot run here: {plan.reason}")
-    if plan.device != "cuda":
+    if plan.device != machine.choice.primary:
         raise UsageError(f"{name} runs on the host: there is no kernel to profile")
     return plan
 
 
-def _command(plan: Plan, settings: dict[str, Any], machine: backends.Machine) -> list[str]:
+def _command(plan: Plan, settings: dict[str, Any], machine: Machine) -> list[str]:
     """This program's command that launches the plan."""
     problem = plan.problem
     given = [
@@ -118,6 +118,6 @@ def _command(plan: Plan, settings: dict[str, Any], machine: backends.Machine) ->
         *(("--param", f"{name}={value}") for name, value in plan.config.values if not plan.config.picked),
         ("--kernels", settings["kernels"]),
         ("--seed", settings["seed"]),
-        ("--device", f"cuda:{machine.choice.index}"),
+        ("--device", machine.choice.option),
     ]
     return ["one-launch", plan.variant.name, *options.words(given)]

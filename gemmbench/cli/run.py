@@ -23,6 +23,5 @@ def run(variants: tuple[str, ...], config: str, **settings: Any) -> int:
     from gemmbench.planning.sweeps.sweep_config import read_sweep
 
     machine = planning.find_machine(settings["device"])
-    on_cpu = machine.choice.primary == "cpu"
-    sweep = read_sweep(config, options.sweep_options(settings, variants), on_cpu)
+    sweep = read_sweep(config, options.sweep_options(settings, variants), machine.on_cpu)
     return measuring.conduct(sweep, machine, settings)[0]

@@ -12,7 +12,7 @@ import click
 from gemmbench.cli import options
 
 if TYPE_CHECKING:
-    from gemmbench import backends
+    from gemmbench.backends.machine import Machine
     from gemmbench.planning.manifests.variant import Variant
     from gemmbench.planning.plans.plan import Config
     from gemmbench.report.sanitizing import Finding
@@ -77,10 +77,10 @@ def _check_tools(tools: Sequence[str]) -> None:
 
 
 def _subjects(
-    names: Sequence[str], every: bool, settings: dict[str, Any], machine: backends.Machine, folder: str
+    names: Sequence[str], every: bool, settings: dict[str, Any], machine: Machine, folder: str
 ) -> list[Subject]:
     """What there is to watch, compiled already, so that no limit is spent on it. Raises UsageError."""
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.bench.runner import build_all
     from gemmbench.cli.planning import open_catalog
     from gemmbench.cli.progress import progress_bar
@@ -90,10 +90,10 @@ def _subjects(
     from gemmbench.planning.sweeps.parsing import chosen_params
 
     catalog = open_catalog(settings["kernels"])
-    variants = [each for each in catalog.ladder(names or catalog.names) if names or each.kind == "cuda"]
+    variants = [each for each in catalog.ladder(names or catalog.names) if names or each.is_kernel]
     check_params([(variant, chosen_params(settings["params"])) for variant in variants])
     common = options.words(
-        [*((f"--{name}", settings[name]) for name in ("kernels", "seed")), ("--device", f"cuda:{machine.choice.index}")]
+        [*((f"--{name}", settings[name]) for name in ("kernels", "seed")), ("--device", machine.choice.option)]
     )
     found, plans = [], []
     for variant in variants:
@@ -104,7 +104,7 @@ def _subjects(
             found.append(_network(variant, asked, machine, command, words))
             continue
         expanded = plans_of([variant], every, asked, machine)
-        mine = [item for item in expanded if isinstance(item, Plan) and item.device == "cuda"]
+        mine = [item for item in expanded if isinstance(item, Plan) and item.device == machine.choice.primary]
         skips = [item.reason for item in expanded if not isinstance(item, Plan)]
         given = [("--sizes", asked["sizes"]), ("--precision", asked["precisions"]), ("--layout", asked["layouts"])]
         command = ("verify", variant.name, *options.words(given), *common)
@@ -114,7 +114,11 @@ def _subjects(
         found.append(Subject(variant.name, configs, command, ("--all",) if every else words, reason))
         plans += mine
     with progress_bar() as progress:
-        build_all(plans, backends.compilers(machine, ["cuda"], options.limits(settings).compile), progress)
+        build_all(
+            plans,
+            registry.make_compilers(machine, [machine.choice.primary], options.limits(settings).compile),
+            progress,
+        )
     return found
 
 
@@ -132,14 +136,14 @@ def _asked(variant: Variant, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _network(
-    variant: Variant, asked: dict[str, Any], machine: backends.Machine, command: tuple[str, ...], words: tuple[str, ...]
+    variant: Variant, asked: dict[str, Any], machine: Machine, command: tuple[str, ...], words: tuple[str, ...]
 ) -> Subject:
     """A kernel of networks: its default configuration, or those that were asked for."""
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.planning.plans.expansion import configurations, unfit_device
     from gemmbench.planning.sweeps.parsing import chosen_params
 
-    reason = unfit_device(variant, machine.targets.get("cuda")) or backends.refusal(variant, "cuda")
+    reason = unfit_device(variant, machine.primary.target) or registry.why_refused(variant, machine.choice.primary)
     configs = tuple(configurations(variant, chosen_params(asked["params"])))
     return Subject(variant.name, configs, command, words, reason)
 

@@ -11,12 +11,12 @@ from gemmbench.errors import BAD_ROW, OK, UsageError
 
 if TYPE_CHECKING:
     from gemmbench.analysis.sass.facts import Facts
-    from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+    from gemmbench.backends.base import InspectingCompiler
     from gemmbench.planning.plans.plan import Plan
     from gemmbench.report.sass import Peak, Reading
 
 
-def sass_mix(compiler: NvccCompiler, plans: Sequence[Plan], sm: int, peak: Peak | None, style: str) -> int:
+def sass_mix(compiler: InspectingCompiler, plans: Sequence[Plan], sm: int, peak: Peak | None, style: str) -> int:
     """Show every kernel's hottest loop; 1 if that of a plan breaks a limit of its manifest."""
     from gemmbench.analysis.sass.instructions import FIRST_SM
     from gemmbench.analysis.sass.limits import broken
@@ -47,7 +47,7 @@ def _math(facts: Facts | None) -> int:
     return facts.loop.math if facts else 0
 
 
-def _read(compiler: NvccCompiler, plan: Plan, peak: Peak | None, several: bool) -> Reading:
+def _read(compiler: InspectingCompiler, plan: Plan, peak: Peak | None, several: bool) -> Reading:
     from gemmbench.analysis.sass.facts import Facts
     from gemmbench.analysis.sass.instructions import kernels
     from gemmbench.analysis.sass.loop import hottest

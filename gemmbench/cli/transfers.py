@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gemmbench import backends
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
 from gemmbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from gemmbench.report.store import Journal, Run
 
 
-def wanted(settings: dict[str, Any], machine: backends.Machine) -> Cut | None:
+def wanted(settings: dict[str, Any], machine: Machine) -> Cut | None:
     """How transfers are cut, None if they are not asked for. Raises UsageError on a device that has none."""
     from gemmbench.planning.problems.panels import Cut
 
     if not settings["with_transfers"]:
         return None
-    if why := backends.no_transfers(machine):
+    if why := registry.why_no_transfers(machine):
         raise UsageError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")
     return Cut(settings["panels"], settings["streams"])
 
@@ -53,7 +54,7 @@ def measure_transfers(
     plans = best([plan for plan in asked.plans if plan.device == primary], run.records)
     if not plans:
         return
-    chosen = tasks(plans, cut, machine.targets, backends.refusal, compilers, progress)
+    chosen = tasks(plans, cut, machine.targets, registry.why_refused, compilers, progress)
     done = complete_transfers(run.transfers)
     TransferRunner(laboratory, primary, asked.sweep.measuring, cut, emit, progress, interrupted, done).run(chosen)
 

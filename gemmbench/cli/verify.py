@@ -11,7 +11,7 @@ from gemmbench.cli import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gemmbench import backends
+    from gemmbench.backends.machine import Machine
     from gemmbench.bench.record import Record
     from gemmbench.planning.manifests.variant import Variant
     from gemmbench.planning.plans.plan import Plan, Skip
@@ -79,11 +79,9 @@ def verify(variants: tuple[str, ...], every: bool, sanitize: str | None, style: 
     return output.code_of(records, interrupted)
 
 
-def plans_of(
-    chosen: Sequence[Variant], every: bool, settings: dict[str, Any], machine: backends.Machine
-) -> list[Plan | Skip]:
+def plans_of(chosen: Sequence[Variant], every: bool, settings: dict[str, Any], machine: Machine) -> list[Plan | Skip]:
     """What is verified of these variants. Raises UsageError."""
-    from gemmbench import backends
+    from gemmbench.backends import registry
     from gemmbench.planning.manifests.variant import ALL
     from gemmbench.planning.plans.expansion import check_memory, configurations, expand
     from gemmbench.planning.problems import awkward
@@ -100,18 +98,18 @@ def plans_of(
         asked = [(awkward.problems(shapes, layouts, precisions), configs)]
         if not settings["sizes"]:
             # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
-            crowded = configs[:1] if machine.choice.primary == "cpu" else configs
+            crowded = configs[:1] if machine.on_cpu else configs
             asked.append((awkward.problems([awkward.LARGE], layouts[:1], precisions), crowded))
         for problems, wanted in asked:
             check_memory(problems, machine.targets)
-            found += expand(problems, [(variant, wanted)], machine.choice.primary, machine.targets, backends.refusal)
+            found += expand(
+                problems, [(variant, wanted)], machine.choice.primary, machine.targets, registry.why_refused
+            )
     return found
 
 
-def _check(
-    expanded: list[Plan | Skip], machine: backends.Machine, seed: int, limits: Limits
-) -> tuple[list[Record], bool]:
-    from gemmbench import backends
+def _check(expanded: list[Plan | Skip], machine: Machine, seed: int, limits: Limits) -> tuple[list[Record], bool]:
+    from gemmbench.backends import registry
     from gemmbench.bench.runner import Runner
     from gemmbench.cli.interruption import Interruption
     from gemmbench.cli.laboratory import open_laboratory
@@ -120,7 +118,7 @@ def _check(
     from gemmbench.planning.sweeps.policy import Measuring
 
     names = sorted({item.device for item in expanded if isinstance(item, Plan)})
-    compilers, stop = backends.compilers(machine, names, limits.compile), Interruption(limits.sweep)
+    compilers, stop = registry.make_compilers(machine, names, limits.compile), Interruption(limits.sweep)
     with (
         progress_bar() as progress,
         stop.watched(),

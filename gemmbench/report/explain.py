@@ -63,7 +63,7 @@ def told(run: Run, row: Row) -> list[str]:
         ("Status", list(_status(row))),
         ("Checked", list(_checked(record))),
         ("Measured", list(_measured(environment, row))),
-        ("How", list(_how(record))),
+        ("How", list(_how(environment, record))),
         ("Bound", list(_bound(row, facts))),
         ("Launch", list(_launch(environment, record))),
         ("Device", list(_device(environment, row, facts))),
@@ -126,19 +126,20 @@ def _measured(environment: Environment, row: Row) -> Iterator[str]:
     )
 
 
-def _how(record: Record) -> Iterator[str]:
+def _how(environment: Environment, record: Record) -> Iterator[str]:
     if not record.samples:
         return
     window = record.launches * stats.median(record.samples)
     yield f"median of {len(record.samples)} rounds, {_STOPPED.get(record.stopped, record.stopped)},"
     yield "interleaved with those of the other rows of its batch." if record.batch_rows > 1 else "alone in its batch."
     many = "es back to back" if record.launches > 1 else ""
-    yield f"In a round one window of {record.launches} launch{many}, {number(window * 1e3)} ms{_gate(record)}."
+    queued = _gate(environment, record)
+    yield f"In a round one window of {record.launches} launch{many}, {number(window * 1e3)} ms{queued}."
     yield f"Cache {record.cache}: {record.sets} operand sets in turn. Data: {record.data}, seed {record.seed}."
 
 
-def _gate(record: Record) -> str:
-    if record.backend == "cpu":
+def _gate(environment: Environment, record: Record) -> str:
+    if not environment.on_gpu(record.backend):
         return ""
     return ", queued behind a gate" if record.gated else ", without a gate, so that host time may be in it"
 

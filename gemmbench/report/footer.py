@@ -22,11 +22,11 @@ def footer(run: Run) -> list[str]:
         lines.append(_method(timed) + _ended(environment, timed))
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     seen = f", clock seen {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
-    what = "SMs" if environment.backend == "cuda" else "cores"
+    what = "SMs" if environment.is_gpu else "cores"
     lines.append(
         f"Device: {environment.device} ({environment.backend}), {environment.sms} {what}{seen}{_set_up(environment)}."
     )
-    if environment.host and environment.backend != "cpu" and any(record.backend == "cpu" for record in timed):
+    if environment.host and any(record.backend != environment.backend for record in timed):
         lines.append(f"Rows marked cpu: {environment.host}, {environment.cores} cores.")
     if environment.software:
         lines.append(

@@ -25,8 +25,7 @@ def occupation(environment: Environment, record: Record) -> Occupation | None:
 
     Clusters, which must fit into a group of multiprocessors whole, can lower it further.
     """
-    here = record.backend == environment.backend and environment.backend != "cpu"
-    if not here or not record.grid or record.registers < 0 or not environment.sms:
+    if not environment.on_gpu(record.backend) or not record.grid or record.registers < 0 or not environment.sms:
         return None
     shared = max(record.shared_static, 0) + record.shared_dynamic
     try:

@@ -83,8 +83,8 @@ def configuration(row: Row) -> str:
 
 def status(environment: Environment, row: Row) -> str:
     """The status; a row that ran on the CPU beside a GPU says so."""
-    elsewhere = row.record.backend == "cpu" and environment.backend != "cpu"
-    return f"{row.status}, cpu" if elsewhere and row.record.status != "skipped" else row.status
+    elsewhere = row.record.backend != environment.backend
+    return f"{row.status}, {row.record.backend}" if elsewhere and row.record.status != "skipped" else row.status
 
 
 def shown_rows(rows: Sequence[Row]) -> list[Row]:

@@ -47,5 +47,5 @@ def test_warps_and_their_fraction():
 
 
 def test_an_unknown_architecture_is_told():
-    with pytest.raises(DeviceError, match="occupancy of sm_42 is not known; known: 50, 52"):
+    with pytest.raises(DeviceError, match="the limits of sm_42 are not known; known: 50, 52"):
         theoretical(42, 256, 32, 0)

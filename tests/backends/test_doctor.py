@@ -2,8 +2,7 @@
 
 import pytest
 
-from gemmbench import backends
-from gemmbench.backends import doctor
+from gemmbench.backends import doctor, registry
 from gemmbench.backends.cuda.system import probe
 from gemmbench.errors import UsageError
 
@@ -44,5 +43,5 @@ def test_an_unknown_device_is_refused(tmp_path):
 
 
 def test_a_cpu_has_no_peaks_to_measure():
-    assert doctor.peaks(backends.describe(backends.choose("cpu"))) is None
-    assert doctor.peaks(backends.describe(backends.choose("fake"))).copy > 0
+    assert doctor.measure_peaks(registry.describe_machine(registry.choose_device("cpu"))) is None
+    assert doctor.measure_peaks(registry.describe_machine(registry.choose_device("fake"))).copy > 0

@@ -3,7 +3,8 @@
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.problems.problem import Problem

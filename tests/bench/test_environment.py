@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench import __version__, backends
+from gemmbench import __version__
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
 from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.environment import describe
 from gemmbench.bench.estimate import seconds
@@ -19,7 +21,7 @@ from gemmbench.report import store
 
 @pytest.fixture
 def machine():
-    return backends.describe(backends.choose("fake"))
+    return registry.describe_machine(registry.choose_device("fake"))
 
 
 def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
@@ -36,7 +38,7 @@ def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
 def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machine, tmp_path, make_record):
     conditions = Conditions(mig=False, ecc=True, persistence=None, power_limit=700.0)
     device = replace(machine.primary, conditions=conditions)
-    watched = backends.Machine(machine.choice, {"fake": device})
+    watched = Machine(machine.choice, {"fake": device})
     found = describe(watched, read_sweep("quick", Options(), on_cpu=False), "", {})
     assert found.conditions == conditions
     with store.Journal(tmp_path / "x.jsonl", found) as journal:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.script import Script
 from gemmbench.bench.noise import against_itself
 from gemmbench.bench.timing.stats import Interval, verdict
 from gemmbench.bench.worker.local import LocalWorker

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.backends.base import Device
-from gemmbench.backends.fake.backend import FakeCompiler, Script
+from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.script import Script
+from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.cli import main, planning
 from gemmbench.planning.plans.plan import Target
 
@@ -125,8 +127,8 @@ def windows(monkeypatch):
 def gpu(monkeypatch):
     """A machine that is said to have a GPU, and a compiler that compiles nothing."""
     target = Target("cuda", 90, 132, 227 << 10, 50 << 20, 80 << 30)
-    machine = backends.Machine(backends.Choice("cuda", 1), {"cuda": Device("NVIDIA H100", 1, target)})
+    machine = Machine(DeviceChoice("cuda", 1), {"cuda": Device("NVIDIA H100", 1, target)})
     monkeypatch.setattr(planning, "find_gpu", lambda option, what: machine)
-    monkeypatch.setattr(backends, "compilers", lambda machine, names, limit=0: {"cuda": FakeCompiler(Script())})
-    monkeypatch.setattr(backends, "refusal", lambda variant, device: "")
+    monkeypatch.setattr(registry, "make_compilers", lambda machine, names, limit=0: {"cuda": FakeCompiler(Script())})
+    monkeypatch.setattr(registry, "why_refused", lambda variant, device: "")
     return machine

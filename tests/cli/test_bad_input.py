@@ -50,8 +50,8 @@ def test_an_option_that_makes_no_sense_is_refused(refused, arguments, message):
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ("cudo", "unknown device 'cudo' (did you mean 'cuda'?); known: auto, cpu, cuda or cuda:N"),
-        ("cpu:1", "unknown device 'cpu:1' (did you mean 'cpu'?); known: auto, cpu, cuda or cuda:N"),
+        ("cudo", "unknown device 'cudo' (did you mean 'cuda'?); choose auto, cuda, cuda:N or cpu"),
+        ("cpu:1", "unknown device 'cpu:1' (did you mean 'cpu'?); choose auto, cuda, cuda:N or cpu"),
         ("cuda:", "unknown device 'cuda:' (did you mean 'cuda'?)"),
         ("cuda:one", "unknown device 'cuda:one'"),
         ("cuda:²", "unknown device 'cuda:²'"),

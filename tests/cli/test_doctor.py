@@ -2,6 +2,7 @@
 
 import pytest
 
+from gemmbench.backends import registry
 from gemmbench.backends.cuda.system import probe
 from gemmbench.cli import noise
 
@@ -9,7 +10,7 @@ from gemmbench.cli import noise
 @pytest.fixture
 def small(monkeypatch):
     """A CPU that is asked for little."""
-    monkeypatch.setitem(noise.WANTED, "cpu", ((("openblas",), 16), (("naive",), 16)))
+    monkeypatch.setattr(registry.entry_of("cpu"), "noise_plans", ((("openblas",), 16), (("naive",), 16)))
     monkeypatch.setattr(noise, "SECONDS", 0.2)
     monkeypatch.setattr(probe, "_installed", lambda: None)
 
@@ -77,7 +78,7 @@ def test_an_unknown_device_is_a_usage_error(gemmbench):
 def test_the_wanted_variants_are_there(gemmbench):
     from gemmbench.cli.planning import open_catalog
 
-    names = {name for rows in noise.WANTED.values() for names, _ in rows for name in names}
+    names = {name for entry in registry.entries() for names, _ in entry.noise_plans for name in names}
     assert names <= set(open_catalog(None).names)
 
 

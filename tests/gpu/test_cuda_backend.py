@@ -48,7 +48,7 @@ def kernel_plan(backend: Any, text: str, problem: Problem, block=(16, 16, 1), sh
     launch = Launch("gemm", one, one, parse(shared))
     precisions, layouts = ("f32",), LAYOUTS
     variant = Variant(
-        "test", "", 1, "cuda", ("cuda",), precisions, layouts, launch=launch, path="cuda/test.cu", text=text
+        "test", "", 1, "kernel", ("cuda",), precisions, layouts, launch=launch, path="cuda/test.cu", text=text
     )
     grid = (-(-problem.N // block[0]), -(-problem.M // block[1]), 1)
     sm = str(backend.device.target.sm)
@@ -318,7 +318,8 @@ from gemmbench.planning.manifests.variant import Launch, Variant
 backend = CudaBackend()
 launch = Launch("gemm", (parse(1),), (parse(1),), parse(0))
 text = '''{HEAD} {{ *(volatile float*)16 = 1; }}'''
-variant = Variant("crash", "", 1, "cuda", ("cuda",), ("f32",), ("nn",), launch=launch, path="cuda/crash.cu", text=text)
+fields = dict(launch=launch, path="cuda/crash.cu", text=text)
+variant = Variant("crash", "", 1, "kernel", ("cuda",), ("f32",), ("nn",), **fields)
 geometry = Geometry((1, 1, 1), (1, 1, 1), 0)
 plan = Plan(Problem(1, 1, 1), variant, Config(), "cuda", str(backend.device.target.sm), geometry)
 loaded, memory = backend.load(NvccCompiler().compile(plan), plan), backend.allocate(1024)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.backends.base import OperandSet, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.jobs import Launch
@@ -35,7 +35,7 @@ def planned(backend: Any, name: str, problem: Problem, **values: int) -> Plan:
         pytest.skip("TMA needs compute capability 9.0")
     config = Config(tuple({**variant.default(), **values}.items()))
     targets = {"cuda": backend.device.target}
-    (found,) = expand([problem], [(variant, [config])], "cuda", targets, backends.refusal)
+    (found,) = expand([problem], [(variant, [config])], "cuda", targets, registry.why_refused)
     assert isinstance(found, Plan), found.reason
     return found
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
+from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.rows import answer
 from gemmbench.bench.mlp import MlpRunner
 from gemmbench.bench.operands.network_arena import Layers
@@ -42,11 +43,11 @@ CHAINS = ["tiled", "blocktile_2d", "naive", "cublas", "cublas+graph", "cublaslt"
 
 
 def planned(backend: Any, name: str, network: Network, **params: int) -> Forward:
-    catalog = Catalog([data_folder("cuda")], backends.libraries())
+    catalog = Catalog([data_folder("cuda")], registry.library_variants())
     choice = RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), {k: (v,) for k, v in params.items()})
     targets = {"cuda": backend.device.target}
     variant = catalog.get(choice.variant)
-    (row,) = plan_rows(network, [(choice, variant)], backends.helpers(), "cuda", targets, backends.refusal)
+    (row,) = plan_rows(network, [(choice, variant)], read_passes(), "cuda", targets, registry.why_refused)
     if row.reason:
         pytest.skip(row.reason)
     return row

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.memory.transfer_jobs import HostBuffer
@@ -39,16 +39,16 @@ QUICK = Measuring(rounds=10, max_time=0.5)
 def plan_of(backend: Any, name: str, problem: Problem) -> Plan:
     if name.startswith("cublas") and (why := probe.why_no_library()):
         pytest.skip(why)
-    variant = Catalog([data_folder("cuda")], backends.libraries()).get(name)
+    variant = Catalog([data_folder("cuda")], registry.library_variants()).get(name)
     chosen = [(variant, configurations(variant, {})[:1])]
-    (plan,) = expand([problem], chosen, "cuda", {"cuda": backend.device.target}, backends.refusal)
+    (plan,) = expand([problem], chosen, "cuda", {"cuda": backend.device.target}, registry.why_refused)
     assert isinstance(plan, Plan), plan.reason
     return plan
 
 
 def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> Task:
     targets = {"cuda": backend.device.target}
-    (found,) = tasks([plan_of(backend, name, problem)], how, targets, backends.refusal, {"cuda": NvccCompiler()})
+    (found,) = tasks([plan_of(backend, name, problem)], how, targets, registry.why_refused, {"cuda": NvccCompiler()})
     return found
 
 

@@ -91,7 +91,7 @@ def test_the_last_wave_is_filled_by_what_is_left(one, blocks, waves, last):
         ({}, {"grid": [], "block": []}),  # a library
         ({}, {"registers": -1}),
         ({}, {"backend": "cpu"}),
-        ({"backend": "cpu"}, {"backend": "cpu"}),
+        ({"backend": "cpu", "gpu": False}, {"backend": "cpu"}),
         ({"sm": 71}, {}),
         ({}, {"shared_dynamic": 1 << 20}),  # no block fits
     ],

@@ -142,7 +142,7 @@ def test_a_row_of_the_cpu_beside_a_gpu_says_cpu(make_run, paired, make_record):
 
 
 def test_nothing_of_a_cpu_run_reads_as_a_gpu(make_run, paired):
-    cpu = {"backend": "cpu", "device": "Some CPU", "baseline": "openblas"}
+    cpu = {"backend": "cpu", "device": "Some CPU", "gpu": False, "baseline": "openblas"}
     run = make_run(paired("naive", MS, backend="cpu", clocks_hz=[]), **cpu)
     text = tables.text(run, "simple")
     assert "% of openblas" in text and "Device: Some CPU (cpu), 10 cores." in text

@@ -13,6 +13,7 @@ from gemmbench.backends.cpu.device import describe, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import Openblas
 from gemmbench.backends.cpu.process import KernelProcess
+from gemmbench.backends.cpu.software import CpuSoftware
 from gemmbench.errors import DeviceError, LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
@@ -35,7 +36,7 @@ class CpuBackend:
     def __init__(self, timeout: float = TIMEOUT):
         if not sys.platform.startswith("linux"):
             raise DeviceError("the cpu device needs Linux")
-        self.device = describe()
+        self.device = describe(CpuSoftware())
         self._timeout = timeout
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 

@@ -56,7 +56,7 @@ _NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
 def translation_unit(plan: Plan) -> str:
     """The C++ text of a plan's kernel, and of the function by which the runtime calls it."""
     variant, text = plan.variant, compiler_text(plan)
-    if variant.kind == "host":
+    if variant.is_host_function:
         return '#include "abi.h"\n' + text + _call(plan, "false")
     head, line, body = text.partition('#line 1 "')
     waits = str(synchronises(body)).lower()
@@ -87,7 +87,7 @@ class CpuCompiler:
 
     def compile(self, plan: Plan) -> Artifact:
         """Compile, or find in the cache. Raises BuildError, BuildTimeout, and DeviceError if there is no compiler."""
-        if plan.variant.kind == "library":
+        if plan.variant.is_library:
             return library.artifact()
         unit = translation_unit(plan)
         key = cache.key_of([unit, *self._surroundings])
@@ -139,7 +139,7 @@ class CpuCompiler:
 
     def _build(self, kind: str, unit: str, path: Path) -> Build:
         folder = path.parent
-        (folder / f"{kind}.cpp").write_text(unit)  # shared.ld knows cuda.o by its name
+        (folder / f"{kind}.cpp").write_text(unit)  # shared.ld knows kernel.o by its name
         self._must([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
         self._must([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
         return Build(shared=_static_shared(path))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 
 from gemmbench.backends.base import Device
-from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Target
 
 SHARED_MEMORY = 227 << 10
@@ -19,36 +17,23 @@ _CPUS = Path("/sys/devices/system/cpu")
 _USUAL_CACHE = 32 << 20
 
 
-def describe() -> Device:
-    """This machine's processor, the cores this process may use, their last-level cache and free memory."""
-    target = Target("cpu", sm=0, sms=cores(), smem=SHARED_MEMORY, l2=last_level_cache(), memory=free_memory())
-    return Device(cpu_name(), 0, target, software=Software())
+def describe(software: Mapping[str, str]) -> Device:
+    """This machine's processor."""
+    return Device(cpu_name(), 0, find_target(), software=software)
 
 
-class Software(Mapping[str, str]):
-    """Versions of the compiler, of NumPy and its BLAS: asked for when they are read, not before."""
-
-    @cached_property
-    def _versions(self) -> dict[str, str]:
-        import numpy
-
-        from gemmbench.backends.cpu.compiler import CpuCompiler
-        from gemmbench.backends.cpu.openblas import blas
-
-        libraries = {"numpy": numpy.__version__, "BLAS": blas()}
-        try:
-            return {"compiler": CpuCompiler().version, **libraries}
-        except DeviceError:
-            return libraries
-
-    def __getitem__(self, name: str) -> str:
-        return self._versions[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._versions)
-
-    def __len__(self) -> int:
-        return len(self._versions)
+def find_target() -> Target:
+    """The cores this process may use, their last-level cache and free memory."""
+    return Target(
+        "cpu",
+        sm=0,
+        sms=cores(),
+        smem=SHARED_MEMORY,
+        l2=last_level_cache(),
+        memory=free_memory(),
+        is_gpu=False,
+        has_graphs=False,
+    )
 
 
 def cores() -> int:

@@ -30,9 +30,9 @@ def code_of(text: str) -> str:
     return _COMMENT_OR_STRING.sub(" ", text)
 
 
-def unsupported(variant: Variant) -> str:
+def why_unsupported(variant: Variant) -> str:
     """Why the CPU cannot execute this variant, in one sentence, or ""."""
-    if variant.kind != "cuda":
+    if not variant.is_kernel:
         return ""
     if variant.tensor_maps:
         return "needs TMA: it reads through tensor maps, which the CPU cannot execute"

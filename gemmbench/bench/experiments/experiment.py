@@ -213,6 +213,8 @@ def finished(station: Station, trial: Trial) -> bool:
     return done or not trial.alive or not station.interrupted()
 
 
-def devices_of(trials: Sequence[Trial]) -> list[str]:
+def devices_of(station: Station, trials: Sequence[Trial]) -> list[str]:
     """The devices of a batch; the CPU's block comes first, so that it does not disturb the rounds of the GPU."""
-    return sorted({trial.plan.device for trial in trials}, key=lambda name: name != "cpu")
+    return sorted(
+        {trial.plan.device for trial in trials}, key=lambda name: (station.backends[name].device.target.is_gpu, name)
+    )

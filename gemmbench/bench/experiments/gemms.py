@@ -34,7 +34,7 @@ def experiment(station: Station, batch: Batch) -> list[Record]:
     """
     trials = [_trial(batch, number) for number in range(len(batch.plans))]
     placed = {}
-    for device in devices_of(trials):
+    for device in devices_of(station, trials):
         placed[device] = GemmBench(station, batch, device, trials).run()
     done = [trial for trial in trials if finished(station, trial)]
     return [

@@ -82,7 +82,7 @@ def experiment(station: Station, batch: RowBatch) -> list[Record]:
     """Verify and measure a batch of rows; one record a row, in order. Raises DeviceLost."""
     trials = [_trial(batch, number) for number in range(len(batch.rows))]
     placed = {}
-    for device in devices_of(trials):
+    for device in devices_of(station, trials):
         placed[device] = RowBench(station, batch, device, trials).run()
     return [
         msgspec.structs.replace(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gemmbench.backends import Machine
 from gemmbench.backends.base import Device
+from gemmbench.backends.machine import Machine
 from gemmbench.bench.worker.local import AnyBatch
 from gemmbench.errors import GemmbenchError, PlanError
 

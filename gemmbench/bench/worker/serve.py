@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.backends.base import Backend
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.worker.local import AnyBatch, LocalWorker
@@ -56,7 +56,7 @@ def _serve(pipe: Connection) -> None:
     if not isinstance(request, Open):
         raise DeviceError(f"the worker process was sent {request!r} before it was asked to open a device")
     inbox = _Inbox(pipe)
-    opened = backends.open_backends(request.machine, request.backends, request.gate, request.launch_limit)
+    opened = registry.open_backends(request.machine, request.backends, request.gate, request.launch_limit)
     worker = LocalWorker(
         opened,
         progress=_throttled_progress(pipe),

@@ -75,7 +75,7 @@ class Catalog:
             what = "a library, which no row can pick" if name in self._libraries else "no kernel"
             raise SpecError(variant.path, pick.line, f"pick: '{name}' is {what}{nearest(name, among)}")
         code = self._read(name, above)
-        if code.kind != "cuda" or code.computes != "gemm":
+        if not code.is_kernel or code.computes != "gemm":
             raise SpecError(
                 variant.path, pick.line, f"pick: '{name}' is no .cu file that computes a GEMM; pick another"
             )

@@ -96,7 +96,7 @@ class _Checker:
             name=self.path.stem,
             summary=manifest.summary,
             order=manifest.order,
-            kind="host" if self.host else "cuda",
+            kind="host" if self.host else "kernel",
             devices=("cpu",) if self.host else ("cuda", "cpu"),
             precisions=tuple(manifest.precisions),
             layouts=tuple(manifest.layouts),

@@ -68,7 +68,7 @@ class Pick:
 class Variant:
     """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network).
 
-    `kind` is "cuda" for a `.cu` file (it runs on a GPU, and on the CPU device in
+    `kind` is "kernel" for a `.cu` file (it runs on a GPU, and on the CPU device in
     coroutines), "host" for a `.cpp` file, "library" for cuBLAS and the like.
     `devices` are the back ends that can run it. `params` pairs a name with its
     values, the first being the default. `arch` is empty unless the code is for the
@@ -113,6 +113,21 @@ class Variant:
         """The arguments that its kernels have beside the usual ones, in order."""
         has = {"bias": self.epilogue, "workspace": self.workspace, "maps": self.tensor_maps}
         return tuple(name for name, what in has.items() if what)
+
+    @property
+    def is_kernel(self) -> bool:
+        """It is a `.cu` file."""
+        return self.kind == "kernel"
+
+    @property
+    def is_host_function(self) -> bool:
+        """It is a `.cpp` file."""
+        return self.kind == "host"
+
+    @property
+    def is_library(self) -> bool:
+        """It comes with a library and has no text."""
+        return self.kind == "library"
 
     def default(self) -> dict[str, int]:
         """The default configuration: the first value of every parameter."""

@@ -73,10 +73,10 @@ class _Planner:
 
     def steps(self, variant: Variant, config: Config, graph: bool) -> tuple[Plan, ...] | str:
         """The steps of one row, or why there are none."""
-        if graph and self.device == "cpu":
+        target = self.targets.get(self.device)
+        if graph and target and not target.has_graphs:
             return "a graph needs an NVIDIA GPU; this row runs on the CPU"
         if variant.computes == "mlp":
-            target = self.targets.get(self.device)
             whole = plan_network(self.network, variant, config, self.device, target, self.refuses)
             return whole.reason if isinstance(whole, Skip) else (whole,)
         steps: list[Plan] = []

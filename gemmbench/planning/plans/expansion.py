@@ -130,7 +130,8 @@ def plan_network(
 
 def place(variant: Variant, primary: str, targets: Mapping[str, Target]) -> str:
     """The back end that runs a variant: the primary one if it can, else the host, else the one it needs."""
-    if primary == "fake" or primary in variant.devices:
+    target = targets.get(primary)
+    if primary in variant.devices or (target and target.runs_every_variant):
         return primary
     return next((device for device in variant.devices if device in targets), variant.devices[0])
 
@@ -182,7 +183,7 @@ def _plan(
     except Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
     geometry = launched[-1][1] if launched else None
-    arch = _architecture(variant, target.sm) if device == "cuda" else ""
+    arch = _architecture(variant, target.sm) if target.sm else ""
     return Plan(
         problem,
         variant,

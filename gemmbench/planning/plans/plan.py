@@ -15,10 +15,11 @@ from gemmbench.planning.problems.problem import Problem
 class Target:
     """What planning must know of a device.
 
-    `kind` is its back end ("cuda", "cpu", "fake"), `sm` its compute capability as an
-    integer (90 for 9.0; 0 on a CPU), `sms` its multiprocessors or cores, `smem` the
-    most shared memory a block may have, `l2` its last-level cache and `memory` its
-    usable memory, in bytes.
+    `kind` is the name of its back end, `sm` its compute capability as an integer (90 for
+    9.0; 0 if it has none), `sms` its multiprocessors or cores, `smem` the most shared
+    memory a block may have, `l2` its last-level cache and `memory` its usable memory, in
+    bytes. `has_graphs` is True if several launches can be recorded and replayed as one;
+    `runs_every_variant` if it runs even variants that do not name its back end.
     """
 
     kind: str
@@ -27,6 +28,9 @@ class Target:
     smem: int
     l2: int
     memory: int
+    is_gpu: bool = True
+    has_graphs: bool = True
+    runs_every_variant: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def configuration(values: Mapping[str, int], picked: str = "") -> str:
 class Plan:
     """What one row measures; `geometry` is None for a library and a host function.
 
-    `device` is the back end that runs it: "cuda", "cpu" or "fake". `arch` is what the
+    `device` is the back end that runs it. `arch` is what the
     compiler is told ("90", "90a"), empty where there is no such thing. `epilogue` is what it
     does to C after the product; `network` is set where the variant computes one.
     `launches` are the symbols and the numbers of all it launches, in order; `geometry` is that

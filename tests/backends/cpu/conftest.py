@@ -31,11 +31,11 @@ class Bench:
     def variant(self, text: str, **fields) -> Variant:
         """A variant around a kernel's text, in which SIGNATURE stands for the usual one."""
         text = text.replace("SIGNATURE", SIGNATURE)
-        given = {"kind": "cuda", "path": "cuda/test.cu", **fields}
+        given = {"kind": "kernel", "path": "cuda/test.cu", **fields}
         return Variant("test", "a test", 0, devices=("cpu",), precisions=("f32",), layouts=LAYOUTS, text=text, **given)
 
     def plan(
-        self, text: str, problem=(1, 1, 1), grid=(1,), block=(1,), shared=0, beta=0.0, kind="cuda", **params
+        self, text: str, problem=(1, 1, 1), grid=(1,), block=(1,), shared=0, beta=0.0, kind="kernel", **params
     ) -> Plan:
         """A plan by hand: no manifest, no planner."""
         geometry = Geometry((*grid, 1, 1)[:3], (*block, 1, 1)[:3], shared)

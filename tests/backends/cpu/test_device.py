@@ -5,10 +5,11 @@ import pickle
 import numpy as np
 
 from gemmbench.backends.cpu.device import describe
+from gemmbench.backends.cpu.software import CpuSoftware
 
 
 def test_what_planning_must_know():
-    device = describe()
+    device = describe(CpuSoftware())
     target = device.target
     assert device.name
     assert (target.kind, target.sm, target.smem) == ("cpu", 0, 232448)
@@ -19,13 +20,13 @@ def test_what_planning_must_know():
 
 def test_software_without_a_compiler(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
-    software = describe().software
+    software = describe(CpuSoftware()).software
     assert software["numpy"] == np.__version__
     assert list(software) == ["numpy", "BLAS"]
 
 
 def test_software_crosses_to_another_process():
-    software = dict(describe().software)
+    software = dict(describe(CpuSoftware()).software)
     assert list(software) == ["compiler", "numpy", "BLAS"]
     assert all(software.values())
-    assert dict(pickle.loads(pickle.dumps(describe())).software) == software
+    assert dict(pickle.loads(pickle.dumps(describe(CpuSoftware()))).software) == software

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import expand
@@ -21,7 +21,7 @@ def planned(bench, name, problem, **values):
     variant = Catalog([KERNELS]).get(name)
     config = Config(tuple({**variant.default(), **values}.items()))
     targets = {"cpu": bench.backend.device.target}
-    (found,) = expand([problem], [(variant, [config])], "cpu", targets, backends.refusal)
+    (found,) = expand([problem], [(variant, [config])], "cpu", targets, registry.why_refused)
     return found
 
 

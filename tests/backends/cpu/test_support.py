@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.backends.cpu.support import synchronises, unsupported
+from gemmbench.backends.cpu.support import synchronises, why_unsupported
 from gemmbench.planning.manifests.variant import Variant
 
-KERNEL = Variant("k", "", 0, "cuda", ("cuda", "cpu"), ("f32",), ("nn",))
+KERNEL = Variant("k", "", 0, "kernel", ("cuda", "cpu"), ("f32",), ("nn",))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ KERNEL = Variant("k", "", 0, "cuda", ("cuda", "cpu"), ("f32",), ("nn",))
     ],
 )
 def test_reasons(text, reason):
-    assert reason in unsupported(replace(KERNEL, text=text))
+    assert reason in why_unsupported(replace(KERNEL, text=text))
 
 
 @pytest.mark.parametrize(
@@ -48,16 +48,16 @@ def test_reasons(text, reason):
     ],
 )
 def test_what_is_no_reason(text):
-    assert unsupported(replace(KERNEL, text=text)) == ""
+    assert why_unsupported(replace(KERNEL, text=text)) == ""
 
 
 def test_code_for_one_architecture_alone():
-    assert "sm_90a" in unsupported(replace(KERNEL, arch=("90a",)))
+    assert "sm_90a" in why_unsupported(replace(KERNEL, arch=("90a",)))
 
 
 def test_host_functions_and_libraries_are_never_refused():
     for kind in ("host", "library"):
-        assert unsupported(replace(KERNEL, kind=kind, text="asm();")) == ""
+        assert why_unsupported(replace(KERNEL, kind=kind, text="asm();")) == ""
 
 
 def test_synchronises():

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemmbench.backends import choose, compilers, describe, open_backends
 from gemmbench.backends.base import OperandSet, Step
-from gemmbench.backends.fake.backend import FAULTS, FakeBackend, FakeCompiler, Script
+from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
 from gemmbench.backends.fake.kernels import FakeMemory
+from gemmbench.backends.fake.script import FAULTS, Script, read_script
+from gemmbench.backends.registry import choose_device, describe_machine, make_compilers, open_backends
 from gemmbench.errors import BuildError, LaunchError, UsageError
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
@@ -117,10 +118,10 @@ def test_a_crash_and_a_build_failure_are_raised(bound, make_plan):
 def test_every_fault_is_known_and_no_other(tmp_path):
     for fault in FAULTS:
         (tmp_path / "s.yaml").write_text(f"faults: {{naive: {fault}}}")
-        assert Script.read(tmp_path / "s.yaml").faults == {"naive": fault}
+        assert read_script(str(tmp_path / "s.yaml")).faults == {"naive": fault}
     (tmp_path / "s.yaml").write_text("faults: {naive: unwriten}")
     with pytest.raises(UsageError, match="unwriten"):
-        Script.read(tmp_path / "s.yaml")
+        read_script(str(tmp_path / "s.yaml"))
 
 
 def test_memory_reads_what_was_written_filled_and_copied():
@@ -136,10 +137,10 @@ def test_memory_reads_what_was_written_filled_and_copied():
 
 
 def test_the_device_is_found_described_and_opened_by_its_name():
-    machine = describe(choose("fake"))
+    machine = describe_machine(choose_device("fake"))
     assert machine.primary.name == "Fake GPU" and machine.default_baseline == "cublas"
     assert set(machine.targets) == {"fake"}
     (backend,) = open_backends(machine, ["fake"], gate=True).values()
     assert backend.device.target == machine.primary.target
-    assert set(compilers(machine, ["fake"])) == {"fake"}
+    assert set(make_compilers(machine, ["fake"])) == {"fake"}
     backend.close()

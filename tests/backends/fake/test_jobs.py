@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build, OperandSet
-from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import Copy, Launch
 from gemmbench.planning.problems.problem import Problem
 

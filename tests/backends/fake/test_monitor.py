@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.monitor import FakeMonitor
+from gemmbench.backends.fake.script import Script, read_script
 from gemmbench.errors import UsageError
 
 
@@ -34,4 +35,4 @@ def test_a_device_without_a_script_for_it_is_not_watched(tmp_path):
     path = tmp_path / "script.yaml"
     path.write_text("watch: {powr: 1}")
     with pytest.raises(UsageError, match=r"watch\.powr: unknown; known: power, temperature, slowed, others, joules"):
-        Script.read(path)
+        read_script(str(path))

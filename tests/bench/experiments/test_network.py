@@ -7,10 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler, Script
+from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
+from gemmbench.backends.fake.device import describe as describe_fake
+from gemmbench.backends.fake.script import Script
+from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.rows import answer
 from gemmbench.bench.mlp import MlpRunner
 from gemmbench.bench.operands import network_parameters as parameters
@@ -160,11 +163,11 @@ def test_the_stored_accuracy_is_that_of_the_stored_weights_on_the_stored_digits(
 
 
 def rows_of(names: list[str], device: str, network: Network, params=None):
-    target = (backends.fake.backend.describe() if device == "fake" else CpuBackend().device).target
-    catalog = Catalog([data_folder("cuda")], backends.libraries())
+    target = (describe_fake() if device == "fake" else CpuBackend().device).target
+    catalog = Catalog([data_folder("cuda")], registry.library_variants())
     choices = [RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
     chosen = [(choice, catalog.get(choice.variant)) for choice in choices]
-    return plan_rows(network, chosen, backends.helpers(), device, {device: target}, backends.refusal)
+    return plan_rows(network, chosen, read_passes(), device, {device: target}, registry.why_refused)
 
 
 @pytest.fixture

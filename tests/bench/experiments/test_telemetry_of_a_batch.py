@@ -2,7 +2,8 @@
 
 import pytest
 
-from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.script import Script
 from gemmbench.planning.sweeps.policy import Measuring
 
 SAYS = {"power": 300, "temperature": 41, "slowed": ["power cap"], "others": 1, "joules": 120}

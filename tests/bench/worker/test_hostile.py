@@ -7,7 +7,7 @@ import yaml
 
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.cpu.support import unsupported
+from gemmbench.backends.cpu.support import why_unsupported
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.gemms import skip_record
 from gemmbench.bench.runner import build_all
@@ -42,7 +42,7 @@ def verify(opened):
         variant = Catalog([FOLDER], []).get(name)
         chosen = [(variant, configurations(variant, {}))]
         targets = {"cpu": backend.device.target}
-        (plan,) = expand([problem], chosen, "cpu", targets, lambda variant, _: unsupported(variant))
+        (plan,) = expand([problem], chosen, "cpu", targets, lambda variant, _: why_unsupported(variant))
         if isinstance(plan, Skip):
             return skip_record(plan)
         built = build_all([plan], {"cpu": impatient.get(name, patient)}, lambda *_: None)

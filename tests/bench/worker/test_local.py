@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.backends.base import Artifact, Build, Window
-from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError, OutOfMemory
@@ -142,6 +143,8 @@ def test_cpu_plans_run_in_a_block_of_their_own_before_the_others(make_plan, monk
         "fake": FakeBackend(Script(faults={"naive": "gpu"})),
         "cpu": FakeBackend(Script(faults={"host": "cpu"})),
     }
+    host = backends["cpu"].device
+    backends["cpu"].device = replace(host, target=replace(host.target, is_gpu=False))
     records = LocalWorker(backends).experiment(Batch(1, ODD, tuple(plans), (CODE, CODE), QUICK))
     assert [record.variant for record in records] == ["naive", "host"]
     assert order == sorted(order)

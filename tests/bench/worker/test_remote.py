@@ -6,7 +6,7 @@ import sys
 import pytest
 import yaml
 
-from gemmbench import backends
+from gemmbench.backends import registry
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.worker import process
@@ -31,7 +31,7 @@ def remote(tmp_path):
     def start(limit=60.0, faults=None, names=("fake",), measured=True, **options):
         script = tmp_path / "script.yaml"
         script.write_text(yaml.safe_dump({"faults": faults or {}}))
-        machine = backends.describe(backends.choose(f"fake:{script}"))
+        machine = registry.describe_machine(registry.choose_device(f"fake:{script}"))
         return RemoteWorker(Open(machine, names, True, limit, measured), **options)
 
     return start
@@ -95,7 +95,7 @@ def test_an_error_of_a_device_that_does_not_open_reaches_the_user(remote, tmp_pa
 
 
 def test_a_bug_in_the_process_is_shown_with_its_traceback(remote, monkeypatch):
-    broken = "from gemmbench import backends; backends.open_backends = lambda *_: int('x'); "
+    broken = "from gemmbench.backends import registry; registry.open_backends = lambda *_: int('x'); "
     monkeypatch.setattr(process, "_BOOT", process._BOOT.replace("from gemmbench", broken + "from gemmbench", 1))
     with remote() as worker, pytest.raises(DeviceError, match=r"(?s)failed:.*ValueError"):
         worker.devices  # noqa: B018

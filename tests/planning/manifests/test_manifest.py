@@ -22,7 +22,7 @@ def test_a_full_manifest_becomes_a_variant(write_kernel, line_of):
         source="https://example.org",
     )
     variant = read_variant(path)
-    assert (variant.name, variant.kind, variant.devices) == ("mine", "cuda", ("cuda", "cpu"))
+    assert (variant.name, variant.kind, variant.devices) == ("mine", "kernel", ("cuda", "cpu"))
     assert (variant.order, variant.layouts, variant.min_sm) == (12.5, ("nn", "tt"), 80)
     assert variant.arch == ("90a", "100")
     assert variant.params == (("BM", (128, 64)), ("BK", (8,)))

@@ -41,7 +41,7 @@ def test_tensor_maps_need_compute_capability_9(write_kernel):
 def test_a_file_that_picks_needs_no_code(write_kernel, line_of):
     path = write_kernel(**PICK)
     variant = read_variant(path)
-    assert (variant.launch, variant.launches, variant.kind) == (None, (), "cuda")
+    assert (variant.launch, variant.launches, variant.kind) == (None, (), "kernel")
     first, last = variant.picks
     assert (first.variant, str(first.when), first.params) == ("a", "M > 8", ())
     assert (last.variant, last.when, last.params) == ("b", None, (("BM", 64),))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends import helpers, libraries, refusal
+from gemmbench.backends.passes.kernels import read_passes
+from gemmbench.backends.registry import library_variants, why_refused
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.manifest import read_variant
@@ -20,15 +21,15 @@ from gemmbench.planning.problems.problem import Problem
 
 POST = Network((784, 100, 100, 10), ("relu", "relu", "softmax"), 256)
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
-CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36)
+CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36, is_gpu=False, has_graphs=False)
 
 
 def planned(name: str, params: dict[str, tuple[int, ...]] | None = None, of: Network = POST, targets=None):
-    catalog = Catalog([data_folder("cuda")], libraries())
+    catalog = Catalog([data_folder("cuda")], library_variants())
     choice = RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {})
     targets = targets or {"cuda": GPU, "cpu": CPU}
     primary = next(iter(targets))
-    found = plan_rows(of, [(choice, catalog.get(choice.variant))], helpers(), primary, targets, lambda *_: "")
+    found = plan_rows(of, [(choice, catalog.get(choice.variant))], read_passes(), primary, targets, lambda *_: "")
     return found[0] if len(found) == 1 else found
 
 
@@ -99,7 +100,7 @@ def test_the_macros_say_what_is_fused():
     first, last = planned("tiled").steps[0], planned("tiled").steps[2]
     assert dict(first.defines) | {"BIAS": "1", "RELU": "1"} == dict(first.defines)
     assert dict(last.defines) | {"BIAS": "1", "RELU": "0"} == dict(last.defines)
-    plain = expand([Problem(8, 8, 8)], [(first.variant, [first.config])], "cuda", {"cuda": GPU}, refusal)[0]
+    plain = expand([Problem(8, 8, 8)], [(first.variant, [first.config])], "cuda", {"cuda": GPU}, why_refused)[0]
     assert isinstance(plain, Plan)
     assert dict(plain.defines) | {"BIAS": "0", "RELU": "0"} == dict(plain.defines)
 

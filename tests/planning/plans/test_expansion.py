@@ -1,5 +1,7 @@
 """From problems and variants to plans: every configuration runs, or says why not."""
 
+from dataclasses import replace
+
 import pytest
 
 from gemmbench.errors import UsageError
@@ -17,7 +19,7 @@ from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.problems.problem import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
-CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33)
+CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33, is_gpu=False, has_graphs=False)
 TILED = {"params": {"T": "[16, 8, 32]"}, "grid": ["cdiv(N, T)", "cdiv(M, T)"], "block": ["T", "T"]}
 CUBE = Problem(64, 64, 64)
 
@@ -161,7 +163,8 @@ def test_each_variant_runs_where_it_can(make_variant):
     assert place(make_variant(), "cpu", {"cpu": CPU}) == "cpu"
     assert place(host, "cuda", both) == "cpu"
     assert place(cublas, "cpu", {"cpu": CPU}) == "cuda"
-    assert {place(variant, "fake", {"fake": GPU}) for variant in (cublas, host)} == {"fake"}
+    fake = replace(GPU, runs_every_variant=True)
+    assert {place(variant, "fake", {"fake": fake}) for variant in (cublas, host)} == {"fake"}
 
 
 def test_a_gpu_library_on_a_cpu_is_a_skip(make_variant):

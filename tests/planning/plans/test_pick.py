@@ -9,7 +9,7 @@ from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.problems.problem import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
-CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33)
+CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33, is_gpu=False, has_graphs=False)
 BARE = {"symbol": None, "grid": None, "block": None, "body": ""}
 SMALL = "variant: small\n    when: M * N <= 64 * 64\n    params: {BM: 8}"
 

@@ -36,7 +36,7 @@ class NvccCompiler:
         self._limit = limit
 
     @cached_property
-    def nvcc(self) -> str:
+    def path(self) -> str:
         """Path of the compiler. Raises DeviceError."""
         return find_nvcc()
 
@@ -52,7 +52,7 @@ class NvccCompiler:
 
     def cubin(self, text: str, arch: str, symbol: str, place: str) -> Artifact:
         """Compile `text` for `arch` ("90a"); `symbol` is the kernel whose facts are told, `place` its file."""
-        key = cache.key_of(["nvcc", nvcc_version(self.nvcc), *_FLAGS, arch, symbol, text])
+        key = cache.key_of(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
 
         def build(draft: Path) -> Build:
             said = self._run(["-cubin", "-Xptxas", "-v"], text, arch, draft, place)
@@ -86,7 +86,7 @@ class NvccCompiler:
         # -arch=sm_90a would also run a pass for plain sm_90 under some nvcc; this never does.
         code = "sm" if "-cubin" in mode else "compute"
         target = f"-gencode=arch=compute_{arch},code={code}_{arch}"
-        command = [self.nvcc, *mode, *_FLAGS, target, "-o", str(out), str(source)]
+        command = [self.path, *mode, *_FLAGS, target, "-o", str(out), str(source)]
         done = run(command, self._limit)
         if done.returncode:
             raise BuildError(self._complaint(done.stderr or done.stdout, arch, place))
@@ -95,7 +95,7 @@ class NvccCompiler:
     def _complaint(self, said: str, arch: str, place: str) -> str:
         if "Unsupported gpu architecture" in said:
             return (
-                f"{place}: nvcc {nvcc_version(self.nvcc)} does not compile for sm_{arch}; "
+                f"{place}: nvcc {nvcc_version(self.path)} does not compile for sm_{arch}; "
                 "name the nvcc of another toolkit in CUDACXX"
             )
         return "\n".join([f"{place} does not compile:", *ptxas.complaint(said)[:_MOST_LINES]])

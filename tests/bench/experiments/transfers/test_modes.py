@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake.backend import FakeBackend, Script
+from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import Launch
 from gemmbench.bench.experiments.transfers import modes as transfers
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps

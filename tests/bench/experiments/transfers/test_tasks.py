@@ -2,7 +2,9 @@
 
 import pytest
 
-from gemmbench.backends.fake.backend import FakeCompiler, Script, describe
+from gemmbench.backends.fake.backend import FakeCompiler
+from gemmbench.backends.fake.device import describe
+from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.transfers.tasks import best, tasks
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch

@@ -1,0 +1,59 @@
+"""The record of the NVIDIA back end: imports neither pycuda nor nvmath."""
+
+from __future__ import annotations
+
+import re
+
+from gemmbench.analysis.occupancy import most_block_shared
+from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.system import probe
+from gemmbench.backends.entry import BackendEntry
+from gemmbench.backends.machine import DeviceChoice
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Target
+
+_OPTION = re.compile(r"cuda(?::([0-9]{1,4}))?")
+
+
+class CudaEntry(BackendEntry):
+    """NVIDIA GPUs."""
+
+    name = "cuda"
+    forms = ("cuda", "cuda:N")
+    automatic = True
+    companions = ("cpu",)
+    default_baseline = CUBLAS.name
+    noise_plans = (((CUBLAS.name, "tiled"), 1024), ((CUBLAS.name, "tiled"), 4096))
+    profilers = True
+    inspects = True
+
+    def choose(self, option: str) -> DeviceChoice | None:
+        """Take `cuda` and `cuda:N`."""
+        found = _OPTION.fullmatch(option)
+        return DeviceChoice(self.name, int(found[1] or 0)) if found else None
+
+    def why_unusable(self, choice: DeviceChoice) -> str:
+        """Ask NVML, or the driver's files."""
+        if why := probe.why_not():
+            return why
+        return "" if probe.probe(choice.index) else f"there is no GPU number {choice.index}"
+
+    def glance(self, choice: DeviceChoice) -> Target | None:
+        """The GPU as NVML sees it: compute capability and memory."""
+        seen = probe.probe(choice.index)
+        return Target(self.name, seen.sm, 0, 0, 0, seen.memory) if seen else None
+
+    def libraries(self) -> tuple[Variant, ...]:
+        """cuBLAS and cuBLASLt."""
+        return CUBLAS, CUBLASLT
+
+    def why_refused(self, variant: Variant) -> str:
+        """A library needs nvmath-python."""
+        return probe.why_no_library() if variant.is_library else ""
+
+    def architecture(self, sm: int, sms: int) -> Target:
+        """The limits of an architecture; the size of a device's memory does not matter here."""
+        return Target(self.name, sm, sms, most_block_shared(sm), 0, 0)
+
+
+ENTRY = CudaEntry()

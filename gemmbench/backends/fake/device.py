@@ -1,0 +1,18 @@
+"""The device on paper, in round numbers."""
+
+from __future__ import annotations
+
+from gemmbench.backends.base import Device
+from gemmbench.backends.health import Peaks
+from gemmbench.planning.plans.plan import Target
+
+TARGET = Target(kind="fake", sm=90, sms=10, smem=100 << 10, l2=1 << 20, memory=1 << 30, runs_every_variant=True)
+"""10 multiprocessors, 1 MiB of cache."""
+
+PEAKS = Peaks(copy=9e11, fma=9.5e11, clock_hz=1e9, launch=1.5e-6, ungated=5e-6)
+"""What the device reaches at best, as far as `doctor` sees: 90 % of its bandwidth, 95 % of its arithmetic."""
+
+
+def describe() -> Device:
+    """1 GHz, 1000 operations a cycle, 1 TB/s."""
+    return Device("Fake GPU", 0, TARGET, 1e9, {"f32": 1000.0}, 1e12, {"driver": "1.0"})
