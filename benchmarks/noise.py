@@ -1,14 +1,15 @@
-"""What the stopping rule of bench/timing/stopping.py is worth, on simulated devices.
+"""Compares stopping rules (bench/timing/stopping.py) on simulated devices.
 
-Run with `python benchmarks/noise.py [RUNS]` (default 300, about five minutes). Two kernels of known speed are
-measured by the real Rounds on a device whose clock drifts by 0.8 % and whose windows have noise of their own:
+Run `python benchmarks/noise.py [RUNS]` (default 300, about five minutes). The real Rounds measure two
+kernels of known speed on a device whose clock drifts by 0.8 % and whose windows have additional noise:
 
-    walk     the clock is a random walk, 0.2 % a window
-    wander   the clock comes back: standard deviation 0.8 %, correlated over 20 windows
-    spikes   as walk, and every tenth window is disturbed, by 5 % on average
+    walk     the clock is a random walk with steps of 0.2 % per window
+    wander   the clock returns to its mean: standard deviation 0.8 %, correlated over 20 windows
+    spikes   like walk, but one window in ten is disturbed, by 5 % on average
 
-For each rule it prints rounds (mean), alarms (the same code called faster or slower), found (a difference of
-2 % called faster) and covered (intervals that hold the truth, over both), in percent of the runs.
+For each rule it prints the mean number of rounds and, in percent of the runs: alarms (identical code
+called faster or slower), found (a difference of 2 % called faster), covered (intervals that contain the
+true ratio, over both).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Device:
         self.kind, self.noise, self.rng, self.clock = kind, noise, np.random.default_rng(seed), 0.0
 
     def factor(self) -> float:
-        """What the next window takes, times the kernel's own time."""
+        """How much longer than the kernel's own time the next window takes, as a factor."""
         rng = self.rng
         if self.kind == "wander":
             kept = np.exp(-1 / 20)
@@ -64,13 +65,13 @@ class Device:
 
 
 class Kernel:
-    """An Executable of a simulated device."""
+    """An executable on a simulated device."""
 
     def __init__(self, device: Device, seconds: float):
         self.device, self.seconds = device, seconds
 
     def time(self, launches: int) -> Window:
-        """A window of so many launches."""
+        """Simulate a window of this many launches."""
         return Window(self.seconds * launches * self.device.factor(), launches)
 
 

@@ -1,7 +1,8 @@
-"""Measures again what stands in results/, for the GPU of this machine.
+"""Re-measures the committed results for this machine's GPU.
 
-Run with `python benchmarks/record.py [NAME ...]` (default: all, about half an hour on an H200), then `make docs`. A
-file is in place as soon as it is measured, under today's date: results/DEVICE/DATE-NAME.jsonl and .csv, or .txt.
+Run `python benchmarks/record.py [NAME ...]` (default: all, about half an hour on an H200), then `make docs`.
+Each file is written as soon as it is measured, under today's date: results/DEVICE/DATE-NAME.jsonl and
+.csv, or .txt.
 """
 
 import argparse
@@ -29,21 +30,21 @@ RUNS = {
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),
     "transfers": (*GEMMBENCH, "run", "blocktile_2d", "cublas", "--with-transfers", "--sizes", "8192"),
-    "sgemm": ("benchmarks/trust.py",),  # one of the claims is made of that sweep; what was found is in DATE-trust.txt
+    "sgemm": ("benchmarks/trust.py",),  # one of its claims runs that sweep; also writes DATE-trust.txt
 }
 SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple")
 
 
-def place() -> Path:
-    """The folder of this GPU's results."""
+def results_folder() -> Path:
+    """Return the folder of this GPU's results, created if missing."""
     device = registry.describe_machine(registry.choose_device("cuda")).primary.name
     folder = ROOT / "results" / re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def measured(command: tuple[str, ...], target: Path, date: str, name: str) -> int:
-    """Run it, put what it leaves in place; its exit code."""
+def measure(command: tuple[str, ...], target: Path, date: str, name: str) -> int:
+    """Run a command and move the files it writes to `target`. Returns its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         code = subprocess.run([sys.executable, *command, "--out", folder], cwd=ROOT).returncode
         for path in sorted(Path(folder).iterdir()):
@@ -52,33 +53,34 @@ def measured(command: tuple[str, ...], target: Path, date: str, name: str) -> in
     return code
 
 
-def sanitized(target: Path, date: str) -> int:
-    """What compute-sanitizer says of every kernel."""
+def sanitize(target: Path, date: str) -> int:
+    """Record the report of compute-sanitizer on every kernel."""
     done = subprocess.run([sys.executable, *SANITIZED], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     (target / f"{date}-sanitize.txt").write_text(done.stdout)
     return done.returncode
 
 
 def main() -> int:
-    """Measure; 1 if anything ended otherwise than it should."""
+    """Measure everything requested. Returns 1 if any command failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = (*RUNS, "sanitize")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
-    asked = parser.parse_args().names or names
-    if unknown := set(asked) - set(names):
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(names)}")
+    chosen = parser.parse_args().names or names
+    if unknown := set(chosen) - set(names):
         parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join(names)}")
     try:
-        target, date, bad = place(), datetime.date.today().isoformat(), []
+        target, date = results_folder(), datetime.date.today().isoformat()
     except DeviceError as fault:
         print(f"record.py: {fault}", file=sys.stderr)
         return fault.exit_code
-    for name in asked:
+    failed = []
+    for name in chosen:
         started = time.monotonic()
-        code = sanitized(target, date) if name == "sanitize" else measured(RUNS[name], target, date, name)
+        code = sanitize(target, date) if name == "sanitize" else measure(RUNS[name], target, date, name)
         print(f"{name}: exit code {code}, {time.monotonic() - started:.0f} s", flush=True)
-        bad += [name] if code else []
-    print(f"not as it should be: {', '.join(bad)}" if bad else f"all in {target}")
-    return 1 if bad else 0
+        failed += [name] if code else []
+    print(f"failed: {', '.join(failed)}" if failed else f"all results are in {target}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
-"""Shows by measurement what gemmbench claims of its numbers; needs an NVIDIA GPU.
+"""Checks by measurement what gemmbench claims about its numbers. Needs an NVIDIA GPU.
 
-Run with `python benchmarks/trust.py [CLAIM ...]` (default: all, about ten minutes on an H200); prints a table for
-each claim and exits with 1 if one does not hold. With `--out FOLDER` the tables go to a file there too.
+Run `python benchmarks/trust.py [CLAIM ...]` (default: all, about ten minutes on an H200). It prints a table
+for each claim, writes it to trust.txt in the folder given by --out (default: results), and exits with 1
+if a claim does not hold.
 
-    hostile    every kernel of tests/hostile ends in its right row, no healthy row beside it is lost
-    noise      100 runs of A against A: at most 1 false verdict; 2 % slower is found in 95 of 100
-    yardstick  times agree with those of NVIDIA's measuring library (PyPI cuda-bench)
-    repeat     two runs of one sweep: percent of cuBLAS differs by at most 0.5 % for kernels over 100 us
-    killed     a sweep killed at 20 random moments resumes: no row lost, none doubled
-    busy       the GPU computes for at least 60 % of the wall time of a sweep at 4096 and 8192
-    quick      the default sweep takes less than 20 s from start to table, with a warm cache
+    hostile  every kernel of tests/hostile ends in the expected row, and no healthy row is lost
+    noise    100 runs of A against A: at most 1 false verdict; 2 % slower is found in 95 of 100 runs
+    nvbench  times agree with those of NVIDIA's measuring library (PyPI: cuda-bench)
+    repeat   two runs of one sweep: percent of cuBLAS differs by at most 0.5 % for kernels over 100 us
+    killed   a sweep killed at 20 random moments resumes: no row lost, none measured twice
+    busy     the GPU computes for at least 60 % of the wall time of a sweep at 4096 and 8192
+    quick    the default sweep takes less than 20 s from start to table, with a warm compile cache
 """
 
 import argparse
@@ -18,27 +19,27 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-CLAIMS = ("hostile", "noise", "yardstick", "repeat", "killed", "busy", "quick")
+CLAIMS = ("hostile", "noise", "nvbench", "repeat", "killed", "busy", "quick")
 
 
 def main() -> int:
-    """Check claims; the exit code."""
+    """Check the claims. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("claims", nargs="*", metavar="CLAIM", help=f"one of {', '.join(CLAIMS)}")
     parser.add_argument("--out", type=Path, help="folder for trust.txt and the results files of the sweeps")
-    asked = parser.parse_args()
-    unknown = [name for name in asked.claims if name not in CLAIMS]
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.claims if name not in CLAIMS]
     if unknown:
         parser.error(f"unknown claim {unknown[0]}; known: {', '.join(CLAIMS)}")
-    folder = asked.out or Path("results")
+    folder = arguments.out or Path("results")
     folder.mkdir(parents=True, exist_ok=True)
     broken = []
     with (folder / "trust.txt").open("a") as file:
-        for name in asked.claims or CLAIMS:
+        for name in arguments.claims or CLAIMS:
             started = time.monotonic()
             claim = import_module(f"claims.{name}").check(folder)
             ended = f"{'holds' if claim.holds else 'DOES NOT HOLD'} ({time.monotonic() - started:.0f} s)"
-            text = f"== {name}: {claim.statement}\n\n{claim.shown}\n\n{name}: {claim.found}: {ended}\n"
+            text = f"== {name}: {claim.statement}\n\n{claim.details}\n\n{name}: {claim.result}: {ended}\n"
             print(text, flush=True)
             print(text, file=file, flush=True)
             broken += [] if claim.holds else [name]

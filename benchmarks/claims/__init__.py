@@ -1,4 +1,4 @@
-"""The claims of trust.py, one a file: `check(folder)` measures and returns a Claim."""
+"""The claims of trust.py, one module each: `check(folder)` measures and returns a Claim."""
 
 import json
 import subprocess
@@ -13,33 +13,36 @@ from tabulate import tabulate
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, a table of what was measured, that in a line, and whether the claim holds."""
+    """A claim, a table of the measurements, their result in one line, and whether the claim holds."""
 
     statement: str
-    shown: str
-    found: str
+    details: str
+    result: str
     holds: bool
 
 
-def table(rows: Sequence[Sequence[object]], head: Sequence[str]) -> str:
-    """Rows as text."""
+def format_table(rows: Sequence[Sequence[object]], head: Sequence[str]) -> str:
+    """Return the rows as a plain-text table."""
     return tabulate([[str(cell) for cell in row] for row in rows], head, tablefmt="simple", disable_numparse=True)
 
 
 def command(*arguments: str) -> list[str]:
-    """gemmbench with these arguments, as this interpreter runs it."""
+    """Return the command that runs gemmbench with this interpreter."""
     return [sys.executable, "-m", "gemmbench", *arguments]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run gemmbench."""
+def run_gemmbench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run gemmbench and capture its output."""
     return subprocess.run(command(*arguments), capture_output=True, text=True)
 
 
-def sweep(folder: Path, *arguments: str) -> list[dict[str, Any]]:
-    """The rows of `gemmbench run`, as its JSON export has them. Raises RuntimeError if there are none."""
+def run_sweep(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+    """Run `gemmbench run` and return its rows as in its JSON export.
+
+    The results file stays in `folder`. Raises RuntimeError if there are no rows.
+    """
     path = folder / "rows.json"
-    done = run("run", *arguments, "--out", str(folder), "--export-json", str(path))
+    done = run_gemmbench("run", *arguments, "--out", str(folder), "--export-json", str(path))
     if not path.exists():
         raise RuntimeError(f"gemmbench run {' '.join(arguments)}: {done.stderr}")
     rows = json.loads(path.read_text())["rows"]

@@ -1,4 +1,4 @@
-"""A sweep that is killed at random moments and resumed."""
+"""A sweep that is killed at random moments and then resumed."""
 
 import random
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from claims import Claim, command, table
+from claims import Claim, command, format_table
 from gemmbench.report import store
 
 KILLS = 20
@@ -19,32 +19,33 @@ SWEEP = ("run", *NAMES, "--sizes", SIZES, "--max-time", "0.1")
 
 
 def check(folder: Path) -> Claim:
-    """Kill until 20 were killed, over as many sweeps as that takes; finish each, count its rows."""
-    rng, killed, rows = random.Random(0), 0, []
-    while killed < KILLS:
+    """Kill and resume sweeps until there were 20 kills. Finish each sweep and count its rows."""
+    rng, kills = random.Random(0), 0
+    rows: list[tuple[int, int, int, int, int]] = []
+    while kills < KILLS:
         with tempfile.TemporaryDirectory() as results:
             deaths = 0
-            while killed < KILLS and _killed(Path(results), rng):
-                killed, deaths = killed + 1, deaths + 1
-            rows.append((len(rows) + 1, deaths, *_finished(Path(results))))
-    lost, doubled = (sum(int(row[column]) for row in rows) for column in (3, 4))
+            while kills < KILLS and _run_and_kill(Path(results), rng):
+                kills, deaths = kills + 1, deaths + 1
+            rows.append((len(rows) + 1, deaths, *_finish_sweep(Path(results))))
+    lost, duplicated = (sum(row[column] for row in rows) for column in (3, 4))
     return Claim(
-        "a sweep killed (SIGKILL) at random moments, 20 times, resumes: no row lost, none doubled",
-        table(rows, ["sweep", "times killed", "rows", "lost", "doubled"]),
-        f"{killed} kills, {lost} rows lost, {doubled} doubled",
-        lost == doubled == 0,
+        "a sweep killed (SIGKILL) at random moments, 20 times, resumes: no row lost, none measured twice",
+        format_table(rows, ["sweep", "kills", "rows", "lost", "duplicated"]),
+        f"{kills} kills, {lost} rows lost, {duplicated} duplicated",
+        lost == duplicated == 0,
     )
 
 
-def _start(results: Path) -> subprocess.Popen[bytes]:
+def _start_sweep(results: Path) -> subprocess.Popen[bytes]:
     resume = ["--resume"] if list(results.glob("*.jsonl")) else []
     quiet = subprocess.DEVNULL
     return subprocess.Popen(command(*SWEEP, "--out", str(results), *resume), stdout=quiet, stderr=quiet)
 
 
-def _killed(results: Path, rng: random.Random) -> bool:
-    """Start or resume, kill after a while; False if it was done before that."""
-    process = _start(results)
+def _run_and_kill(results: Path, rng: random.Random) -> bool:
+    """Start or resume the sweep and kill it after a while. Returns False if it ended before that."""
+    process = _start_sweep(results)
     time.sleep(rng.uniform(1.0, 5.0))
     done = process.poll() is not None
     process.kill()
@@ -52,19 +53,19 @@ def _killed(results: Path, rng: random.Random) -> bool:
     return not done
 
 
-def _finished(results: Path) -> tuple[int, int, int]:
-    """Rows of the finished sweep, and how many of them are lost and doubled."""
-    _start(results).wait()
+def _finish_sweep(results: Path) -> tuple[int, int, int]:
+    """Finish the sweep. Returns how many rows it has, how many are missing, and how many were measured twice."""
+    _start_sweep(results).wait()
     (path,) = results.glob("*.jsonl")
     found = Counter((record.problem.M, record.variant) for record in store.read(path).records)
-    wanted = {(int(size), name) for size in SIZES.split(",") for name in NAMES}
+    expected = {(int(size), name) for size in SIZES.split(",") for name in NAMES}
     whole = Counter(_whole_batches(path))
-    doubled = sum(count - 1 for count in found.values()) + sum(count - 1 for count in whole.values())
-    return found.total(), len(wanted - set(found)), doubled
+    duplicated = sum(count - 1 for count in found.values()) + sum(count - 1 for count in whole.values())
+    return found.total(), len(expected - set(found)), duplicated
 
 
 def _whole_batches(path: Path) -> list[tuple[int, str]]:
-    """Rows of complete batches as they stand in the file: one that is there twice was measured twice."""
+    """Return the rows of complete batches in the file. A row that appears twice was measured twice."""
     rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()[1:]]
     whole, start = [], 0
     while start < len(rows):

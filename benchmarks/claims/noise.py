@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from claims import Claim, table
-from claims.planned import batch, open_worker, planned
+from claims import Claim, format_table
+from claims.setup import build_plans, measure_plans, open_worker
+from gemmbench.bench.experiments.batch import Built
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.worker.local import LocalWorker
@@ -14,56 +15,60 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring
 
-RUNS, SLOWER = 100, 0.02
+RUNS, SLOWDOWN = 100, 0.02
 SPINS = (0, 250, 500, 1000, 2000, 4000, 8000)
 KERNELS = str(Path(__file__).parent)
 
 
 def check(folder: Path) -> Claim:
-    """Calibrate the slow kernel, then compare 100 times."""
+    """Calibrate the slowed kernel, then compare 100 times."""
     with open_worker() as worker:
-        spin = _calibrated(worker)
-        built, plans = _plans((0, spin))
-        again = replace(plans[0], variant=replace(plans[0].variant, name="spinning_again"))
-        built[again] = built[plans[0]]
-        said: list[tuple[str, str]] = []
-        slow: list[float] = []
-        for seed in range(RUNS):
-            asked = batch(built, [*plans, again], Measuring(seed=seed), again.variant.name)
-            same, slower, a = worker.experiment(asked)
-            found = [_ratio(record, a) for record in (same, slower)]
-            said.append((stats.verdict(found[0]), stats.verdict(found[1])))
-            slow.append(1 / found[1].value - 1)
-    verdicts = ("same", "inconclusive", "faster", "slower")
-    rows = [(word, sum(a == word for a, _ in said), sum(b == word for _, b in said)) for word in verdicts]
+        spin = _calibrate_spin(worker)
+        verdicts, slowdowns = _compare_repeatedly(worker, spin)
+    words = ("same", "inconclusive", "faster", "slower")
+    rows = [(word, sum(a == word for a, _ in verdicts), sum(b == word for _, b in verdicts)) for word in words]
     false, hits = rows[2][1] + rows[3][1], rows[3][2]
-    share = f"SPIN={spin} cycles a block: {100 * float(np.median(slow)):.2f} % slower, median of {RUNS} runs"
+    median = f"SPIN={spin} cycles per block: {100 * float(np.median(slowdowns)):.2f} % slower (median of {RUNS} runs)"
     return Claim(
         "A against A: at most 1 false verdict in 100 runs; a kernel slowed by 2 %: found in at least 95 of 100",
-        table(rows, ["verdict", "A against A", "slowed against A"]) + f"\n\n{share}",
+        format_table(rows, ["verdict", "A against A", "slowed against A"]) + f"\n\n{median}",
         f"{false} false verdicts, {hits} of {RUNS} found",
         false <= 1 and hits >= 95,
     )
 
 
-def _plans(spins: tuple[int, ...]) -> tuple[dict[Plan, object], list[Plan]]:
+def _compare_repeatedly(worker: LocalWorker, spin: int) -> tuple[list[tuple[str, str]], list[float]]:
+    """Return the verdicts on identical and on slowed code, and how much slower the latter was, of each run."""
+    built, plans = _build_spinning((0, spin))
+    again = replace(plans[0], variant=replace(plans[0].variant, name="spinning_again"))
+    built[again] = built[plans[0]]
+    verdicts, slowdowns = [], []
+    for seed in range(RUNS):
+        same, slowed, base = measure_plans(worker, built, [*plans, again], Measuring(seed=seed), again.variant.name)
+        same_ratio, slowed_ratio = _speed_ratio(same, base), _speed_ratio(slowed, base)
+        verdicts.append((stats.verdict(same_ratio), stats.verdict(slowed_ratio)))
+        slowdowns.append(1 / slowed_ratio.value - 1)
+    return verdicts, slowdowns
+
+
+def _build_spinning(spins: tuple[int, ...]) -> tuple[dict[Plan, Built], list[Plan]]:
     params = ("SPIN=" + ",".join(map(str, spins)),)
-    built = planned(["spinning"], Options(sizes="1024", params=params, baseline="spinning"), KERNELS)
+    built = build_plans(["spinning"], Options(sizes="1024", params=params, baseline="spinning"), KERNELS)
     by_spin = {dict(plan.config.values)["SPIN"]: plan for plan in built}
     return built, [by_spin[spin] for spin in spins]
 
 
-def _calibrated(worker: LocalWorker) -> int:
-    """Cycles that make the kernel 2 % slower, from measured ratios, by interpolation, then once more nearby."""
-    spins = SPINS
+def _calibrate_spin(worker: LocalWorker) -> int:
+    """Find the cycles that make the kernel 2 % slower: interpolate measured ratios, then again with nearby values."""
+    spins: tuple[int, ...] = SPINS
     for _ in range(2):
-        built, plans = _plans(spins)
-        records = worker.experiment(batch(built, plans, Measuring(until=0.0)))
-        slower = [1 / _ratio(record, records[0]).value - 1 for record in records]
-        near = round(float(np.interp(SLOWER, slower, spins)))
+        built, plans = _build_spinning(spins)
+        records = measure_plans(worker, built, plans, Measuring(until=0.0))
+        slowdowns = [1 / _speed_ratio(record, records[0]).value - 1 for record in records]
+        near = round(float(np.interp(SLOWDOWN, slowdowns, spins)))
         spins = tuple(sorted({0, near * 3 // 4, near * 7 // 8, near, near * 9 // 8, near * 5 // 4}))
     return near
 
 
-def _ratio(record: Record, base: Record) -> stats.Interval:
+def _speed_ratio(record: Record, base: Record) -> stats.Interval:
     return stats.speed_ratio(record.by_round, base.by_round)

@@ -1,4 +1,4 @@
-"""Plans and open devices for claims that measure within this process."""
+"""Compiles plans and measures them within this process, for the claims that do so."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from gemmbench.backends import registry
 from gemmbench.bench.experiments.batch import Batch, Built
 from gemmbench.bench.experiments.context import silent
+from gemmbench.bench.record import Record
 from gemmbench.bench.runner import build_all
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.cli.planning import plan_sweep
@@ -17,21 +18,24 @@ from gemmbench.planning.sweeps.sweep_config import named_sweep
 MACHINE = registry.describe_machine(registry.choose_device("cuda"))
 
 
-def planned(names: Sequence[str], options: Options, kernels: str | None = None) -> dict[Plan, Built]:
-    """Plans of the named variants, compiled."""
-    asked = plan_sweep(named_sweep(tuple(names), "quick", options, False), MACHINE, kernels, False)
-    return build_all(asked.plans, registry.make_compilers(MACHINE, asked.devices), silent)
+def build_plans(names: Sequence[str], options: Options, kernels: str | None = None) -> dict[Plan, Built]:
+    """Plan and compile the named variants."""
+    planned = plan_sweep(named_sweep(tuple(names), "quick", options, False), MACHINE, kernels, False)
+    return build_all(planned.plans, registry.make_compilers(MACHINE, planned.devices), silent)
 
 
-def batch(built: dict[Plan, Built], plans: Sequence[Plan], measuring: Measuring, *references: str) -> Batch:
-    """Plans of one problem, measured together; `references` are what they are compared with."""
+def measure_plans(
+    worker: LocalWorker, built: dict[Plan, Built], plans: Sequence[Plan], policy: Measuring, *anchors: str
+) -> list[Record]:
+    """Measure plans of one problem together, compared with the variants named in `anchors`."""
     codes = tuple(built[plan] for plan in plans)
-    return Batch(1, plans[0].problem, tuple(plans), codes, measuring, references=references)
+    batch = Batch(1, plans[0].problem, tuple(plans), codes, policy, references=anchors)
+    return [record for record in worker.experiment(batch) if isinstance(record, Record)]
 
 
 @contextmanager
 def open_worker() -> Iterator[LocalWorker]:
-    """A worker with the GPU, in this process."""
+    """Open a worker with the GPU, in this process."""
     opened = registry.open_backends(MACHINE, ["cuda"], gate=True)
     try:
         yield LocalWorker(opened)
