@@ -1,8 +1,8 @@
-# make bench   set up and run the main job: on the GPU if there is one, else on the CPU
-# make test    set up and run the tests
-# make docs    write the README's tables from results/
-# make check   ruff, mypy and the docs check
-# make verify  every variant against exact results, on the CPU device
+# make bench   set up, then run the default sweep: on the GPU if there is one, otherwise on the CPU
+# make test    set up, then run the tests
+# make docs    rewrite the generated parts of README.md and docs/ from results/ and the code
+# make check   ruff, mypy, and whether the generated parts are up to date
+# make verify  check every variant against exact results, on the CPU device
 # make clean   remove the virtual environment and caches
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 GPU    := $(wildcard /proc/driver/nvidia/version)
 export PATH := $(PATH):/usr/local/cuda/bin
 
-# The variants in some folders.
+# The names of the variants in the given folders.
 names = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.cu,$(1)) $(addsuffix /*.cpp,$(1))))))
 
 .PHONY: bench test docs check verify verify-ladder verify-posts verify-narrow clean
@@ -32,8 +32,8 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/python tools/readme.py --check
 
-# In f32 every shape and layout; the other precisions, which are the same text, at one odd shape. In three
-# parts, which `make -j` runs at once.
+# In f32 with every shape and layout; in the other precisions, which compile the same text, with one odd shape.
+# Three targets, so that `make -j` can run them in parallel.
 verify: verify-ladder verify-posts verify-narrow
 
 verify-ladder: $(VENV)/.bench
@@ -50,7 +50,7 @@ clean:
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-	  || { echo "make: Python 3.10 or newer is needed; name one: make PYTHON=python3.12"; exit 1; }
+	  || { echo "make: needs Python 3.10 or newer; choose one with: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
 	  || { echo "make: the venv module is missing: apt-get install python3-venv"; exit 1; }
 	@command -v $${CXX:-g++} >/dev/null \
@@ -58,12 +58,12 @@ $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# With an NVIDIA driver the extra `cuda` is wanted; where it does not build, the CPU does the job.
+# With an NVIDIA driver, install the extra `cuda`. If it does not build, everything runs on the CPU.
 $(VENV)/.bench: $(VENV)/.venv pyproject.toml
 ifneq ($(GPU),)
-	@echo "an NVIDIA driver is here: installing with the cuda extra (pycuda is compiled, about a minute)"
+	@echo "found an NVIDIA driver: installing the cuda extra (compiling pycuda takes about a minute)"
 	@$(PIP) --editable '.[cuda]' 2>$(VENV)/cuda.log \
-	  || { echo "make: the cuda extra does not install, so this runs on the CPU. What pip said:"; \
+	  || { echo "make: cannot install the cuda extra, so gemmbench will run on the CPU. pip reported:"; \
 	       grep -iE 'error|not found|no such file' $(VENV)/cuda.log | head -n 5; \
 	       echo "make: pycuda needs python3-dev, g++ and a CUDA toolkit (nvcc on the PATH); see $(VENV)/cuda.log"; \
 	       $(PIP) --editable .; }
