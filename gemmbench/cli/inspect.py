@@ -77,12 +77,12 @@ def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: s
 
 def _peak(sm: int, sms: int, clock: float | None) -> Peak | None:
     """The f32 rate of such a GPU; None if its architecture is not known."""
-    from gemmbench.backends.cuda.system.device import flops_per_cycle
+    from gemmbench.planning.problems.precision import precision
     from gemmbench.report.inspection import USUAL_CLOCK
     from gemmbench.report.sass import Peak
 
-    rate, ghz = flops_per_cycle("", sm, sms).get("f32"), clock or USUAL_CLOCK.get(sm)
-    return Peak(rate * ghz * 1e9, int(rate / (2 * sms))) if rate and ghz else None
+    rate, ghz = precision("f32").peak.of_device("", sm), clock or USUAL_CLOCK.get(sm)
+    return Peak(rate * sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
 
 
 def _architecture(written: str) -> str:

@@ -107,3 +107,11 @@ def test_a_gpu_without_multiprocessors_or_clock_is_refused(tools, write_kernel, 
     write_kernel()
     said = tools(option, value)
     assert said.code == 2 and option in said.err and "is not in the range" in said.err
+
+
+@pytest.mark.parametrize(("arch", "planned"), [("80", 124), ("86", 80), ("90", 148), ("120", 80)])
+def test_an_architecture_has_the_shared_memory_of_its_blocks(tools, gemmbench, arch, planned):
+    """164 KiB less 1 on sm_80, 100 less 1 on sm_86 and sm_120, 228 less 1 on sm_90: what fits is planned, no more."""
+    said = gemmbench("inspect", "sgemm_cp_async", "--param", "all", "--arch", arch, "--format", "tsv")
+    assert said.code == 0
+    assert len(said.out.partition("\n\n")[0].splitlines()[1:]) == planned
