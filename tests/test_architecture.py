@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,106 @@ def test_a_library_has_one_home(libraries, home):
     wanted = set(libraries.split())
     users = {name_of(path) for path in MODULES if wanted & {module.split(".")[0] for module in imports(path)}}
     assert users and {user for user in users if not user.startswith(home)} == set()
+
+
+def module_of(path):
+    """`gemmbench.backends.base` of its file."""
+    return ".".join(("gemmbench", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+GRAPH = {module_of(path): set(imports(path)) for path in MODULES}
+
+
+def imported_modules(name):
+    """The modules of the package that one of them imports, `from package import module` included."""
+    return {each for each in GRAPH[name] if each in GRAPH and each != name}
+
+
+CIRCLES = [["gemmbench.cli.sanitize", "gemmbench.cli.verify", "gemmbench.cli.sanitize"]]  # to be none
+
+
+def test_no_imports_run_in_a_circle():
+    open_modules, finished, circles = [], set(), []
+
+    def visit(name):
+        if name in open_modules:
+            circles.append([*open_modules[open_modules.index(name) :], name])
+        elif name not in finished:
+            open_modules.append(name)
+            for other in sorted(imported_modules(name)):
+                visit(other)
+            finished.add(open_modules.pop())
+
+    for name in sorted(GRAPH):
+        visit(name)
+    assert circles == CIRCLES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_only_the_registry_knows_a_back_end(path):
+    """It imports them by name; every other import of a back end comes from inside it."""
+    room = name_of(path).split("/")[1] if name_of(path).startswith("backends/") else ""
+    particular = [module for module in imports(path) if re.match(r"gemmbench\.backends\.(cuda|cpu|fake)\b", module)]
+    assert [module for module in particular if module.split(".")[2] != room] == []
+
+
+BACKEND_NAMES = {"cuda", "cpu", "fake"}
+OTHER_MEANINGS = {"backends/cuda/system/device.py"}  # the release of CUDA, among the versions of software
+
+
+def constants_compared(tree):
+    """Strings that are compared with something, matched, or looked up in a dict display."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            held = [node.left, *node.comparators]
+            held += [each for item in held if isinstance(item, ast.Tuple | ast.List | ast.Set) for each in item.elts]
+        elif isinstance(node, ast.Dict):
+            held = node.keys
+        elif isinstance(node, ast.MatchValue):
+            held = [node.value]
+        elif isinstance(node, ast.Subscript):
+            held = [node.slice]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith((".get", ".startswith", ".removeprefix")):
+            held = node.args
+        else:
+            continue
+        yield from (each for each in held if isinstance(each, ast.Constant))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_the_names_of_back_ends_are_compared_nowhere(path):
+    """A record in the registry, a Target or the header of a run has the property that is asked for."""
+    if name_of(path) in OTHER_MEANINGS:
+        return
+    compared = constants_compared(ast.parse(path.read_text(encoding="utf-8")))
+    assert [node.lineno for node in compared if node.value in BACKEND_NAMES] == []
+
+
+CROWDED = {"report": 25}  # to be none
+
+
+def test_a_folder_can_be_surveyed():
+    """At most 14 modules, besides the folder that has one for each command."""
+    count = Counter(path.parent for path in MODULES if path.name != "__init__.py")
+    crowded = {name_of(folder): number for folder, number in count.items() if number > 14 and folder.name != "cli"}
+    assert crowded == CROWDED
+
+
+MOST_LAZY_IMPORTS = 253  # to be 25
+
+
+def lazy_imports(path):
+    """Imports inside functions, by line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Import | ast.ImportFrom):
+                    yield f"{name_of(path)}:{inner.lineno}"
+
+
+def test_imports_stand_at_the_top():
+    lazy = sorted({where for path in MODULES for where in lazy_imports(path)})
+    assert len(lazy) <= MOST_LAZY_IMPORTS, "\n".join(lazy)
 
 
 def test_nothing_prints_but_the_command_line():

@@ -1,0 +1,103 @@
+"""The registry: every back end has a record, and importing the records needs no device."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gemmbench.backends import registry
+from gemmbench.backends.cuda.system import probe
+from gemmbench.backends.machine import DeviceChoice
+from gemmbench.errors import DeviceError, UsageError
+
+RECORDS = registry.entries()
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(probe, "_installed", lambda: None)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr(probe, "_installed", lambda: [probe._Gpu("NVIDIA H200", "GPU-1", 90, 141 << 30)])
+    monkeypatch.setattr(probe, "find_spec", lambda name: object())
+
+
+def test_every_record_has_the_name_of_its_package():
+    assert [entry.name for entry in RECORDS] == list(registry.NAMES)
+
+
+@pytest.mark.parametrize("option", ["cpu", "fake", "fake:script.yaml", "cuda", "cuda:3"])
+def test_a_choice_writes_its_option_again(option):
+    assert registry.parse_device(option).option == option
+
+
+@pytest.mark.parametrize("entry", RECORDS, ids=lambda entry: entry.name)
+def test_what_a_record_names_is_there(entry):
+    libraries = [variant.name for variant in registry.library_variants()]
+    assert entry.default_baseline in libraries
+    assert all(names and size > 0 for names, size in entry.noise_plans)
+    assert registry.services_of(entry.name).needs_own_process(DeviceChoice(entry.name)) in (True, False)
+
+
+def test_auto_takes_a_gpu_that_is_there(gpu):
+    assert registry.choose_device("auto") == DeviceChoice("cuda")
+
+
+def test_auto_takes_the_cpu_where_there_is_no_gpu_and_says_why(no_gpu):
+    note = "no GPU is used: no NVIDIA driver; running on the CPU"
+    assert registry.choose_device("auto") == DeviceChoice("cpu", note=note)
+
+
+def test_a_device_that_is_not_there_is_refused(gpu):
+    with pytest.raises(
+        DeviceError, match="device cuda:1 cannot be used: there is no GPU number 1; or take"
+    ):
+        registry.choose_device("cuda:1")
+
+
+@pytest.mark.parametrize("option", ["", "tpu", "cuda:", "cuda:x", "cuda:12345", "cpu:1", "auto:1"])
+def test_an_unknown_device_is_refused_with_the_known_ones(option):
+    with pytest.raises(UsageError, match="choose auto, cuda, cuda:N or cpu"):
+        registry.choose_device(option)
+
+
+def test_a_glance_sees_both_devices(gpu):
+    targets = registry.glance(registry.choose_device("cuda"))
+    assert list(targets) == ["cpu", "cuda"]
+    assert (targets["cuda"].sm, targets["cuda"].is_gpu, targets["cpu"].is_gpu) == (90, True, False)
+
+
+@pytest.mark.parametrize(
+    ("option", "why"), [("cpu", "--device cpu is not one"), ("auto", "no NVIDIA driver"), ("fake", "--device fake is")]
+)
+def test_tools_of_nvidia_need_its_gpu(no_gpu, option, why):
+    with pytest.raises(DeviceError, match=f"profile needs an NVIDIA GPU: {why}"):
+        registry.choose_profiled(option, "profile")
+
+
+def test_a_choice_opens_its_device():
+    machine = registry.describe_machine(registry.choose_device("fake"))
+    assert (machine.primary.name, machine.host, machine.on_cpu) == ("Fake GPU", None, False)
+    cpu = registry.describe_machine(registry.choose_device("cpu"))
+    assert cpu.on_cpu and cpu.host is cpu.primary
+
+
+def test_the_records_import_no_library_of_a_device():
+    libraries = "pycuda nvmath cuda pynvml numpy yaml gemmbench.backends.cuda.backend".split()
+    code = (
+        "import sys; from gemmbench.backends import registry; registry.entries(); registry.library_variants();"
+        f" registry.glance(registry.choose_device('cpu')); print([name for name in {libraries} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_services_of_a_gpu_are_imported_without_its_libraries():
+    code = (
+        "import sys; from gemmbench.backends import registry; registry.services_of('cuda');"
+        " registry.inspecting_compiler(); print([name for name in ('pycuda', 'nvmath') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
