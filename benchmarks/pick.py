@@ -21,19 +21,21 @@ from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES
 from gemmbench.report import store
 
 KERNEL = Path(__file__).parents[1] / "cuda" / "sgemm" / "sgemm.cu"
-# Tiles of 64 x 64 as sgemm_splitk counts them: up to four rows or columns beyond whole tiles do not count.
-SMALL = "max(1, (M + 59) // 64) * max(1, (N + 59) // 64)"
-LARGE = "cdiv(M, 128) * cdiv(N, 256)"
+LETS = {
+    # Tiles of 64 x 64 as sgemm_splitk counts them: up to four rows or columns beyond whole tiles do not count.
+    "small": "max(1, (M + 59) // 64) * max(1, (N + 59) // 64)",
+    "large": "cdiv(M, 128) * cdiv(N, 256)",
+}
 KINDS = (
-    f"{SMALL} * 8 <= SMS and K >= 16 * max(M, N)",  # few tiles, long K
-    f"{SMALL} * 8 <= SMS",  # few tiles
-    f"{SMALL} * 2 <= SMS",  # less than a wave
+    "small * 8 <= SMS and K >= 16 * max(M, N)",  # few tiles, long K
+    "small * 8 <= SMS",  # few tiles
+    "small * 2 <= SMS",  # less than a wave
     "min(M, N) <= 64",  # a flat result
     "min(M, N) <= 128",
-    f"{SMALL} <= 2 * SMS",  # about one wave, at two tiles per SM
-    f"{SMALL} <= 3 * SMS",  # a little more than that
-    f"{LARGE} <= SMS and {LARGE} * 10 >= 9 * SMS",  # nearly one wave of large tiles
-    f"{SMALL} <= 8 * SMS",  # some waves
+    "small <= 2 * SMS",  # about one wave, at two tiles per SM
+    "small <= 3 * SMS",  # a little more than that
+    "large <= SMS and large * 10 >= 9 * SMS",  # nearly one wave of large tiles
+    "small <= 8 * SMS",  # some waves
     "",  # many
 )
 
@@ -42,7 +44,8 @@ def kind_of(record: Record, sms: int) -> str:
     """Return the first kind whose condition the record's problem meets."""
     names = {"M": record.problem.M, "N": record.problem.N, "K": record.problem.K, "SMS": sms}
     known = (*PROBLEM_NAMES, *DEVICE_NAMES)
-    return next(kind for kind in KINDS if not kind or parse(kind, known, 0).value(names))
+    lets = {name: parse(text, known) for name, text in LETS.items()}
+    return next(kind for kind in KINDS if not kind or parse(kind, known, lets=lets).value(names))
 
 
 def find_winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]:
@@ -85,7 +88,7 @@ def format_winners(winners: list[tuple[str, str, dict[str, int]]]) -> str:
 
 def _is_implied(kind: str, other: str) -> bool:
     """Whether `other` holds wherever `kind` does, so that `kind` can be left out."""
-    return not other or (kind.startswith(SMALL) and other.startswith(SMALL) and " and " not in other)
+    return not other or (kind.startswith("small ") and other.startswith("small ") and " and " not in other)
 
 
 def main() -> int:
@@ -98,9 +101,11 @@ def main() -> int:
     print(entries, end="")
     if arguments.write:
         text = KERNEL.read_text()
-        KERNEL.write_text(
-            re.sub(r"(?m)(^pick:[^\n]*\n).*?(?=^source:)", lambda match: match[1] + entries, text, flags=re.S)
-        )
+        lets = "".join(f"  {name}: {expression}\n" for name, expression in LETS.items())
+        for key, lines, following in (("let", lets, "pick"), ("pick", entries, "source")):
+            section = re.compile(rf"(?m)(^{key}:[^\n]*\n).*?(?=^{following}:)", flags=re.S)
+            text = section.sub(rf"\g<1>{lines}", text)
+        KERNEL.write_text(text)
     return 0
 
 

@@ -140,3 +140,9 @@ def test_a_config_leaves_something_to_run(path, on_cpu):
 def test_a_config_says_what_it_is():
     for path in CONFIGS:
         assert re.search(r"^summary: \S", path.read_text(), re.MULTILINE), path.name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_line_of_a_manifest_exceeds_120_characters(path):
+    lines = path.read_text().split("---*/")[0].splitlines()
+    assert [number for number, line in enumerate(lines, 1) if len(line) > 120] == []

@@ -13,6 +13,10 @@ params:
   TM: [8, 4, 2]                 # rows of sums per thread in the first layer
   DEPTH: [20, 10, 5]            # weights of the first layer that a thread requests before it needs the first
   FETCH: [1, 2, 0]              # later weights: 1 a bulk copy per block, 2 one per cluster (multicast), 0 on demand
+let:                            # floats of shared memory
+  part_of_x: (cdiv(IN, CLUSTER) + 32) * (ROWS + 4)
+  partial_sums: max(4 * TM * THREADS, ROWS // CLUSTER * max(4 * THREADS, WIDEST))
+  hidden: ROWS * FIRST + 2 * ROWS // CLUSTER * WIDEST
 require:
   - ROWS % CLUSTER == 0         # each block finishes rows of its own
   - ROWS % TM == 0
@@ -24,7 +28,7 @@ grid:
   - cdiv(M, ROWS) * CLUSTER
 block:
   - THREADS
-shared: 4 * ((REST if FETCH else 0) + (cdiv(IN, CLUSTER) + 32) * (ROWS + 4) + max(4 * TM * THREADS, ROWS // CLUSTER * max(4 * THREADS, WIDEST)) + ROWS * FIRST + 2 * ROWS // CLUSTER * WIDEST + 4)
+shared: 4 * ((REST if FETCH else 0) + part_of_x + partial_sums + hidden + 4)
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-block-clusters
 ---*/
 

@@ -16,7 +16,8 @@ grid:
 block:
   - THREADS
 shared: 4 * ROWS * (IN + 2 * WIDEST + max(4 * THREADS, WIDEST))
-source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-cuda-and-applying-it-to-neural-networks-8da95a296de5
+source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-\
+  cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/
 
 // Against a chain of GEMMs: nothing leaves the SM between the layers, and one launch replaces three

@@ -13,7 +13,8 @@ grid:
 block:
   - TILE
   - TILE
-source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shared-memory-in-matrix-multiplication-c-aa-t
+source: "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shared-memory-in-matrix-\
+  multiplication-c-aa-t"
 ---*/
 
 // The step that "How can CUDA optimize matrix multiplication with its transpose?" mentions and does

@@ -16,7 +16,8 @@ grid:
 block:
   - TILE
   - TILE / WPT
-source: https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-cuda-and-applying-it-to-neural-networks-8da95a296de5
+source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-\
+  cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/
 
 // From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural

@@ -11,29 +11,55 @@ params:
   SLICES: [4, 8]                # of K in a block: 8 k of each stage per slice
   CLUSTER: [1, 2, 4, 8]         # blocks that share a tile and add their sums through distributed shared memory
   SPLIT: [1, 4, 8, 16]          # clusters that share a tile and add their sums through the workspace
+let:
+  tiles: max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN)  # see tiles() below
+  edge_rows: M > BM and 1 <= M % BM <= 4  # what tiles leave out
+  edge_columns: N > BN and 1 <= N % BN <= 4
+  width_a: M if TRANS_A else K  # of A as it is stored, in elements
+  height_a: K if TRANS_A else M
+  copy_a: width_a % 4 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: TRANS_B or (N % 4 != 0 and M > BM)
+  bytes_a: 16 * height_a * cdiv(width_a, 4) if copy_a else 0  # of the copies
+  bytes_b: 16 * K * cdiv(N, 4) if copy_b else 0
+  bytes_sums: 4 * SPLIT * tiles * BM * BN if SPLIT > 1 else 0
 require:
   - SLICES * BN <= 512          # threads, and shared memory
-  - SPLIT == 1 or max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER <= 8192
-workspace: 32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0)) + 4 * (K * cdiv(N, 4) * 4 if TRANS_B or (N % 4 and M > BM) else 0) + (4 * SPLIT * max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * BM * BN if SPLIT > 1 else 0)
+  - SPLIT == 1 or tiles * CLUSTER <= 8192
+workspace: 32768 + bytes_a + bytes_b + bytes_sums
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
-  - {operand: A, shape: [M if TRANS_A else K, K if TRANS_A else M], box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 == 0}
-  - {operand: workspace, offset: 32768, shape: [M if TRANS_A else K, K if TRANS_A else M], pitch: "cdiv(M if TRANS_A else K, 4) * 4", box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 != 0}
+  - operand: A
+    shape: [width_a, height_a]
+    box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM]
+    swizzle: 0 if TRANS_A else 128
+    when: not copy_a
+  - operand: workspace
+    offset: 32768
+    shape: [width_a, height_a]
+    pitch: cdiv(width_a, 4) * 4
+    box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM]
+    swizzle: 0 if TRANS_A else 128
+    when: copy_a
   - {operand: B, shape: [N, K], box: [BN, 8 * SLICES], when: not TRANS_B and N % 4 == 0}
-  - {operand: workspace, offset: "32768 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, 8 * SLICES], when: TRANS_B or (N % 4 != 0 and M > BM)}
+  - operand: workspace
+    offset: 32768 + bytes_a
+    shape: [N, K]
+    pitch: cdiv(N, 4) * 4
+    box: [BN, 8 * SLICES]
+    when: copy_b
 launches:
   - symbol: edges               # first: `arrange` finds in L2 what it has read
     grid:
-      - (cdiv(N, 8) if M > BM and 1 <= M % BM <= 4 else 0) + (cdiv(M, 8) if N > BN and 1 <= N % BN <= 4 else 0)
+      - (cdiv(N, 8) if edge_rows else 0) + (cdiv(M, 8) if edge_columns else 0)
     block: [256]
-    when: (M > BM and 1 <= M % BM <= 4) or (N > BN and 1 <= N % BN <= 4)
+    when: edge_rows or edge_columns
   - symbol: arrange
     grid:
-      - (cdiv(M, 64) * cdiv(K, 64) if (M if TRANS_A else K) % 4 else 0) + (cdiv(N, 64) * cdiv(K, 64) if TRANS_B or (N % 4 and M > BM) else 0)
+      - (cdiv(M, 64) * cdiv(K, 64) if copy_a else 0) + (cdiv(N, 64) * cdiv(K, 64) if copy_b else 0)
     block: [256]
-    when: (M if TRANS_A else K) % 4 != 0 or TRANS_B or (N % 4 != 0 and M > BM)
+    when: copy_a or copy_b
   - symbol: gemm
     grid:
-      - max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN) * CLUSTER * SPLIT  # see tiles() below
+      - tiles * CLUSTER * SPLIT
     block: [SLICES * BN // 2 + 128]
     shared: max(STAGES * 32 * SLICES * (BM + BN), 4 * SLICES * BM * (BN + 4)) + 16 * STAGES
 sass:                           # of the main loop: what ptxas must keep as written

@@ -10,18 +10,35 @@ params:
   BK: [32]                      # 128 bytes of a row of A, the width of the swizzle
   STAGES: [4, 3, 2]
   STREAM_K: [0, 1]              # 1: as many blocks as run at once; tiles beyond whole waves are cut along K
-workspace: 4096 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0)) + 4 * (K * cdiv(N, 4) * 4 if TRANS_B or N % 4 else 0) + (SMS * 131072 if STREAM_K else 0)
+let:
+  width_a: M if TRANS_A else K  # of A as it is stored, in elements
+  height_a: K if TRANS_A else M
+  copy_a: width_a % 4 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: TRANS_B or N % 4 != 0
+  bytes_a: 16 * height_a * cdiv(width_a, 4) if copy_a else 0  # of the copies
+  bytes_b: 16 * K * cdiv(N, 4) if copy_b else 0
+workspace: 4096 + bytes_a + bytes_b + (SMS * 131072 if STREAM_K else 0)
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
-  - {operand: A, shape: [M if TRANS_A else K, K if TRANS_A else M], box: [BM if TRANS_A else BK, BK if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 == 0}
-  - {operand: workspace, offset: 4096, shape: [M if TRANS_A else K, K if TRANS_A else M], pitch: "cdiv(M if TRANS_A else K, 4) * 4", box: [BM if TRANS_A else BK, BK if TRANS_A else BM], swizzle: 0 if TRANS_A else 128, when: (M if TRANS_A else K) % 4 != 0}
-  - {operand: B, shape: [N, K], box: [BN, BK], when: not TRANS_B and N % 4 == 0}
-  - {operand: workspace, offset: "4096 + 4 * ((K * cdiv(M, 4) * 4 if M % 4 else 0) if TRANS_A else (M * cdiv(K, 4) * 4 if K % 4 else 0))", shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, BK], when: TRANS_B or N % 4 != 0}
+  - operand: A
+    shape: [width_a, height_a]
+    box: [BM if TRANS_A else BK, BK if TRANS_A else BM]
+    swizzle: 0 if TRANS_A else 128
+    when: not copy_a
+  - operand: workspace
+    offset: 4096
+    shape: [width_a, height_a]
+    pitch: cdiv(width_a, 4) * 4
+    box: [BM if TRANS_A else BK, BK if TRANS_A else BM]
+    swizzle: 0 if TRANS_A else 128
+    when: copy_a
+  - {operand: B, shape: [N, K], box: [BN, BK], when: not copy_b}
+  - {operand: workspace, offset: 4096 + bytes_a, shape: [N, K], pitch: "cdiv(N, 4) * 4", box: [BN, BK], when: copy_b}
 launches:
   - symbol: arrange
     grid:
-      - (cdiv(M, 64) * cdiv(K, 64) if (M if TRANS_A else K) % 4 else 0) + (cdiv(N, 64) * cdiv(K, 64) if TRANS_B or N % 4 else 0)
+      - (cdiv(M, 64) * cdiv(K, 64) if copy_a else 0) + (cdiv(N, 64) * cdiv(K, 64) if copy_b else 0)
     block: [256]
-    when: (M if TRANS_A else K) % 4 != 0 or TRANS_B or N % 4 != 0
+    when: copy_a or copy_b
   - symbol: gemm
     grid:
       - SMS * (32768 // (BM * BN)) if STREAM_K else cdiv(M, BM) * cdiv(N, BN)
@@ -32,7 +49,8 @@ sass:                           # of the main loop: what ptxas must keep as writ
   - 20 * conflicts <= ffma
   - load_distance >= 100
   - spills == 0
-source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-instructions-cp-async-bulk-tensor
+source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-\
+  instructions-cp-async-bulk-tensor"
 ---*/
 
 // Against sgemm_schedule: one thread fetches whole tiles by TMA, so the other eight warps of the

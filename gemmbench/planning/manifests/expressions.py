@@ -48,7 +48,11 @@ _LONGEST = 400
 
 
 class ExpressionError(ValueError):
-    """The text is no expression of a manifest, or it has no value here."""
+    """The text is not an expression, or it has no value here; `line` is that of the expression, if known."""
+
+    def __init__(self, message: str, line: int | None = None):
+        super().__init__(message)
+        self.line = line
 
 
 class InexactDivision(ExpressionError):
@@ -66,12 +70,14 @@ def _divide(a: int, b: int) -> int:
 class Expression:
     """A parsed expression; prints as it was written.
 
-    `names` are the names it reads; `line` is where it stands in its file (0: nowhere).
+    `lets` are the named expressions it reads. `names` are the names whose values it needs, those that
+    its `lets` need included. `line` is its line in its file (0: unknown).
     """
 
     text: str
     names: tuple[str, ...]
     line: int = field(compare=False)
+    lets: tuple[tuple[str, Expression], ...]
     _tree: ast.expr = field(repr=False, compare=False, hash=False)
     _known: dict = field(default_factory=dict, repr=False, compare=False, hash=False)
 
@@ -79,7 +85,7 @@ class Expression:
         return self.text
 
     def __reduce__(self) -> tuple:
-        return parse, (self.text, None, self.line)
+        return parse, (self.text, None, self.line, dict(self.lets))
 
     def value(self, names: Mapping[str, int]) -> int:
         """Evaluate. Values are remembered, since a sweep asks for the same few again and again.
@@ -96,13 +102,27 @@ class Expression:
 
     def _evaluate(self, names: Mapping[str, int]) -> int | ExpressionError:
         evaluator = _evaluator()
-        evaluator.names = {name: names[name] for name in self.names}
+        outer = evaluator.names
+        evaluator.names = _Scope(self, names)
         try:
             return evaluator.eval(self.text, previously_parsed=self._tree)
-        except InexactDivision as fault:
-            return InexactDivision(f"{self.text}: {fault}")
+        except ExpressionError as fault:  # one with a line comes from a named expression
+            return fault if fault.line is not None else type(fault)(f"{self.text}: {fault}", self.line)
         except (InvalidExpression, ArithmeticError, TypeError) as fault:
-            return ExpressionError(f"{self.text}: {fault}")
+            return ExpressionError(f"{self.text}: {fault}", self.line)
+        finally:
+            evaluator.names = outer
+
+
+class _Scope(dict[str, int]):
+    """The values of the names that an expression reads; a named expression is evaluated when it is read."""
+
+    def __init__(self, expression: Expression, names: Mapping[str, int]):
+        super().__init__((name, names[name]) for name in expression.names)
+        self._lets = dict(expression.lets)
+
+    def __missing__(self, name: str) -> int:
+        return self._lets[name].value(self)
 
 
 @lru_cache(maxsize=1)
@@ -111,14 +131,18 @@ def _evaluator() -> SimpleEval:
     return SimpleEval(operators=operators, functions=dict(FUNCTIONS))
 
 
-def parse(text: str | int, known: Collection[str] | None = None, line: int = 0) -> Expression:
-    """Parse an expression over the names `known` (None: any).
+def parse(
+    text: str | int, known: Collection[str] | None = None, line: int = 0, lets: Mapping[str, Expression] | None = None
+) -> Expression:
+    """Parse an expression over the names `known` (None: any) and the named expressions `lets`.
 
     Raises ExpressionError for what is not arithmetic, comparison or a known function.
     """
-    text = str(text).strip()
-    names, tree = _parsed(text, None if known is None else tuple(known))
-    return Expression(text, names, line, tree)
+    text, lets = str(text).strip(), lets or {}
+    names, tree = _parsed(text, None if known is None else (*known, *lets))
+    needed = [needs for name in names for needs in (lets[name].names if name in lets else (name,))]
+    read = tuple((name, lets[name]) for name in names if name in lets)
+    return Expression(text, tuple(dict.fromkeys(needed)), line, read, tree)
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ import msgspec
 from gemmbench.errors import SpecError, nearest
 from gemmbench.planning import yaml_document as yamlfile
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, SASS_NAMES
+from gemmbench.planning.manifests.named_expressions import Text, read_lets
 from gemmbench.planning.manifests.sections import Fields, LaunchFields, PickFields, TensorMapFields
 from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, Launch, TensorMap, Values, Variant
 from gemmbench.planning.networks.network import MACROS
@@ -46,6 +47,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     min_sm: int = 50
     arch: list[str | int] = []
     params: dict[str, Any] = {}
+    let: dict[str, Text] = {}
     require: list[str] = []
     computes: str = "gemm"
     epilogue: list[str] = []
@@ -90,9 +92,10 @@ class _Checker:
         self.exclusive()
         params = tuple((name, self.values(name)) for name in manifest.params)
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
-        fields = Fields(self.document, (*manifest.params, *problem, *DEVICE_NAMES))
+        names = (*manifest.params, *problem, *DEVICE_NAMES)
+        fields = Fields(self.document, names, read_lets(self.document, manifest.let, names))
         launches, min_sm = self.launches(fields), max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
-        return Variant(
+        variant = Variant(
             name=self.path.stem,
             summary=manifest.summary,
             order=manifest.order,
@@ -116,6 +119,8 @@ class _Checker:
             path=self.document.place,
             text=self.text,
         )
+        fields.refuse_unused_lets()
+        return variant
 
     def one_of(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
         if not chosen:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from gemmbench.errors import nearest
 from gemmbench.planning import yaml_document as yamlfile
-from gemmbench.planning.manifests.expressions import Expression, ExpressionError, parse
+from gemmbench.planning.manifests.expressions import Expression
+from gemmbench.planning.manifests.named_expressions import Text, names_of_lets, parse_at
 from gemmbench.planning.manifests.variant import Launch, Pick, TensorMap
 
 OPERANDS = ("A", "B", "C", "workspace")
 SWIZZLES = (0, 32, 64, 128)
 _MOST_DIMENSIONS = 5
-
-Text = str | int
 
 
 class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,18 +48,26 @@ class PickFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Fields:
-    """Reads these parts of one document; expressions may read `names`. Every fault names its line."""
+    """Reads these parts of one document; every fault names its line.
 
-    def __init__(self, document: yamlfile.Document, names: Sequence[str]):
-        self.document, self.names = document, names
+    Expressions may read `names` and the named expressions `lets`.
+    """
+
+    def __init__(self, document: yamlfile.Document, names: Sequence[str], lets: Mapping[str, Expression] | None = None):
+        self.document, self.names, self.lets = document, names, lets or {}
+        self._read: set[str] = set()
 
     def expression(self, path: yamlfile.Path, text: Text) -> Expression:
-        """Parse the expression that stands at `path`."""
-        try:
-            return parse(text, self.names, self.document.line(path))
-        except ExpressionError as fault:
-            key = ".".join(step for step in path if isinstance(step, str))
-            raise self.document.fault(path, f"{key}: {fault}") from None
+        """Parse the expression at `path`."""
+        found = parse_at(self.document, path, text, self.names, self.lets)
+        self._read |= names_of_lets(found)
+        return found
+
+    def refuse_unused_lets(self) -> None:
+        """Raise SpecError for the first named expression that nothing reads."""
+        for name in self.lets:
+            if name not in self._read:
+                raise self.document.fault(("let", name), f"let.{name}: nothing reads it; remove it")
 
     def expressions(self, path: yamlfile.Path, texts: Sequence[Text]) -> tuple[Expression, ...]:
         """Parse a list of them."""

@@ -30,7 +30,7 @@ def value(variant: Variant, expression: Expression, names: Names) -> int:
     try:
         return expression.value(names)
     except ExpressionError as fault:
-        raise Excluded(f"{fault} ({variant.path}:{expression.line})") from None
+        raise Excluded(f"{fault} ({variant.path}:{fault.line or expression.line})") from None
 
 
 def check_require(variant: Variant, names: Names) -> None:

@@ -145,7 +145,7 @@ def test_a_right_result_passes_and_a_wrong_one_fails(name):
     kind = problem.storage("C").numpy_type()
     for fill, check in (("ints", Reference.check_exact), ("uniform", Reference.check_rounding)):
         reference = Reference(problem, filled(problem, fill, 1), 2.0, 0.0)
-        right = reference.exact.astype(kind)
+        right = reference.expected.astype(kind)
         assert check(reference, right).ok
         assert not check(reference, (right.astype(np.float64) * 1.5 + 3).astype(kind)).ok
 

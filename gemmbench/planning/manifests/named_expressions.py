@@ -1,0 +1,54 @@
+"""The key `let` of a manifest: expressions with a name, which later expressions may read."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+
+from gemmbench.planning.manifests.expressions import FUNCTIONS, Expression, ExpressionError, parse
+from gemmbench.planning.yaml_document import Document, Path
+
+Text = str | int
+"""An expression as it is written in a manifest."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*$")
+
+
+def read_lets(document: Document, written: Mapping[str, Text], names: Sequence[str]) -> dict[str, Expression]:
+    """Parse the named expressions in order; each may read `names` and those above it. Raises SpecError."""
+    lets: dict[str, Expression] = {}
+    for name, text in written.items():
+        path = ("let", name)
+        if name in names or name in FUNCTIONS or keyword.iskeyword(name):
+            raise document.fault(path, f"let: the name '{name}' is taken; choose another")
+        if not _NAME.match(name):
+            raise document.fault(path, f"let: the name '{name}' must be lower-case letters, digits and _")
+        _refuse_later_names(document, path, text, [other for other in written if other not in lets])
+        lets[name] = parse_at(document, path, text, names, lets)
+    return lets
+
+
+def _refuse_later_names(document: Document, path: tuple[str, str], text: Text, later: Sequence[str]) -> None:
+    """Raise SpecError for an expression that reads itself or one below it."""
+    for word in re.findall(r"[A-Za-z_]\w*", str(text)):
+        if word == path[1]:
+            raise document.fault(path, f"let.{path[1]}: it reads itself")
+        if word in later:
+            raise document.fault(path, f"let.{path[1]}: reads '{word}', which is defined below; move '{word}' up")
+
+
+def parse_at(
+    document: Document, path: Path, text: Text, names: Sequence[str], lets: Mapping[str, Expression]
+) -> Expression:
+    """Parse the expression at `path`. Raises SpecError at its line."""
+    try:
+        return parse(text, names, document.line(path), lets)
+    except ExpressionError as fault:
+        key = ".".join(step for step in path if isinstance(step, str))
+        raise document.fault(path, f"{key}: {fault}") from None
+
+
+def names_of_lets(expression: Expression) -> set[str]:
+    """The names of all expressions that one reads, directly or through another."""
+    return {name for name, _ in expression.lets}.union(*(names_of_lets(let) for _, let in expression.lets))
