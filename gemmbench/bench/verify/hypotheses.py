@@ -80,8 +80,8 @@ def _read_transposed(matrix: np.ndarray) -> np.ndarray:
     """The same packed numbers, read with rows and columns exchanged, in the same shape."""
     rows, columns = matrix.shape
     if matrix.flags.c_contiguous:
-        return matrix.reshape(-1).reshape(columns, rows).T
-    return matrix.T.reshape(-1).reshape(rows, columns)
+        return np.asarray(matrix.reshape(-1).reshape(columns, rows).T)
+    return np.asarray(matrix.T.reshape(-1).reshape(rows, columns))
 
 
 def _explain_by_lost_products(sample: WrongSample) -> Iterator[Explanation]:
@@ -211,7 +211,8 @@ def _truncate(values: np.ndarray, lower: Precision) -> np.ndarray:
     if lower.a.exponent != FLOAT32.exponent:
         return _round(values, lower)
     cut = FLOAT32.significand - lower.factor_bits
-    return (np.ascontiguousarray(values).view(np.uint32) & np.uint32(2**32 - 2**cut)).view(np.float32)
+    kept = np.ascontiguousarray(values).view(np.uint32) & np.uint32(2**32 - 2**cut)
+    return np.asarray(kept.view(np.float32))
 
 
 def _sums_fit(sample: WrongSample, storage: StorageType) -> bool:

@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.bench.operands.network_parameters import Parameters
-from gemmbench.bench.verify.reference import ROUNDING_FACTOR, Check
+from gemmbench.bench.verify.reference import Check
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.networks.network import Network
 
 _UNIT = 2.0**-24

@@ -96,7 +96,7 @@ class Reference:
     def scale(self) -> np.ndarray:
         """|alpha| |A| |B| + |beta| |C0| on the compared rows."""
         product = abs(self.alpha) * _multiply(np.abs(self._a[self.rows].astype(np.float64)), self._b, absolute=True)
-        return product + abs(self.beta) * np.abs(self.operands.C[self.rows].astype(np.float64))
+        return np.asarray(product + abs(self.beta) * np.abs(self.operands.C[self.rows].astype(np.float64)))
 
     @cached_property
     def _inverse_units(self) -> np.ndarray:
@@ -107,12 +107,12 @@ class Reference:
     @cached_property
     def _storage_error(self) -> np.ndarray:
         """The error that storing C may add on the compared rows."""
-        return 2 * self.problem.precision.result_unit * np.abs(self.expected)
+        return np.asarray(2 * self.problem.precision.result_unit * np.abs(self.expected))
 
     @cached_property
     def _bound(self) -> np.ndarray:
         """How far C may differ from C64 on the compared rows."""
-        return ROUNDING_FACTOR * self.problem.precision.accumulator.unit * self.scale + self._storage_error
+        return np.asarray(ROUNDING_FACTOR * self.problem.precision.accumulator.unit * self.scale + self._storage_error)
 
     @cached_property
     def vectors(self) -> np.ndarray:

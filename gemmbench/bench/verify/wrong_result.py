@@ -44,7 +44,7 @@ class WrongResult:
     @cached_property
     def unwritten(self) -> np.ndarray:
         """R x N: true where C is NaN, as it was before the launch."""
-        return np.isnan(self.got)
+        return np.asarray(np.isnan(self.got))
 
     @cached_property
     def a(self) -> np.ndarray:
@@ -84,12 +84,13 @@ class WrongSample:
     @cached_property
     def before(self) -> np.ndarray:
         """C0 at these elements."""
-        return self.wrong.operands.C[self.i, self.j].astype(np.float64)
+        return np.asarray(self.wrong.operands.C[self.i, self.j], np.float64)
 
     @cached_property
     def scale(self) -> np.ndarray:
         """|alpha| |A| |B| + |beta| |C0| at these elements."""
-        return abs(self.wrong.alpha) * np.abs(self.terms).sum(axis=1) + abs(self.wrong.beta) * np.abs(self.before)
+        product = abs(self.wrong.alpha) * np.abs(self.terms).sum(axis=1)
+        return np.asarray(product + abs(self.wrong.beta) * np.abs(self.before))
 
     def products(self, a: np.ndarray, b: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """The products whose sums are the elements (i, j) of a b, one row per element."""
