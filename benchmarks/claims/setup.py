@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gemmbench.backends import registry
 from gemmbench.bench.experiments.batch import Batch, Built
@@ -9,18 +10,18 @@ from gemmbench.bench.experiments.context import silent
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import build_all
 from gemmbench.bench.worker.local import LocalWorker
-from gemmbench.cli.planning import plan_sweep
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.policy import Measuring
-from gemmbench.planning.sweeps.sweep_config import named_sweep
+from gemmbench.session.sweeps import SweepRequest, plan_sweep
 
 MACHINE = registry.describe_machine(registry.choose_device("cuda"))
 
 
 def build_plans(names: Sequence[str], options: Options, kernels: str | None = None) -> dict[Plan, Built]:
     """Plan and compile the named variants."""
-    planned = plan_sweep(named_sweep(tuple(names), "quick", options, False), MACHINE, kernels, False)
+    request = SweepRequest(replace(options, variants=tuple(names)), compare=True, kernels=kernels)
+    planned = plan_sweep(request, MACHINE)
     return build_all(planned.plans, registry.make_compilers(MACHINE, planned.devices), silent)
 
 

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gemmbench.cli import options
+from gemmbench.backends import doctor as checks
+from gemmbench.backends.health import Finding
+from gemmbench.cli.option_fields import command, option
+from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option
+from gemmbench.cli.terminal import TERMINAL
+from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
+from gemmbench.report.doctor import judged, lines, of_noise, summary
+from gemmbench.session.machine import find_machine
+from gemmbench.session.noise import measure_noise
 
-if TYPE_CHECKING:
-    from gemmbench.backends.health import Finding
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions:
+    """What `gemmbench doctor` takes."""
+
+    quick: bool = option("--quick", is_flag=True, help="Check only; measure nothing.")
+    where: DeviceOptions
+    out: str = out_option()
+    limit: LimitOptions
 
 
-@click.command()
-@options.option("--quick", is_flag=True, help="Look only; measure nothing.")
-@options.device
-@options.kernels
-@options.option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results.")
-@options.limit_options
-def doctor(quick: bool, device: str, kernels: str | None, out: str, **settings: float | None) -> int:
+@command(DoctorOptions)
+def doctor(options: DoctorOptions) -> int:
     """Check whether this machine is fit to measure.
 
     Checks the driver, toolkit, compiler, permissions and load: each line is ok, a warning or a
@@ -27,26 +38,25 @@ def doctor(quick: bool, device: str, kernels: str | None, out: str, **settings: 
     time, and a kernel against itself, which gives the noise and the smallest difference that
     `compare` can show here.
     """
-    from gemmbench.backends import doctor as checks
-    from gemmbench.cli.noise import measure_noise
-    from gemmbench.cli.planning import find_machine
-    from gemmbench.errors import NO_DEVICE, OK
-    from gemmbench.report.doctor import judged
-
-    findings = checks.examine(device, Path(out))
-    _show(findings)
+    device = options.where.device
+    findings = checks.examine(device, Path(options.out))
+    _print(findings)
     if any(finding.status == "fault" for finding in findings):
         return NO_DEVICE
-    if quick:
+    if options.quick:
         return OK
-    machine = find_machine(device)
+    machine = find_machine(device, TERMINAL)
     peaks = checks.measure_peaks(machine)
-    _show(judged(peaks, machine.primary) if peaks else [])
-    return measure_noise(machine, kernels, options.limits(settings), _show)
+    _print(judged(peaks, machine.primary) if peaks else [])
+    noises, interrupted = measure_noise(machine, options.where.kernels, options.limit.limits, TERMINAL)
+    if interrupted:
+        return INTERRUPTED
+    _print([of_noise(noise) for noise in noises])
+    if noises:
+        click.echo(f"\n{summary(noises)}")
+    return OK
 
 
-def _show(findings: list[Finding]) -> None:
-    from gemmbench.report.doctor import lines
-
+def _print(findings: Sequence[Finding]) -> None:
     for line in lines(findings):
         click.echo(line)

@@ -1,38 +1,48 @@
-"""`--dry-run`: what would run, what would not and why, and about how long it would take."""
+"""`--dry-run`: what would run, what would be skipped and why, and about how long it would take."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import click
 
+from gemmbench.bench.estimate import seconds
+from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import OK
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.report.tables import tabulated
+from gemmbench.session.networks import PlannedNetwork
+from gemmbench.session.sweeps import PlannedSweep
 
-if TYPE_CHECKING:
-    from gemmbench.cli.planning import Asked
 
-
-def show_plans(asked: Asked, style: str | None) -> int:
+def print_plans(planned: PlannedSweep, style: str | None) -> int:
     """Print plans and skips; opens no device."""
-    from tabulate import tabulate
-
-    from gemmbench.bench.estimate import seconds
-    from gemmbench.cli.output import plain
-    from gemmbench.planning.plans.plan import Skip
-
-    def geometry(sizes: tuple[int, int, int]) -> str:
-        return "x".join(map(str, sizes))
-
     head = ["problem", "kernel", "configuration", "device", "grid", "block"]
-    rows = []
-    for plan in asked.plans:
-        grid, block = (geometry(plan.geometry.grid), geometry(plan.geometry.block)) if plan.geometry else ("-", "-")
-        rows.append([plan.problem, plan.variant.name, plan.config, plan.device, grid, block])
-    click.echo(tabulate(rows, head, tablefmt=plain(style), disable_numparse=True))
-    skips = Counter((item.variant.name, item.reason) for item in asked.expanded if isinstance(item, Skip))
+    rows = [_cells(plan) for plan in planned.plans]
+    click.echo(tabulated(rows, head, choose_plain_style(style)))
+    skips = Counter((skip.variant.name, skip.reason) for skip in planned.skips)
     for (name, reason), count in skips.items():
         click.echo(f"skipped {count}: {name}: {reason}")
-    estimate = seconds(asked.plans, asked.machine, asked.sweep.measuring)
-    click.echo(f"{len(rows)} plans, {skips.total()} skips, about {estimate:.0f} s on {asked.machine.primary.name}")
+    estimate = seconds(planned.plans, planned.machine, planned.sweep.measuring)
+    device = planned.machine.primary.name
+    click.echo(f"{len(rows)} plans, {skips.total()} skips, about {estimate:.0f} s on {device}")
+    return OK
+
+
+def _cells(plan: Plan) -> list[str]:
+    grid, block = (plan.geometry.grid, plan.geometry.block) if plan.geometry else ((), ())
+    extents = ["x".join(map(str, extent)) or "-" for extent in (grid, block)]
+    return [str(plan.problem), plan.variant.name, str(plan.config), plan.device, *extents]
+
+
+def print_network_plans(planned: PlannedNetwork, style: str | None) -> int:
+    """Print what each row of a network launches, or why it is skipped; opens no device."""
+    network = planned.sweep.network
+    head = ["kernel", "configuration", "device", "launches"]
+    rows = [
+        [row.name, str(row.config) or "-", row.device, ", ".join(row.launches) or f"skipped: {row.reason}"]
+        for row in planned.rows
+    ]
+    click.echo(f"{network}, {network.precision_name}\n")
+    click.echo(tabulated(rows, head, choose_plain_style(style)))
     return OK

@@ -1,151 +1,109 @@
-"""`gemmbench inspect`: what the compiler made of a kernel; needs nvcc, no GPU."""
+"""`gemmbench inspect`: what the compiler made of a kernel; needs nvcc but no GPU."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from gemmbench.cli import options
-
-if TYPE_CHECKING:
-    from gemmbench.backends.base import InspectingCompiler
-    from gemmbench.planning.plans.plan import Plan, Skip
-    from gemmbench.report.sass import Peak
+from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
+from gemmbench.cli.output import choose_plain_style
+from gemmbench.errors import BAD_ROW, OK, UsageError
+from gemmbench.report import sass
+from gemmbench.report.store import write_text
+from gemmbench.report.tables import tabulated
+from gemmbench.session.inspection import (
+    InspectedKernel,
+    LoopReadings,
+    choose_architecture,
+    inspect_kernel,
+    read_hottest_loops,
+)
+from gemmbench.session.single_kernel import KernelRequest
 
 STDOUT = "-"
 
 
-@click.command()
-@click.argument("variant", type=options.VariantName())
-@options.option("--arch", help="Architecture, such as 90, 90a or sm_90a.  [default: this GPU's, else 90]")
-@options.option(
-    "--sms", type=click.IntRange(1), help="Multiprocessors, for the waves.  [default: those of a usual GPU]"
-)
-@options.option(
-    "--clock",
-    type=click.FloatRange(0, min_open=True),
-    help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]",
-)
-@options.sizes
-@options.precisions
-@options.layouts
-@options.params
-@options.option("--ptx", metavar="FILE", help="Write the PTX to FILE, or to stdout with -.")
-@options.option("--sass", metavar="FILE", help="Write the machine code to FILE, or to stdout with -.")
-@options.option("--sass-mix", "mix", is_flag=True, help="Show what fills the hottest loop, and the bound on its speed.")
-@options.kernels
-@options.style
-def inspect(variant: str, ptx: str | None, sass: str | None, mix: bool, style: str | None, **settings: Any) -> int:
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions:
+    """What `gemmbench inspect` takes."""
+
+    variant: str = argument(type=VariantName())
+    arch: str | None = option("--arch", help="Architecture, such as 90, 90a or sm_90a.  [default: this GPU's, else 90]")
+    sms: int | None = option(
+        "--sms", type=click.IntRange(1), help="Multiprocessors, for the waves.  [default: those of a usual GPU]"
+    )
+    clock: float | None = option(
+        "--clock",
+        type=click.FloatRange(0, min_open=True),
+        help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]",
+    )
+    shape: ShapeOptions
+    ptx: str | None = option("--ptx", metavar="FILE", help="Write the PTX to FILE, or to stdout with -.")
+    sass: str | None = option("--sass", metavar="FILE", help="Write the machine code to FILE, or to stdout with -.")
+    mix: bool = option(
+        "--sass-mix", is_flag=True, help="Show the instructions of the hottest loop, and the bound on its speed."
+    )
+    kernels: str | None = kernels_option()
+    style: str | None = style_option()
+
+    @property
+    def request(self) -> KernelRequest:
+        """The kernel and its problems."""
+        shape = self.shape
+        sizes = shape.sizes or "4096"
+        return KernelRequest(self.variant, sizes, shape.precisions, shape.layouts, shape.params, self.kernels)
+
+
+@command(InspectOptions)
+def inspect(options: InspectOptions) -> int:
     """Show what the compiler made of VARIANT.
 
-    Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With --sass-mix, exits with 1 if a loop breaks a limit that the manifest
-    sets under `sass`.
+    Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
+    --sass-mix, exits with 1 if a loop breaks a limit that the manifest sets under `sass`.
     """
-    from tabulate import tabulate
-
-    from gemmbench.backends import registry
-    from gemmbench.cli.output import plain
-    from gemmbench.cli.sass_mix import sass_mix
-    from gemmbench.errors import OK, UsageError
-    from gemmbench.planning.plans.plan import Skip
-    from gemmbench.report.inspection import USUAL_SMS, Inspection
-
-    arch = _architecture(settings["arch"]) if settings["arch"] else _this_gpu()
-    sm = int(arch.rstrip("af"))
-    sms = settings["sms"] or USUAL_SMS.get(sm, 1)
-    if mix and STDOUT in (ptx, sass):
+    code_on_stdout = STDOUT in (options.ptx, options.sass)
+    if options.mix and code_on_stdout:
         raise UsageError("--sass-mix writes to stdout, and so do --ptx - and --sass -; name a file for the code")
-    compiler, plans = registry.inspecting_compiler(), []
-    for item in _expand(variant, settings, sm, sms):
-        if isinstance(item, Skip):
-            click.echo(f"skipped {item.config}: {item.reason}", err=True)
-        else:
-            plans.append(item)
-    if not plans:
-        raise UsageError(f"no configuration of {variant} is left to inspect")
-    launches = [one for plan in plans for one in plan.each_launch()]
-    rows = [Inspection.of(one, compiler.compile(one).build, sm, sms).cells() for one in launches]
-    if STDOUT not in (ptx, sass):
-        click.echo(tabulate(rows, headers="keys", tablefmt=plain(style), disable_numparse=True))
-        click.echo(f"\nsm_{arch}, {sms} SMs, nvcc at {compiler.path}")
-    _write_code(compiler, plans, ptx, sass)
-    return sass_mix(compiler, plans, sm, _peak(sm, sms, settings["clock"]), plain(style)) if mix else OK
+    architecture = choose_architecture(options.arch, options.sms)
+    inspected = inspect_kernel(options.request, architecture)
+    for skip in inspected.skips:
+        click.echo(f"skipped {skip.config}: {skip.reason}", err=True)
+    if not inspected.plans:
+        raise UsageError(f"no configuration of {options.variant} is left to inspect")
+    style = choose_plain_style(options.style)
+    if not code_on_stdout:
+        _print_table(inspected, style)
+    _write_code(inspected, options)
+    return _print_mix(read_hottest_loops(inspected, options.clock), style) if options.mix else OK
 
 
-def _peak(sm: int, sms: int, clock: float | None) -> Peak | None:
-    """The f32 rate of such a GPU; None if its architecture is not known."""
-    from gemmbench.planning.problems.precision import precision
-    from gemmbench.report.inspection import USUAL_CLOCK
-    from gemmbench.report.sass import Peak
-
-    rate, ghz = precision("f32").peak.of_device("", sm), clock or USUAL_CLOCK.get(sm)
-    return Peak(rate * sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
+def _print_table(inspected: InspectedKernel, style: str) -> None:
+    rows = [inspection.cells() for inspection in inspected.inspections]
+    click.echo(tabulated([list(row.values()) for row in rows], list(rows[0]), style))
+    architecture = inspected.architecture
+    click.echo(f"\nsm_{architecture.name}, {architecture.sms} SMs, nvcc at {inspected.compiler.path}")
 
 
-def _architecture(written: str) -> str:
-    """`90a` of 90a, sm_90a or compute_90a. Raises UsageError."""
-    from gemmbench.errors import UsageError
-
-    found = re.fullmatch(r"(?:sm_|compute_)?(\d{2,3}[af]?)", written)
-    if found is None:
-        known = "write a compute capability without the dot, such as 90 or 90a"
-        raise UsageError(f"--arch '{written}' is not one; {known}")
-    return found[1]
-
-
-def _this_gpu() -> str:
-    from gemmbench.backends import registry
-
-    seen = registry.glance_inspected()
-    return str(seen.sm) if seen and seen.sm else "90"
-
-
-def _expand(variant: str, settings: dict[str, Any], sm: int, sms: int) -> list[Plan | Skip]:
-    from gemmbench.backends import registry
-    from gemmbench.cli.planning import open_catalog
-    from gemmbench.errors import UsageError
-    from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
-    from gemmbench.planning.plans.expansion import check_params, configurations, expand, plan_network
-    from gemmbench.planning.sweeps.options import Options
-    from gemmbench.planning.sweeps.parsing import chosen_params
-    from gemmbench.planning.sweeps.sweep_config import read_sweep
-
-    found = open_catalog(settings["kernels"]).get(variant)
-    if not found.is_kernel:
-        raise UsageError(f"{variant} is no .cu file, so there is nothing for nvcc to compile; take one that is")
-    target = registry.inspected_backend().architecture(sm, sms)
-    if found.computes == "mlp":
-        chosen = chosen_params(settings["params"])
-        check_params([(found, chosen)])
-        network = read_mlp("mlp", MlpOptions(), False).network
-        configs = configurations(found, chosen)
-        return [plan_network(network, found, config, target.kind, target, registry.why_refused) for config in configs]
-    given = {key: settings[key] for key in ("precisions", "layouts", "params")}
-    sweep = read_sweep("quick", Options(variants=(variant,), sizes=settings["sizes"] or "4096", **given), False)
-    params = sweep.choices[0].params
-    check_params([(found, params)])
-    return expand(
-        sweep.problems,
-        [(found, configurations(found, params))],
-        target.kind,
-        {target.kind: target},
-        registry.why_refused,
-    )
-
-
-def _write_code(compiler: InspectingCompiler, plans: list[Plan], ptx: str | None, sass: str | None) -> None:
-    from gemmbench.errors import UsageError
-    from gemmbench.report.store import write_text
-
-    if (ptx or sass) and len(plans) > 1:
-        raise UsageError(
-            f"--ptx and --sass take one configuration, here are {len(plans)}; choose with --param and --sizes"
-        )
-    for path, code in ((ptx, compiler.ptx), (sass, compiler.sass)):
+def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
+    compiler = inspected.compiler
+    for path, disassemble in ((options.ptx, compiler.ptx), (options.sass, compiler.sass)):
         if path == STDOUT:
-            click.echo(code(plans[0]))
+            click.echo(disassemble(inspected.only_plan()))
         elif path:
-            write_text(Path(path), code(plans[0]))
+            write_text(Path(path), disassemble(inspected.only_plan()))
+
+
+def _print_mix(loops: LoopReadings, style: str) -> int:
+    """Print every kernel's hottest loop; exit code 1 if one breaks a limit of its manifest."""
+    table = sass.table(loops.readings, style)
+    click.echo(f"\n{table}\n" if table else "")
+    for reading in loops.readings:
+        click.echo(reading.sentence())
+    if table:
+        click.echo(sass.MODEL)
+    for limit in loops.broken_limits:
+        click.echo(f"sass limit broken: {limit}", err=True)
+    return BAD_ROW if loops.broken_limits else OK

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import click
+from tabulate import tabulate
 
-from gemmbench.cli import options
+from gemmbench.backends import registry
+from gemmbench.cli.option_fields import command, option
+from gemmbench.cli.options import DeviceOptions
+from gemmbench.errors import OK, USAGE, SpecError
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.expansion import count_configurations, place, unready
+from gemmbench.planning.plans.plan import Target
+from gemmbench.session.machine import open_catalog
 
-if TYPE_CHECKING:
-    from gemmbench.planning.manifests.variant import Variant
-    from gemmbench.planning.plans.plan import Target
+_HEAD = ["name", "summary", "precisions", "layouts", "min. cc", "configs", "here"]
+_COMMANDS = {"gemm": "", "mlp": ", in gemmbench mlp"}
 
 
-_MLP = {"gemm": "", "mlp": ", in gemmbench mlp"}
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """What `gemmbench list` takes."""
+
+    where: DeviceOptions
+    as_json: bool = option("--json", is_flag=True, help="Write JSON.")
 
 
-@click.command("list")
-@options.device
-@options.kernels
-@options.option("--json", "as_json", is_flag=True, help="As JSON.")
-def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
+@command(ListOptions, "list")
+def list_variants(options: ListOptions) -> int:
     """List the variants and whether each can run here."""
-    from gemmbench.backends import registry
-    from gemmbench.cli.planning import open_catalog
-    from gemmbench.errors import OK, USAGE, SpecError
-
-    choice = registry.choose_device(device)
+    choice = registry.choose_device(options.where.device)
     targets = registry.glance(choice)
-    catalog = open_catalog(kernels)
+    catalog = open_catalog(options.where.kernels)
     variants, faults = [], []
     for name in catalog.names:
         try:
@@ -37,17 +43,14 @@ def list_variants(device: str, kernels: str | None, as_json: bool) -> int:
         except SpecError as fault:
             faults.append(str(fault))
     variants.sort(key=lambda variant: (variant.order, variant.name))
-    rows = [_row(variant, choice.primary, targets) for variant in variants]
-    click.echo(json.dumps(rows, indent=1) if as_json else _table(rows))
+    rows = [_describe(variant, choice.primary, targets) for variant in variants]
+    click.echo(json.dumps(rows, indent=1) if options.as_json else _format_table(rows))
     for message in faults:
         click.echo(f"gemmbench: {message}", err=True)
     return USAGE if faults else OK
 
 
-def _row(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str, Any]:
-    from gemmbench.backends import registry
-    from gemmbench.planning.plans.expansion import count_configurations, place, unready
-
+def _describe(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str, Any]:
     device = place(variant, primary, targets)
     reason = unready(variant, device, targets.get(device), registry.why_refused)
     return {
@@ -64,10 +67,7 @@ def _row(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str
     }
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
-    from tabulate import tabulate
-
-    head = ["name", "summary", "precisions", "layouts", "min. cc", "configs", "here"]
+def _format_table(rows: list[dict[str, Any]]) -> str:
     cells = [
         [
             row["name"],
@@ -76,8 +76,8 @@ def _table(rows: list[dict[str, Any]]) -> str:
             " ".join(row["layouts"]),
             f"{row['min_sm'] / 10}" if row["min_sm"] else "-",
             row["configurations"],
-            f"ready, {row['device']}{_MLP[row['computes']]}" if row["ready"] else f"skipped: {row['reason']}",
+            f"ready, {row['device']}{_COMMANDS[row['computes']]}" if row["ready"] else f"skipped: {row['reason']}",
         ]
         for row in rows
     ]
-    return tabulate(cells, head, tablefmt="simple", disable_numparse=True)
+    return str(tabulate(cells, _HEAD, tablefmt="simple", disable_numparse=True))

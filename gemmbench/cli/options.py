@@ -1,21 +1,26 @@
-"""Options that several commands share; each is also an environment variable GEMMBENCH_..."""
+"""Groups of options that several commands share; each option is also a variable GEMMBENCH_..."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.cli.option_fields import option
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.problem import LAYOUTS
+from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.options import Cache, Fill, Options
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.results_file import NEWEST, Destination
 
-if TYPE_CHECKING:
-    from gemmbench.planning.sweeps.limits import Limits
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-# tabulate's formats, spelt out so that --help need not import it; a test compares them
+# tabulate's formats, listed so that this module need not import it; a test compares them
 FORMATS = (
     "asciidoc colon_grid double_grid double_outline fancy_grid fancy_outline github grid heavy_grid heavy_outline "
     "html jira latex latex_booktabs latex_longtable latex_raw mediawiki mixed_grid mixed_outline moinmoin orgtbl "
@@ -24,126 +29,196 @@ FORMATS = (
 ).split()
 
 
-def option(*names: str, **settings: Any) -> Decorator:
-    """A click option with its environment variable, named after the long form."""
-    long = next(name for name in names if name.startswith("--")).partition("/")[0]
-    variable = "GEMMBENCH_" + long.removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, envvar=variable, show_envvar=True, **settings)
-
-
 class VariantName(click.ParamType):
     """A variant's name, completed in the shell from the kernel files."""
 
     name = "variant"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names that begin with what is typed."""
-        from gemmbench.cli.planning import open_catalog
-
+        """Names that begin with the typed letters."""
         names = open_catalog(ctx.params.get("kernels")).names
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 
-def stacked(*decorators: Decorator) -> Decorator:
-    """One decorator from several, listed in the order --help shows."""
-
-    def apply(command: Callable[..., Any]) -> Callable[..., Any]:
-        for decorate in reversed(decorators):
-            command = decorate(command)
-        return command
-
-    return apply
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def words(pairs: Iterable[tuple[str, object]]) -> tuple[str, ...]:
-    """Options as the words of a command line, less those that have no value."""
-    return tuple(word for name, value in pairs if value is not None for word in (name, str(value)))
+# Single options that several groups or commands have.
+def device_option() -> Any:
+    return option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 
 
-kernels = option("--kernels", type=click.Path(), help="A folder with more .cu files.")
-device = option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
-sizes = option("--sizes", help="1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.")
-precisions = option("--precision", "precisions", help="f32, tf32, f64, f16 or bf16; several with commas.")
-layouts = option("--layout", "layouts", help="nn, nt, tn or tt; several with commas.")
-params = option("--param", "params", multiple=True, help="BM=64,128 (repeat for more), or all.")
-seed = option("--seed", type=int, help="Seed of the data.")
-
-style = option(
-    "--format",
-    "style",
-    type=click.Choice(["rich", *FORMATS]),
-    metavar="NAME",
-    help="rich, or any tabulate format: github, simple, tsv, latex, html ...  [default: rich on a terminal]",
-)
-
-problem_options = stacked(
-    sizes,
-    precisions,
-    layouts,
-    params,
-    option("--alpha", type=float, help="C = alpha A B + beta C."),
-    option("--beta", type=float, help="0 means that C is not read."),
-    device,
-    kernels,
-)
-measure_options = stacked(
-    option("--cache", type=click.Choice(["cold", "hot"]), help="Operands in turn, or the same again."),
-    option("--data", type=click.Choice(["uniform", "normal", "zeros", "ones", "ints"]), help="What A and B hold."),
-    seed,
-    option("--rounds", type=int, help="Exactly so many rounds, or with --until at most; 10 for an interval."),
-    option("--until", metavar="SHARE", help="Go on until the 95 % interval is as narrow as +- this.  [default: 0.5%]"),
-    option("--max-time", type=float, help="Seconds of timing for one kernel and problem, at most."),
-    option(
-        "--energy", type=float, metavar="SECONDS", help="Load each kernel that long to measure its energy; 2 will do."
-    ),
-    option("--baseline", help="What is 100 %; cublas on a GPU, openblas on a CPU."),
-    option("--gate/--no-gate", default=True, help="Queue launches behind a gate (needed for short kernels)."),
-)
-limit_options = stacked(
-    option("--compile-limit", type=float, metavar="SECONDS", help="For compiling one kernel.  [default: 120]"),
-    option("--launch-limit", type=float, metavar="SECONDS", help="For one launch of a kernel.  [default: 60]"),
-    option(
-        "--sweep-limit", type=float, metavar="SECONDS", help="For the whole run, which then ends as if interrupted."
-    ),
-)
-transfer_options = stacked(
-    option("--with-transfers", is_flag=True, help="Measure the whole job too: copies in, kernel, copy out."),
-    option("--panels", type=click.IntRange(1, 64), default=8, show_default=True, help="Panels of C, for transfers."),
-    option("--streams", type=click.IntRange(1, 16), default=3, show_default=True, help="Streams, for transfers."),
-)
-output_options = stacked(
-    option("--export-csv", type=click.Path(), help="Write the rows to this CSV file."),
-    option("--export-json", type=click.Path(), help="Write the rows to this JSON file."),
-    option("--export-markdown", type=click.Path(), help="Write the tables to this Markdown file."),
-    option("--wide", is_flag=True, help="More columns: registers, occupancy, waves, bound, clock, power, energy."),
-    style,
-)
-journal_options = stacked(
-    option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results."),
-    option("--resume", is_flag=False, flag_value="newest", metavar="[FILE]", help="Go on with an interrupted run."),
-)
-run_options = stacked(
-    problem_options,
-    measure_options,
-    limit_options,
-    transfer_options,
-    journal_options,
-    option("--dry-run", is_flag=True, help="Show plans, skips and an estimate of time; run nothing."),
-    output_options,
-)
-
-RUN_KEYS = (
-    "sizes precisions layouts params alpha beta cache data seed rounds until max_time energy baseline gate"
-).split()
+def kernels_option() -> Any:
+    return option("--kernels", type=click.Path(), help="A folder with more .cu files.")
 
 
-def limits(settings: Mapping[str, Any]) -> Limits:
-    """The time limits that were asked for. Raises UsageError."""
-    from gemmbench.planning.sweeps.limits import Limits
-
-    return Limits.of(**{name: settings[f"{name}_limit"] for name in ("compile", "launch", "sweep")})
+def config_option(default: str, text: str = "Name of a config, or a YAML file.") -> Any:
+    return option("-c", "--config", default=default, show_default=True, help=text)
 
 
-def sweep_options(settings: dict[str, Any], variants: tuple[str, ...]) -> Options:
-    """The part of a command's settings that changes a sweep."""
-    return Options(variants=variants, **{key: settings[key] for key in RUN_KEYS})
+def params_option() -> Any:
+    return option("--param", multiple=True, help="Values to try, such as BM=64,128 (repeatable), or all.")
+
+
+def seed_option() -> Any:
+    return option("--seed", type=int, help="Seed of the data.")
+
+
+def out_option() -> Any:
+    return option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results.")
+
+
+def dry_run_option(text: str) -> Any:
+    return option("--dry-run", is_flag=True, help=text)
+
+
+def style_option() -> Any:
+    return option(
+        "--format",
+        type=click.Choice(["rich", *FORMATS]),
+        metavar="NAME",
+        help="rich, or any tabulate format: github, simple, tsv, latex, html ...  [default: rich on a terminal]",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceOptions:
+    """Where the kernels run, and where more of them are."""
+
+    device: str = device_option()
+    kernels: str | None = kernels_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeOptions:
+    """Which problems, in which configurations."""
+
+    sizes: str | None = option("--sizes", help="1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.")
+    precisions: str | None = option("--precision", help=f"{_listed(list(PRECISIONS))}; several with commas.")
+    layouts: str | None = option("--layout", help=f"{_listed(list(LAYOUTS))}; several with commas.")
+    params: tuple[str, ...] = params_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemOptions(ShapeOptions):
+    """Which problems of a sweep."""
+
+    alpha: float | None = option("--alpha", type=float, help="C = alpha A B + beta C.")
+    beta: float | None = option("--beta", type=float, help="With 0, C is not read.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """How to measure."""
+
+    cache: Cache | None = option(
+        "--cache",
+        type=click.Choice(["cold", "hot"]),
+        help="cold: rotate operand sets so nothing stays in L2; hot: reuse one set.",
+    )
+    data: Fill | None = option(
+        "--data", type=click.Choice(["uniform", "normal", "zeros", "ones", "ints"]), help="Contents of A and B."
+    )
+    seed: int | None = seed_option()
+    rounds: int | None = option(
+        "--rounds", type=int, help="Number of rounds (with --until: the maximum). Intervals need at least 10."
+    )
+    until: str | None = option(
+        "--until", metavar="SHARE", help="Measure until the 95 % interval is within +- SHARE.  [default: 0.5%]"
+    )
+    max_time: float | None = option("--max-time", type=float, help="Maximum seconds of timing per kernel and problem.")
+    energy: float | None = option(
+        "--energy", type=float, metavar="SECONDS", help="Also measure energy, under a load of SECONDS (2 is enough)."
+    )
+    baseline: str | None = option(
+        "--baseline", help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]"
+    )
+    gate: bool = option("--gate/--no-gate", default=True, help="Queue launches behind a gate (short kernels need it).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitOptions:
+    """Time limits."""
+
+    compile_limit: float | None = option(
+        "--compile-limit", type=float, metavar="SECONDS", help="Time limit for compiling one kernel.  [default: 120]"
+    )
+    launch_limit: float | None = option(
+        "--launch-limit", type=float, metavar="SECONDS", help="Time limit for one launch.  [default: 60]"
+    )
+    sweep_limit: float | None = option(
+        "--sweep-limit",
+        type=float,
+        metavar="SECONDS",
+        help="Time limit for the whole run, which --resume can continue.",
+    )
+
+    @property
+    def limits(self) -> Limits:
+        """The time limits. Raises UsageError."""
+        return Limits.of(compile=self.compile_limit, launch=self.launch_limit, sweep=self.sweep_limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferOptions:
+    """Whether to measure the whole job, copies included."""
+
+    with_transfers: bool = option(
+        "--with-transfers", is_flag=True, help="Also measure the whole job: copies in, kernel, copy out."
+    )
+    panels: int = option(
+        "--panels", type=click.IntRange(1, 64), default=8, show_default=True, help="Panels of C for transfers."
+    )
+    streams: int = option(
+        "--streams", type=click.IntRange(1, 16), default=3, show_default=True, help="Streams for transfers."
+    )
+
+    @property
+    def cut(self) -> Cut | None:
+        """How to cut jobs; None without --with-transfers."""
+        return Cut(self.panels, self.streams) if self.with_transfers else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalOptions:
+    """Where rows are written."""
+
+    out: str = out_option()
+    resume: str | None = option(
+        "--resume",
+        is_flag=False,
+        flag_value=NEWEST,
+        metavar="[FILE]",
+        help="Resume FILE, or the newest interrupted run.",
+    )
+
+    @property
+    def destination(self) -> Destination:
+        """The folder or file, and the command as a shell reads it."""
+        return Destination(Path(self.out), self.resume, shlex.join(["gemmbench", *sys.argv[1:]]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How to print the rows, and where to export them."""
+
+    export_csv: str | None = option("--export-csv", type=click.Path(), help="Write the rows to this CSV file.")
+    export_json: str | None = option("--export-json", type=click.Path(), help="Write the rows to this JSON file.")
+    export_markdown: str | None = option(
+        "--export-markdown", type=click.Path(), help="Write the tables to this Markdown file."
+    )
+    wide: bool = option(
+        "--wide", is_flag=True, help="More columns: registers, occupancy, waves, bound, clock, power, energy."
+    )
+    style: str | None = style_option()
+
+    @property
+    def exports(self) -> bool:
+        """Something is exported."""
+        return any((self.export_csv, self.export_json, self.export_markdown))
+
+
+def sweep_options(variants: tuple[str, ...], problem: ProblemOptions, measure: MeasureOptions) -> Options:
+    """What the command line changes in a config; the groups have the names of its fields."""
+    return Options(variants=variants, **vars(problem), **vars(measure))

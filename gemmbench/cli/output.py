@@ -5,89 +5,92 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.cli.options import OutputOptions
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
-
-if TYPE_CHECKING:
-    from gemmbench.bench.record import Record, TransferRecord
-    from gemmbench.report.store import Run
+from gemmbench.planning.sweeps.sweep_config import read_post
+from gemmbench.report import store, tables, transfer_columns, transfer_tables
+from gemmbench.report.comparison import flat
+from gemmbench.report.posts import own_tables
+from gemmbench.report.store import Run
+from gemmbench.session.results_file import RunResult
 
 PLAIN = "simple"
 
 
-def finish(run: Run, interrupted: bool, settings: dict[str, Any]) -> int:
-    """Print the tables, write the exports, return the exit code. Raises StoreError, after what can be said is said."""
-    from gemmbench.cli.transfers import write_transfers
+def finish(result: RunResult, options: OutputOptions, energy: bool) -> int:
+    """Print the tables, write the exports, return the exit code.
 
-    print_report(run, settings["style"], settings["wide"])
-    save_csv(run)
-    transfers = write_transfers(run, run.path)
+    Raises StoreError, after the tables are printed.
+    """
+    run = result.run
+    print_report(run, options.style, options.wide)
+    names = save_csv(run)
     if run.records:
-        files = [run.path, run.path.with_suffix(".csv").name, *transfers]
-        click.echo(f"results: {' and '.join(map(str, files))}", err=True)
-    if settings["energy"] and not any(record.telemetry and record.telemetry.energy for record in run.records):
-        click.echo("--energy: no row has one; it takes a GPU with an energy counter, kept busy", err=True)
-    export(run, settings)
-    return code_of([*run.records, *run.transfers], interrupted)
+        click.echo(f"results: {' and '.join([str(run.path), *names])}", err=True)
+    if energy and not any(record.telemetry and record.telemetry.energy for record in run.records):
+        click.echo("--energy: no row has a value; it needs a busy GPU with an energy counter", err=True)
+    export(run, options)
+    return choose_exit_code([*run.records, *run.transfers], result.interrupted)
 
 
-def save_csv(run: Run) -> None:
-    """Write the CSV beside the results file. Raises StoreError."""
-    from gemmbench.report import store
-    from gemmbench.report.comparison import flat
-
+def save_csv(run: Run) -> list[str]:
+    """Write the CSV files next to the results file; returns their names. Raises StoreError."""
+    path = run.path.with_suffix(".csv")
     if run.records:
-        store.write_text(run.path.with_suffix(".csv"), store.to_csv(flat(run)))
+        store.write_text(path, store.to_csv(flat(run)))
+    return [*([path.name] if run.records else []), *_write_transfers(run, path)]
 
 
-def export(run: Run, settings: dict[str, Any]) -> None:
-    """Write what --export-csv, --export-json and --export-markdown ask for. Raises StoreError."""
-    from gemmbench.cli.transfers import write_transfers
-    from gemmbench.report import store, tables, transfer_columns, transfer_tables
-    from gemmbench.report.comparison import flat
+def _write_transfers(run: Run, csv: Path) -> list[str]:
+    """Write the rows of transfers, if there are any, as NAME.transfers.csv; returns names. Raises StoreError."""
+    if not run.transfers:
+        return []
+    path = csv.with_suffix(".transfers.csv")
+    store.write_text(path, store.to_csv(transfer_columns.flat(run)))
+    return [path.name]
 
-    if path := settings["export_csv"]:
-        store.write_text(Path(path), store.to_csv(flat(run)))
-        write_transfers(run, Path(path))
-    if path := settings["export_json"]:
-        store.write_text(Path(path), store.to_json(run.environment, flat(run), transfer_columns.flat(run)))
-    if path := settings["export_markdown"]:
-        store.write_text(
-            Path(path), tables.text(run, "github", settings["wide"]) + transfer_tables.section(run, "github")
-        )
+
+def export(run: Run, options: OutputOptions) -> None:
+    """Write the exports that the options name. Raises StoreError."""
+    if options.export_csv:
+        store.write_text(Path(options.export_csv), store.to_csv(flat(run)))
+        _write_transfers(run, Path(options.export_csv))
+    if options.export_json:
+        text = store.to_json(run.environment, flat(run), transfer_columns.flat(run))
+        store.write_text(Path(options.export_json), text)
+    if options.export_markdown:
+        text = tables.text(run, "github", options.wide) + transfer_tables.section(run, "github")
+        store.write_text(Path(options.export_markdown), text)
 
 
 def print_report(run: Run, style: str | None, wide: bool = False) -> None:
-    """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was asked for."""
-    from gemmbench.report import tables, transfer_tables
-
-    if run.environment.post:
-        from gemmbench.planning.sweeps.sweep_config import read_post
-        from gemmbench.report.posts import own_tables
-
-        if post := read_post(run.environment.post):
-            click.echo(own_tables(post, run, plain(style)) + transfer_tables.section(run, plain(style)), nl=False)
-            return
+    """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was requested."""
+    post = read_post(run.environment.post) if run.environment.post else None
+    if post:
+        plain = choose_plain_style(style)
+        click.echo(own_tables(post, run, plain) + transfer_tables.section(run, plain), nl=False)
+        return
     style = style or (tables.RICH if sys.stdout.isatty() else PLAIN)
     if style != tables.RICH:
         click.echo(tables.text(run, style, wide) + transfer_tables.section(run, style), nl=False)
         return
-    from rich.console import Console
+    from rich.console import Console  # slow to import, and needed on a terminal only
 
     Console().print(tables.rich_report(run, wide))
     if run.transfers:
         Console().print(transfer_tables.rich_report(run))
 
 
-def plain(style: str | None) -> str:
-    """A tabulate format for tables that rich does not draw."""
+def choose_plain_style(style: str | None) -> str:
+    """A tabulate format, for tables that rich does not draw."""
     return PLAIN if style in (None, "rich") else str(style)
 
 
-def code_of(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:
+def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:
     """0 if every row that ran is right, 1 if one is not, 3 if nothing ran, 130 if interrupted."""
     if interrupted:
         return INTERRUPTED

@@ -1,100 +1,94 @@
-"""`gemmbench posts`: the tables of the posts, published and measured here, side by side."""
+"""`gemmbench posts`: the tables of the posts, published and measured here, next to each other."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from gemmbench.cli import options
+from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.options import (
+    DeviceOptions,
+    JournalOptions,
+    LimitOptions,
+    MeasureOptions,
+    ProblemOptions,
+    style_option,
+    sweep_options,
+)
+from gemmbench.cli.output import choose_exit_code, choose_plain_style, save_csv
+from gemmbench.cli.terminal import TERMINAL
+from gemmbench.errors import OK, UsageError
+from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
+from gemmbench.planning.sweeps.sweep_config import read_post
+from gemmbench.report import store
+from gemmbench.report.posts import network_story, story
+from gemmbench.report.store import Run
+from gemmbench.session.machine import find_machine
+from gemmbench.session.posts import NETWORK_CONFIG, PostsRequest, repeat_posts
 
-if TYPE_CHECKING:
-    from gemmbench.backends.machine import Machine
-    from gemmbench.report.store import Run
 
-NETWORK = "posts/003-neural-network"
-"""The post whose table is that of `gemmbench mlp`."""
+@dataclass(frozen=True, kw_only=True)
+class PostsOptions:
+    """What `gemmbench posts` takes."""
+
+    names: tuple[str, ...] = argument(nargs=-1, metavar="[POST]...")
+    results: tuple[str, ...] = option(
+        "--results", multiple=True, type=click.Path(), help="Show saved results instead of measuring."
+    )
+    problem: ProblemOptions
+    where: DeviceOptions
+    measure: MeasureOptions
+    limit: LimitOptions
+    journal: JournalOptions
+    style: str | None = style_option()
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[POST]...")
-@options.option("--results", multiple=True, type=click.Path(), help="Show saved results instead of measuring.")
-@options.problem_options
-@options.measure_options
-@options.limit_options
-@options.journal_options
-@options.style
-def posts(names: tuple[str, ...], results: tuple[str, ...], **settings: Any) -> int:
+@command(PostsOptions)
+def posts(options: PostsOptions) -> int:
     """Repeat the measurements of POSTs next to their published tables.
 
-    Without POSTs, repeats all of them. Each row shows its speed-up over the row above and over the first
-    row, published and measured here, so that you see whether the post's conclusions hold on this
-    device.
+    Without POSTs, repeats all of them. Each row shows its speed-up over the row above and over the
+    first row, published and measured here, so that you see whether the post's conclusions hold on
+    this device. The post on a neural network (003) takes no other sizes, layouts or precisions.
     """
-    from gemmbench.errors import OK
-
     worst = OK
-    for number, (code, run) in enumerate(_saved(results) if results else _measured(names, settings)):
-        click.echo(("\n" if number else "") + _story(run, settings["style"]), nl=False)
+    runs = _read_runs(options.results) if options.results else _measure_runs(options)
+    for number, (code, run) in enumerate(runs):
+        click.echo(("\n" if number else "") + _tell_story(run, choose_plain_style(options.style)), nl=False)
         worst = max(worst, code)
     return worst
 
 
-def _story(run: Run, style: str | None) -> str:
-    from gemmbench.cli.output import plain
-    from gemmbench.planning.sweeps.sweep_config import read_post
-    from gemmbench.report.posts import network_story, story
-
+def _tell_story(run: Run, style: str) -> str:
+    """The published table and this run's; runs of a network have no post in their header."""
     post = read_post(run.environment.post) if run.environment.post else None
-    return story(post, run, plain(style)) if post else network_story(run, plain(style))
+    return story(post, run, style) if post else network_story(run, _read_title(), style)
 
 
-def _saved(files: tuple[str, ...]) -> list[tuple[int, Run]]:
-    from gemmbench.errors import OK, UsageError
-    from gemmbench.report import store
+def _read_title() -> str:
+    """The title of the post on a network."""
+    return read_mlp(NETWORK_CONFIG, MlpOptions(), on_cpu=False).title
 
+
+def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Run]]:
     runs = [store.read(Path(file)) for file in files]
     for run in runs:
         if not run.environment.post and not any(record.network for record in run.records):
             raise UsageError(f"{run.path}: sweep '{run.environment.sweep}' repeats no post; use gemmbench show")
-    return [(OK, run) for run in runs]
+    return ((OK, run) for run in runs)
 
 
-def _measured(names: tuple[str, ...], settings: dict[str, Any]) -> Any:
-    from gemmbench.cli import output, planning
-    from gemmbench.cli.mlp import repeat as repeat_network
-
-    machine = planning.find_machine(settings["device"])
-    for name in _configs(names):
-        repeat = repeat_network if name == NETWORK else _repeat
-        run, interrupted = repeat(name, machine, settings)
-        output.save_csv(run)
-        yield output.code_of(run.records, interrupted), run
-        if interrupted:
-            return
-
-
-def _repeat(name: str, machine: Machine, settings: dict[str, Any]) -> tuple[Run, bool]:
-    from gemmbench.cli import measuring, planning
-    from gemmbench.planning.sweeps.sweep_config import read_sweep
-
-    sweep = read_sweep(name, options.sweep_options(settings, ()), machine.on_cpu)
-    asked = planning.plan_sweep(sweep, machine, settings["kernels"], settings["baseline"] is not None)
-    return measuring.measure(asked, settings["out"], settings["resume"], options.limits(settings))
-
-
-def _configs(names: tuple[str, ...]) -> list[str]:
-    """Configs of the posts named by their whole name, or by its beginning, such as 004."""
-    from gemmbench.errors import UsageError, nearest
-    from gemmbench.planning.sweeps.sweep_config import known_posts
-
-    known = sorted([*known_posts(), NETWORK])
-    found = []
-    for name in names:
-        fitting = [config for config in known if config.removeprefix("posts/").startswith(name.removeprefix("posts/"))]
-        if not fitting:
-            short = [config.removeprefix("posts/") for config in known]
-            raise UsageError(f"no post '{name}'{nearest(name, short)}; known: {', '.join(short)}")
-        found += fitting
-    return found or known
+def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Run]]:
+    request = PostsRequest(
+        options.names,
+        sweep_options((), options.problem, options.measure),
+        options.where.kernels,
+        options.limit.limits,
+        options.journal.destination,
+    )
+    for result in repeat_posts(request, find_machine(options.where.device, TERMINAL), TERMINAL):
+        save_csv(result.run)
+        yield choose_exit_code(result.run.records, result.interrupted), result.run

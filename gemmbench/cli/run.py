@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-import click
+from gemmbench.cli.option_fields import argument, command
+from gemmbench.cli.options import VariantName, config_option
+from gemmbench.cli.run_options import RunOptions, conduct_sweep
 
-from gemmbench.cli import options
+
+@dataclass(frozen=True, kw_only=True)
+class RunCommand:
+    """What `gemmbench run` takes."""
+
+    variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
+    config: str = config_option("quick")
+    run: RunOptions
 
 
-@click.command()
-@click.argument("variants", nargs=-1, type=options.VariantName())
-@options.option("-c", "--config", default="quick", show_default=True, help="A config's name, or a YAML file.")
-@options.run_options
-def run(variants: tuple[str, ...], config: str, **settings: Any) -> int:
+@command(RunCommand)
+def run(options: RunCommand) -> int:
     """Verify and time VARIANTs and compare them with the baseline.
 
     Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
     the results file as soon as it is measured.
     """
-    from gemmbench.cli import measuring, planning
-    from gemmbench.planning.sweeps.sweep_config import read_sweep
-
-    machine = planning.find_machine(settings["device"])
-    sweep = read_sweep(config, options.sweep_options(settings, variants), machine.on_cpu)
-    return measuring.conduct(sweep, machine, settings)[0]
+    code, _ = conduct_sweep(options.variants, options.config, options.run)
+    return code

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from gemmbench.cli import options
+from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.options import OutputOptions
+from gemmbench.cli.output import export, print_report
+from gemmbench.errors import OK, UsageError
+from gemmbench.report import store
+from gemmbench.report.explain import find, told
 
-if TYPE_CHECKING:
-    from gemmbench.report.store import Run
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """What `gemmbench show` takes."""
+
+    files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    explain: str | None = option(
+        "--explain", metavar="ROW", help="Explain one row: its number in --wide, NAME or NAME@SIZE."
+    )
+    output: OutputOptions
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path())
-@options.option("--explain", metavar="ROW", help="Say all about one row: its number in --wide, NAME or NAME@SIZE.")
-@options.output_options
-def show(files: tuple[str, ...], explain: str | None, **settings: Any) -> int:
+@command(ShowOptions)
+def show(options: ShowOptions) -> int:
     """Print or export saved results FILES, or explain one row."""
-    from gemmbench.cli import output
-    from gemmbench.errors import OK, UsageError
-    from gemmbench.report import store
-
-    if len(files) > 1 and any(settings[key] for key in ("export_csv", "export_json", "export_markdown")):
+    if len(options.files) > 1 and options.output.exports:
         raise UsageError("an export takes one results file at a time; call show once for each")
-    for file in files:
+    for file in options.files:
         run = store.read(Path(file))
         if run.warning:
             click.echo(run.warning, err=True)
-        output.export(run, settings)
-        if explain is None:
-            output.print_report(run, settings["style"], settings["wide"])
+        export(run, options.output)
+        if options.explain is None:
+            print_report(run, options.output.style, options.output.wide)
         else:
-            click.echo(_explained(run, explain))
+            click.echo("\n".join(told(run, find(run, options.explain))))
     return OK
-
-
-def _explained(run: Run, wanted: str) -> str:
-    from gemmbench.report.explain import find, told
-
-    return "\n".join(told(run, find(run, wanted)))

@@ -114,8 +114,8 @@ def story(post: Post, run: Run, style: str) -> str:
     return "\n\n".join([*parts, f"Here: {here}, run {run.environment.run}."]) + "\n"
 
 
-def network_story(run: Run, style: str) -> str:
-    """The same for the post on a neural network, whose rows carry the post's names and figures themselves."""
+def network_story(run: Run, title: str, style: str) -> str:
+    """The same for the post `title` on a neural network, whose rows carry the post's names and figures themselves."""
     rows = [(row, row.record.network) for group in groups(run) for row in group.rows if row.record.network]
     published = [1 / facts.published_ms if facts.published_ms else math.nan for _, facts in rows]
     speeds = [1 / row.time.value if row.ranked else math.nan for row, _ in rows]
@@ -127,9 +127,9 @@ def network_story(run: Run, style: str) -> str:
         ("here (ms)", [number(1e3 / speed) for speed in speeds]),
         *_speedups("here", speeds),
     ]
-    title = tables.heading(f"Building a matrix-multiplication kernel from scratch: {rows[0][1].title}", style)
+    heading = tables.heading(f"{title}: {rows[0][1].title}", style)
     ending = f"Here: {run.environment.device}, run {run.environment.run}."
-    return "\n\n".join([title, _columns_table(columns, style), ending]) + "\n"
+    return "\n\n".join([heading, _columns_table(columns, style), ending]) + "\n"
 
 
 def _story_columns(gpu: str, rates: list[float], lines: Sequence[Line], size: str) -> list[tuple[str, list[str]]]:

@@ -51,9 +51,7 @@ def test_auto_takes_the_cpu_where_there_is_no_gpu_and_says_why(no_gpu):
 
 
 def test_a_device_that_is_not_there_is_refused(gpu):
-    with pytest.raises(
-        DeviceError, match="device cuda:1 cannot be used: there is no GPU number 1; or take"
-    ):
+    with pytest.raises(DeviceError, match="device cuda:1 cannot be used: there is no GPU number 1; or take"):
         registry.choose_device("cuda:1")
 
 

@@ -17,7 +17,7 @@ from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.machine import DeviceChoice, Machine
-from gemmbench.cli import main, planning
+from gemmbench.cli import main
 from gemmbench.planning.plans.plan import Target
 
 
@@ -128,7 +128,8 @@ def gpu(monkeypatch):
     """A machine that is said to have a GPU, and a compiler that compiles nothing."""
     target = Target("cuda", 90, 132, 227 << 10, 50 << 20, 80 << 30)
     machine = Machine(DeviceChoice("cuda", 1), {"cuda": Device("NVIDIA H100", 1, target)})
-    monkeypatch.setattr(planning, "find_gpu", lambda option, what: machine)
+    monkeypatch.setattr(registry, "choose_profiled", lambda device, purpose: machine.choice)
+    monkeypatch.setattr(registry, "describe_machine", lambda choice: machine)
     monkeypatch.setattr(registry, "make_compilers", lambda machine, names, limit=0: {"cuda": FakeCompiler(Script())})
     monkeypatch.setattr(registry, "why_refused", lambda variant, device: "")
     return machine

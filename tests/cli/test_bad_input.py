@@ -111,9 +111,9 @@ def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypat
     ("arguments", "words"),
     [
         (["tield"], "unknown variant 'tield' (did you mean 'tiled'?)"),
-        (["openblas"], "openblas is no .cu file, so there is nothing for nvcc to compile"),
-        (["naive", "--arch", "hopper"], "--arch 'hopper' is not one; write a compute capability without the dot"),
-        (["naive", "--arch", "sm_9"], "--arch 'sm_9' is not one"),
+        (["openblas"], "openblas is not a .cu file, so nvcc has nothing to compile"),
+        (["naive", "--arch", "hopper"], "unknown architecture 'hopper' in --arch; write a compute capability"),
+        (["naive", "--arch", "sm_9"], "unknown architecture 'sm_9' in --arch"),
         (["naive", "--sizes", "x"], "size 'x' is not one"),
         (["tiled", "--param", "TILES=8"], "no variant here has a parameter 'TILES'"),
     ],

@@ -214,7 +214,7 @@ def test_what_is_not_in_the_past_is_told(refused, history, name, message):
 def test_a_folder_that_is_no_checkout_has_no_past(refused, write_kernel, monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", "/")
     folder = write_kernel("mine.cu").parent
-    monkeypatch.setattr("gemmbench.planning.paths.data_folder", lambda name: folder)
+    monkeypatch.setattr("gemmbench.session.machine.data_folder", lambda name: folder)
     said = refused("compare", "HEAD:mine", "mine", "--device", "fake")
     assert said.startswith(f"HEAD:mine: {folder} is in no git checkout that can be read (")
 

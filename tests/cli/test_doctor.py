@@ -4,7 +4,8 @@ import pytest
 
 from gemmbench.backends import registry
 from gemmbench.backends.cuda.system import probe
-from gemmbench.cli import noise
+from gemmbench.session import noise
+from gemmbench.session.machine import open_catalog
 
 
 @pytest.fixture
@@ -76,8 +77,6 @@ def test_an_unknown_device_is_a_usage_error(gemmbench):
 
 
 def test_the_wanted_variants_are_there(gemmbench):
-    from gemmbench.cli.planning import open_catalog
-
     names = {name for entry in registry.entries() for names, _ in entry.noise_plans for name in names}
     assert names <= set(open_catalog(None).names)
 

@@ -75,7 +75,7 @@ def test_energy_takes_a_sensible_number_of_seconds(refused, seconds):
 def test_energy_that_no_row_has_is_told(gemmbench):
     said = gemmbench("run", "tiled", "--device", "fake", "--energy", "1", *ASKED)
     assert said.code == 0
-    assert said.err.endswith("--energy: no row has one; it takes a GPU with an energy counter, kept busy\n")
+    assert said.err.endswith("--energy: no row has a value; it needs a busy GPU with an energy counter\n")
 
 
 def test_the_command_of_a_row_keeps_blanks_in_an_argument(gemmbench, write_kernel, saved):

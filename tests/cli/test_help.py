@@ -92,12 +92,12 @@ def test_the_formats_are_tabulate_s():
     assert sorted(FORMATS) == sorted(tabulate.tabulate_formats)
 
 
-def test_help_and_version_import_nothing_heavy():
-    calls = [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)]
+def imported_by(calls):
+    """The packages that main() has imported after these calls, in a process of their own."""
     program = f"""
 import contextlib, io, json, sys
 from gemmbench.cli import main
-for call in {calls!r}:
+for call in {list(calls)!r}:
     sys.argv = ["gemmbench", *call]
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as out:
         main()
@@ -105,8 +105,17 @@ for call in {calls!r}:
 print(json.dumps(sorted(name.partition(".")[0] for name in sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = set(json.loads(done.stdout))
+    return set(json.loads(done.stdout))
+
+
+def test_help_and_version_import_no_command():
+    loaded = imported_by([["--help"], ["--version"], ["-h"]])
     assert loaded.isdisjoint({"numpy", "pycuda", "yaml", "msgspec", "tabulate", "rich", "simpleeval", "nvmath"})
+
+
+def test_the_help_of_a_command_imports_no_library_of_a_gpu():
+    loaded = imported_by([command, "--help"] for command in COMMANDS)
+    assert loaded.isdisjoint({"pycuda", "nvmath", "cuda", "pynvml", "rich"})
 
 
 def test_the_module_runs_as_a_program(tmp_path):

@@ -33,7 +33,7 @@ def test_transfers_work_there(gemmbench, script):
 def test_a_time_limit_for_the_sweep_keeps_what_there_is(gemmbench, script):
     said = gemmbench("compare", "naive", "cublas", "--device", script(), "--sizes", "8", "--sweep-limit", "0.000001")
     assert said.code == 130
-    assert "the sweep's time limit of 1e-06 s is over; --resume goes on with it" in said.err
+    assert "the sweep reached its time limit of 1e-06 s; --resume continues it" in said.err
 
 
 @pytest.mark.parametrize("name", ["compile", "launch", "sweep"])

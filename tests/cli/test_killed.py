@@ -48,7 +48,7 @@ def test_a_killed_sweep_resumes(tmp_path, script, isolated):
         process.send_signal(signal.SIGKILL)
         process.communicate()
     ended = start(device, tmp_path, "--resume")
-    assert ended.communicate()[1].startswith("going on with")
+    assert ended.communicate()[1].startswith("resuming")
     assert ended.returncode == 0
     (path,) = (tmp_path / "results").glob("*.jsonl")
     wanted = [(int(size), name) for size in SIZES.split(",") for name in NAMES]

@@ -150,7 +150,7 @@ def test_a_complete_run_is_resumed_without_measuring(call, tmp_path):
     before = journal(tmp_path).read_bytes()
     again = call("--rounds", "10", "--resume")
     assert (again.return_value, again.stdout) == (0, first.stdout)
-    assert "going on with" in again.stderr
+    assert "resuming results/" in again.stderr
     assert journal(tmp_path).read_bytes() == before
 
 

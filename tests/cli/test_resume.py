@@ -29,7 +29,7 @@ def test_resuming_a_complete_run_measures_nothing_and_shows_it(run_naive, saved,
     again = run_naive("--resume")
     assert (again.code, windows[0]) == (0, [])
     assert again.out == first.out
-    assert f"going on with results/{journal.name}: 4 rows are there" in again.err
+    assert f"resuming results/{journal.name}, which has 4 rows" in again.err
     assert journal.read_bytes() == before
 
 

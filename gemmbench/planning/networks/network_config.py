@@ -42,6 +42,7 @@ class MlpModel(msgspec.Struct, forbid_unknown_fields=True):
     summary: str = ""
     weights: str = RANDOM
     baseline: str = ""
+    title: str = ""
     source: str = ""
     measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
     on_cpu: dict[str, Any] = {}
@@ -66,7 +67,9 @@ class RowChoice:
 
 @dataclass(frozen=True)
 class MlpSweep:
-    """Everything a run is asked for. `weights` is a file, or None for random ones; `baseline` may be empty."""
+    """Everything a run is asked for. `weights` is a file, or None for random ones; `baseline` may be empty.
+
+    `title` is that of the post whose network this is, "" if there is none."""
 
     name: str
     network: Network
@@ -75,6 +78,7 @@ class MlpSweep:
     baseline: str
     measuring: Measuring
     place: str = ""
+    title: str = ""
 
 
 @dataclass
@@ -96,7 +100,8 @@ def read_mlp(name: str, options: MlpOptions, on_cpu: bool) -> MlpSweep:
     rows = _rows(document, model, options)
     baseline = options.baseline if options.baseline is not None else model.baseline
     asked = _network(document, model, options)
-    return MlpSweep(path.stem, asked, weights, rows, baseline, _measuring(document, model, options), document.place)
+    policy = _measuring(document, model, options)
+    return MlpSweep(path.stem, asked, weights, rows, baseline, policy, document.place, model.title)
 
 
 def _measuring(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Measuring:

@@ -1,10 +1,10 @@
-"""Progress: bars on a terminal, silence elsewhere."""
+"""Progress on stderr: bars on a terminal, silence elsewhere."""
 
 import io
 import sys
 
 from gemmbench.bench.experiments.context import SWEEP, silent
-from gemmbench.cli.progress import progress_bar
+from gemmbench.cli.terminal import TERMINAL
 
 
 class Terminal(io.StringIO):
@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
 
 def test_off_a_terminal_nothing_is_drawn(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with progress_bar() as progress:
+    with TERMINAL.progress_bar() as progress:
         assert progress is silent
     assert sys.stderr.getvalue() == ""
 
@@ -24,7 +24,7 @@ def test_on_a_terminal_the_problem_and_the_step_are_drawn_on_stderr(monkeypatch,
     monkeypatch.setenv("COLUMNS", "120")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with progress_bar() as progress:
+    with TERMINAL.progress_bar() as progress:
         progress(SWEEP + "1024 nn f32", 1, 4)
         progress("verify tiled", 3, 7)
     drawn = terminal.getvalue()

@@ -1,0 +1,18 @@
+"""What a command does, without the command line: `gemmbench.cli` and the Python interface call this.
+
+    reporter        how a session reports messages and progress
+    interruption    Ctrl-C and the time limit of a sweep
+    machine         the devices of a run and the catalog of variants
+    session         `open_session`: an open worker with compilers, progress and interruption
+    results_file    the results file of a run: a new one, or the one to resume
+    sweeps          run, compare: plan a sweep and measure it
+    transfers       `--with-transfers`: copies included
+    networks        mlp: plan a network's rows and measure them
+    posts           posts: repeat the published tables
+    verification    verify
+    sanitizing      verify --sanitize
+    single_kernel   inspect and profile: the plans of one kernel
+    noise           doctor: a kernel against itself
+
+Nothing here prints: messages go to the `Reporter` that the caller passes in.
+"""

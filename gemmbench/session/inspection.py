@@ -1,0 +1,154 @@
+"""What the compiler made of a kernel: registers and occupancy, and the hottest loop of its machine code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmbench.analysis.sass.facts import Facts
+from gemmbench.analysis.sass.instructions import FIRST_SM, kernels
+from gemmbench.analysis.sass.limits import broken
+from gemmbench.analysis.sass.loop import hottest
+from gemmbench.backends import registry
+from gemmbench.backends.base import Device, InspectingCompiler
+from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.errors import UsageError
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
+from gemmbench.planning.plans.expansion import check_params, configurations, plan_network
+from gemmbench.planning.plans.plan import Plan, Skip
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.sweeps.parsing import chosen_params
+from gemmbench.report.inspection import USUAL_CLOCK, USUAL_SMS, Inspection
+from gemmbench.report.sass import Peak, Reading
+from gemmbench.session.single_kernel import KernelRequest, plan_kernel
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The GPU to compile for: `name` such as 90a, and its multiprocessors. It need not be in this machine."""
+
+    name: str
+    sms: int
+
+    @property
+    def sm(self) -> int:
+        """The compute capability: 90 for 90a."""
+        return int(self.name.rstrip("af"))
+
+
+def choose_architecture(written: str | None, sms: int | None) -> Architecture:
+    """The architecture as an option writes it, by default that of this GPU, otherwise 90. Raises UsageError."""
+    name = _parse_architecture(written) if written else _find_architecture()
+    sm = int(name.rstrip("af"))
+    return Architecture(name, sms or USUAL_SMS.get(sm, 1))
+
+
+def _parse_architecture(written: str) -> str:
+    """`90a` of 90a, sm_90a or compute_90a."""
+    found = re.fullmatch(r"(?:sm_|compute_)?(\d{2,3}[af]?)", written)
+    if found is None:
+        hint = "write a compute capability without the dot, such as 90 or 90a"
+        raise UsageError(f"unknown architecture '{written}' in --arch; {hint}")
+    return found[1]
+
+
+def _find_architecture() -> str:
+    seen = registry.glance_inspected()
+    return str(seen.sm) if seen and seen.sm else "90"
+
+
+@dataclass(frozen=True)
+class InspectedKernel:
+    """A kernel compiled for an architecture: a plan and rows of the table for each of its configurations."""
+
+    architecture: Architecture
+    compiler: InspectingCompiler
+    plans: list[Plan]
+    skips: list[Skip]
+    inspections: list[Inspection]
+
+    def only_plan(self) -> Plan:
+        """The one plan whose code is to be written. Raises UsageError if there are several."""
+        if len(self.plans) > 1:
+            count = len(self.plans)
+            raise UsageError(
+                f"--ptx and --sass take one configuration, here are {count}; choose with --param and --sizes"
+            )
+        return self.plans[0]
+
+
+def inspect_kernel(request: KernelRequest, architecture: Architecture) -> InspectedKernel:
+    """Compile every configuration of a kernel; needs nvcc but no GPU. Raises UsageError, DeviceError, BuildError."""
+    compiler = registry.inspecting_compiler()
+    expanded = _plan_for(request, architecture)
+    plans = [item for item in expanded if isinstance(item, Plan)]
+    skips = [item for item in expanded if isinstance(item, Skip)]
+    launches = [launch for plan in plans for launch in plan.each_launch()]
+    builds = [(launch, compiler.compile(launch).build) for launch in launches]
+    inspections = [Inspection.of(launch, build, architecture.sm, architecture.sms) for launch, build in builds]
+    return InspectedKernel(architecture, compiler, plans, skips, inspections)
+
+
+def _plan_for(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
+    variant = request.find_variant()
+    if not variant.is_kernel:
+        raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")
+    target = registry.inspected_backend().architecture(architecture.sm, architecture.sms)
+    machine = Machine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
+    if variant.computes == "mlp":
+        return _plan_network(request, variant, machine)
+    return plan_kernel(request, variant, machine)
+
+
+def _plan_network(request: KernelRequest, variant: Variant, machine: Machine) -> list[Plan | Skip]:
+    params = chosen_params(request.params)
+    check_params([(variant, params)])
+    network, target = read_mlp("mlp", MlpOptions(), on_cpu=False).network, machine.primary.target
+    configs = configurations(variant, params)
+    return [plan_network(network, variant, one, target.kind, target, registry.why_refused) for one in configs]
+
+
+@dataclass(frozen=True)
+class LoopReadings:
+    """The hottest loop of every kernel, and the limits of manifests that the loops break."""
+
+    readings: list[Reading]
+    broken_limits: list[str]
+
+
+def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopReadings:
+    """Disassemble every kernel; `clock` is in GHz (None: that of a usual GPU). Raises UsageError."""
+    architecture = inspected.architecture
+    if architecture.sm < FIRST_SM:
+        raise UsageError(f"--sass-mix reads machine code from sm_{FIRST_SM} on; sm_{architecture.sm} is older")
+    peak = _find_peak(architecture, clock)
+    readings: list[Reading] = []
+    broken_limits: list[str] = []
+    for plan in inspected.plans:
+        several = len(plan.symbols) > 1
+        found = [_read_loop(inspected.compiler, launch, peak, several) for launch in plan.each_launch()]
+        readings += found
+        faults = broken(plan, _main_loop(found), architecture.sm)
+        broken_limits += [f"{plan.variant.name} {plan.config}: {fault}" for fault in faults]
+    return LoopReadings(readings, broken_limits)
+
+
+def _find_peak(architecture: Architecture, clock: float | None) -> Peak | None:
+    """The f32 rate of such a GPU; None for an unknown architecture."""
+    rate = PRECISIONS["f32"].peak.of_device("", architecture.sm)
+    ghz = clock or USUAL_CLOCK.get(architecture.sm)
+    return Peak(rate * architecture.sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
+
+
+def _main_loop(readings: Sequence[Reading]) -> Facts | None:
+    """The loop with the most arithmetic."""
+    return max((reading.facts for reading in readings), key=lambda facts: facts.loop.math if facts else 0)
+
+
+def _read_loop(compiler: InspectingCompiler, plan: Plan, peak: Peak | None, several: bool) -> Reading:
+    symbol = plan.symbols[-1]
+    loop = hottest(kernels(compiler.sass(plan)).get(symbol, ()))
+    label = " ".join(filter(None, (str(plan.config), symbol if several else ""))) or plan.variant.name
+    return Reading(label, Facts(loop) if loop else None, peak)

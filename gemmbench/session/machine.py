@@ -1,0 +1,36 @@
+"""The devices of a run, and the catalog of variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
+from gemmbench.planning.manifests.catalog import MARK, Catalog
+from gemmbench.planning.manifests.revision import variant_at
+from gemmbench.planning.paths import data_folder
+from gemmbench.session.reporter import Reporter
+
+
+def find_machine(device: str, reporter: Reporter) -> Machine:
+    """Find the devices that `--device` names, and report why `auto` takes the CPU."""
+    choice = registry.choose_device(device)
+    if choice.note:
+        reporter.message(choice.note)
+    return registry.describe_machine(choice)
+
+
+def find_gpu(device: str, purpose: str) -> Machine:
+    """Find the GPU that `purpose` needs. Raises DeviceError if `device` names none."""
+    return registry.describe_machine(registry.choose_profiled(device, purpose))
+
+
+def open_catalog(kernels: str | None, names: Iterable[str] = ()) -> Catalog:
+    """Open the catalog of the project's kernels, the folder `kernels`, and the libraries.
+
+    Of `names`, it also holds those of a git revision. Raises UsageError and SpecError.
+    """
+    folders = [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
+    revisions = [variant_at(name, folders) for name in dict.fromkeys(names) if MARK in name]
+    return Catalog(folders, [*registry.library_variants(), *revisions])

@@ -1,0 +1,149 @@
+"""A network, from its request to its results: what mlp does, and posts for the post on networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
+from gemmbench.backends.passes.kernels import read_passes
+from gemmbench.bench.environment import describe
+from gemmbench.bench.experiments.rows import answer
+from gemmbench.bench.mlp import MlpRunner
+from gemmbench.bench.operands import network_parameters as parameters
+from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.errors import DeviceError, UsageError, at_line
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.networks.forward_plans import Forward, plan_rows
+from gemmbench.planning.networks.network_config import GRAPH, MlpOptions, MlpSweep, RowChoice, read_mlp
+from gemmbench.planning.plans.expansion import check_params
+from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.sweep import Sweep
+from gemmbench.report import store
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.results_file import Destination, RunResult, choose_results, keep_records
+from gemmbench.session.session import open_session
+
+
+@dataclass(frozen=True)
+class NetworkRequest:
+    """What to measure and how. `config` is the name or path of a network's config, which `options` change."""
+
+    options: MlpOptions = field(default_factory=MlpOptions)
+    config: str = "mlp"
+    kernels: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    destination: Destination = field(default_factory=Destination)
+
+
+@dataclass(frozen=True)
+class PlannedNetwork:
+    """A network with its parameters, and its rows planned for a machine."""
+
+    sweep: MlpSweep
+    machine: Machine
+    parameters: Parameters
+    rows: list[Forward]
+
+    @property
+    def devices(self) -> list[str]:
+        """Back ends that the rows need."""
+        return sorted({row.device for row in self.rows if not row.reason})
+
+
+def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwork:
+    """Read the config and plan its rows, the baseline included. Raises UsageError and SpecError."""
+    sweep = read_mlp(request.config, request.options, on_cpu=machine.on_cpu)
+    given = _make_parameters(sweep)
+    sweep = _add_baseline(sweep, machine.default_baseline)
+    chosen = _look_up(sweep, open_catalog(request.kernels))
+    room = min(target.memory for target in machine.targets.values())
+    if sweep.network.bytes > room:
+        raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
+    targets = machine.targets
+    rows = plan_rows(sweep.network, chosen, read_passes(), machine.choice.primary, targets, registry.why_refused)
+    return PlannedNetwork(sweep, machine, given, rows)
+
+
+def _make_parameters(sweep: MlpSweep) -> Parameters:
+    if sweep.weights:
+        return parameters.load(sweep.weights, sweep.network)
+    return parameters.random(sweep.network, sweep.measuring.seed)
+
+
+def _add_baseline(sweep: MlpSweep, default: str) -> MlpSweep:
+    """The sweep with a baseline, which is one of its rows."""
+    baseline = sweep.baseline or default
+    rows = sweep.rows
+    if baseline not in [row.name for row in rows]:
+        rows = (*rows, RowChoice(baseline.removesuffix(GRAPH), baseline.endswith(GRAPH), {}))
+    return replace(sweep, baseline=baseline, rows=rows)
+
+
+def _look_up(sweep: MlpSweep, catalog: Catalog) -> list[tuple[RowChoice, Variant]]:
+    """Each row with its variant, parameters checked. Raises UsageError and SpecError."""
+    chosen = []
+    for row in sweep.rows:
+        with at_line(sweep.place, row.line):
+            chosen.append((row, catalog.get(row.variant)))
+    check_params([(variant, row.params) for row, variant in chosen])
+    return chosen
+
+
+def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
+    """Plan the rows of a network and measure them into a results file. Raises GemmbenchError."""
+    planned = plan_network_rows(request, machine)
+    sweep, policy = planned.sweep, planned.sweep.measuring
+    header = Sweep(sweep.name, (), (), sweep.baseline, policy)
+    with open_session(machine, planned.devices, request.limits, reporter, gate=policy.gate) as session:
+        environment = describe(machine, header, request.destination.command, session.software)
+        run = choose_results(environment, request.destination, reporter)
+        with store.Journal(run.path, run.environment) as journal:
+            emit, given = keep_records(run, journal), planned.parameters
+            what = session.worker, session.compilers, sweep.network, given, policy, sweep.baseline, emit
+            runner = MlpRunner(*what, session.progress, session.is_interrupted)
+            runner.done, runner.earlier = store.complete_batches(run.records), tuple(run.records)
+            runner.run(planned.rows)
+        return RunResult(run, session.is_interrupted())
+
+
+@dataclass(frozen=True)
+class DigitReading:
+    """One test digit: its image, its label, and the probabilities that the row `row` computed."""
+
+    image: np.ndarray
+    label: int
+    row: str
+    probabilities: np.ndarray
+
+
+def read_digit(request: NetworkRequest, number: int, machine: Machine) -> DigitReading:
+    """Let the first row that can run read test digit `number`.
+
+    Raises UsageError if the weights have no such digit, DeviceError if no row can run.
+    """
+    planned = plan_network_rows(request, machine)
+    digits = planned.parameters.digits
+    if digits is None:
+        raise UsageError("--digit: these weights have no digits; leave out --weights, or give a file with images")
+    if not 0 <= number < len(digits.labels):
+        raise UsageError(f"--digit {number}: there are {len(digits.labels)}, numbered from 0")
+    row = _first_able(planned.rows)
+    (device,) = registry.open_backends(machine, [row.device], gate=False).values()
+    with closing(device):
+        compiler = registry.make_compilers(machine, [row.device], request.limits.compile)[row.device]
+        probabilities = answer(row, device, compiler, planned.parameters, digits.inputs[number])
+    return DigitReading(digits.images[number], int(digits.labels[number]), row.name, probabilities)
+
+
+def _first_able(rows: Sequence[Forward]) -> Forward:
+    for row in rows:
+        if not row.reason:
+            return row
+    raise DeviceError(f"no row can run here: {rows[0].reason}")

@@ -1,0 +1,101 @@
+"""The posts, repeated on this machine: what posts does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gemmbench.backends.machine import Machine
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.networks.network_config import MlpOptions
+from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.sweep_config import known_posts
+from gemmbench.session.networks import NetworkRequest, run_network
+from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.sweeps import SweepRequest, run_sweep
+
+NETWORK_POST = "posts/003-neural-network"
+"""The post whose table is that of `gemmbench mlp`."""
+NETWORK_CONFIG = "mlp"
+
+
+@dataclass(frozen=True)
+class PostsRequest:
+    """Which posts to repeat (none: all of them) and how; `options` change their configs."""
+
+    names: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
+    kernels: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    destination: Destination = field(default_factory=Destination)
+
+
+def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = SILENT) -> Iterator[RunResult]:
+    """Measure each post in turn, until one is interrupted. Raises GemmbenchError."""
+    for name in choose_posts(request, reporter):
+        if name == NETWORK_POST:
+            result = run_network(_network_request(request), machine, reporter)
+        else:
+            result = run_sweep(_sweep_request(name, request), machine, reporter)
+        yield result
+        if result.interrupted:
+            return
+
+
+def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
+    """Choose the configs of the posts by whole name or its beginning, such as 004. Raises UsageError.
+
+    The post on networks has a network's sizes and precision. If an option asks for others, it is
+    refused when it was named, and left out with a message when it was not.
+    """
+    known = sorted([*known_posts(), NETWORK_POST])
+    chosen = [config for name in request.names for config in _match(name, known)] or known
+    unsuitable = _options_without_network(request.options)
+    if not unsuitable or NETWORK_POST not in chosen:
+        return chosen
+    short = _shorten(NETWORK_POST)
+    if request.names:
+        raise UsageError(
+            f"{' and '.join(unsuitable)}: post {short} is a network with its own sizes, layout and precision; "
+            "leave the option out, or name other posts"
+        )
+    reporter.message(f"post {short} is left out: it is a network, which takes no {' or '.join(unsuitable)}")
+    return [name for name in chosen if name != NETWORK_POST]
+
+
+def _options_without_network(options: Options) -> list[str]:
+    """The options given that have no meaning for a network."""
+    values = {
+        "--sizes": options.sizes,
+        "--precision": options.precisions,
+        "--layout": options.layouts,
+        "--alpha": options.alpha,
+        "--beta": options.beta,
+    }
+    return [name for name, value in values.items() if value is not None]
+
+
+def _match(name: str, known: Sequence[str]) -> list[str]:
+    matching = [config for config in known if _shorten(config).startswith(_shorten(name))]
+    if not matching:
+        short = [_shorten(config) for config in known]
+        raise UsageError(f"no post '{name}'{nearest(name, short)}; known: {', '.join(short)}")
+    return matching
+
+
+def _shorten(config: str) -> str:
+    return config.removeprefix("posts/")
+
+
+def _sweep_request(config: str, request: PostsRequest) -> SweepRequest:
+    return SweepRequest(
+        request.options, config, kernels=request.kernels, limits=request.limits, destination=request.destination
+    )
+
+
+def _network_request(request: PostsRequest) -> NetworkRequest:
+    """The network with the parameters, baseline and policy of the request."""
+    options = MlpOptions(**vars(request.options))
+    return NetworkRequest(options, NETWORK_CONFIG, request.kernels, request.limits, request.destination)

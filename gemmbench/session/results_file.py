@@ -1,0 +1,80 @@
+"""The results file of a run: a new one, or with --resume the one that it continues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmbench.bench.record import Environment, Record
+from gemmbench.errors import UsageError
+from gemmbench.report import store
+from gemmbench.report.store import Journal, Run
+from gemmbench.session.reporter import Reporter
+
+NEWEST = "newest"
+"""Resume the newest run of the same sweep and device."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where rows are written: a folder, or the file to `resume` (NEWEST, or a path).
+
+    `command` is what the file records as its command.
+    """
+
+    folder: Path = Path("results")
+    resume: str | None = None
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The rows of a run, and whether it was interrupted."""
+
+    run: Run
+    interrupted: bool
+
+
+def choose_results(environment: Environment, destination: Destination, reporter: Reporter) -> Run:
+    """Choose the results of `environment`, new or resumed.
+
+    Raises StoreError, and UsageError if the rows of the earlier run must not be mixed with new ones.
+    """
+    resume = destination.resume
+    if resume is None:
+        return Run(environment, path=destination.folder / f"{environment.run}.jsonl")
+    newest = resume == NEWEST
+    path = store.newest(destination.folder, environment.sweep, environment.device) if newest else Path(resume)
+    run = store.read(path)
+    if run.warning:
+        reporter.message(run.warning)
+    if difference := _find_difference(run.environment, environment):
+        raise UsageError(f"{path}: measured {difference}; start a new run without --resume")
+    reporter.message(f"resuming {path}, which has {len(run.records)} rows")
+    return run
+
+
+def keep_records(run: Run, journal: Journal) -> Callable[[Record], None]:
+    """Return a callback that adds each record to the journal and to `run`, except skips that a resumed run has."""
+    skipped = {record.identity for record in run.records if record.status == "skipped"}
+
+    def keep(record: Record) -> None:
+        if record.identity in skipped:
+            return
+        journal.write(record)
+        run.records.append(record)
+
+    return keep
+
+
+def _find_difference(there: Environment, here: Environment) -> str:
+    """How an earlier run was measured differently, or ""; old files do not record it."""
+    if there.device != here.device:
+        return f"on {there.device}, this is {here.device}"
+    if there.schema != here.schema:
+        return f"by an older gemmbench (schema {there.schema}, this one writes {here.schema})"
+    for name, value in there.policy.items():
+        if here.policy.get(name) != value:
+            return f"with {name} {value}, this run has {here.policy.get(name)}"
+    return ""

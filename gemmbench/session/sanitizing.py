@@ -1,0 +1,184 @@
+"""Every kernel under compute-sanitizer, each in its own process: what verify --sanitize does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gemmbench.analysis import sanitizer
+from gemmbench.analysis.watched_program import find
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
+from gemmbench.bench.runner import build_all
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.manifests.variant import ALL, Variant
+from gemmbench.planning.plans.expansion import check_params, configurations, unfit_device
+from gemmbench.planning.plans.plan import Config, Plan, Skip
+from gemmbench.planning.problems import awkward
+from gemmbench.planning.sweeps.parsing import chosen_params
+from gemmbench.report.sanitizing import Finding
+from gemmbench.session.interruption import Interruption
+from gemmbench.session.machine import find_gpu, open_catalog
+from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.single_kernel import to_words
+from gemmbench.session.verification import VerifyRequest, plan_verification
+
+# A batch that fits no tile, and as little timing as possible.
+_NETWORK_OPTIONS = "--batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate".split()
+
+
+@dataclass(frozen=True)
+class SanitizeRequest:
+    """What to verify under which tools. `limit` is seconds for one run of a tool."""
+
+    verify: VerifyRequest
+    tools: tuple[str, ...]
+    device: str = "auto"
+    limit: float = 240.0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A variant to run under the tools.
+
+    `command` are words of this program that verify it, `chosen` those that choose `configs`.
+    A variant that cannot run has a `reason`.
+    """
+
+    variant: str
+    configs: tuple[Config, ...]
+    command: tuple[str, ...]
+    chosen: tuple[str, ...]
+    reason: str = ""
+
+    def command_for(self, config: Config) -> tuple[str, ...]:
+        """The command for one configuration."""
+        return (*self.command, *to_words(("--param", f"{name}={value}") for name, value in config.values))
+
+
+def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> tuple[list[Finding], bool]:
+    """Run the variants under the tools; returns what they found, and whether it was interrupted.
+
+    Raises UsageError, and DeviceError without a GPU or the tools.
+    """
+    _check_tools(request.tools)
+    machine = find_gpu(request.device, "--sanitize")
+    find(sanitizer.PROGRAM)
+    with tempfile.TemporaryDirectory() as folder:
+        subjects = _prepare_subjects(request.verify, machine, folder, reporter)
+        return _run_tools(subjects, request, reporter)
+
+
+def _check_tools(tools: Sequence[str]) -> None:
+    for name in tools:
+        if name not in sanitizer.TOOLS:
+            hint = nearest(name, sanitizer.TOOLS) or "; name VARIANTs before --sanitize"
+            raise UsageError(f"--sanitize: unknown tool '{name}'{hint}; known: {', '.join(sanitizer.TOOLS)}")
+
+
+def _prepare_subjects(request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter) -> list[Subject]:
+    """Choose what to run, compiled already so that no time limit is spent on it. Raises UsageError."""
+    catalog = open_catalog(request.kernels)
+    named = catalog.ladder(request.variants or catalog.names)
+    variants = [variant for variant in named if request.variants or variant.is_kernel]
+    check_params([(variant, chosen_params(request.params)) for variant in variants])
+    subjects: list[Subject] = []
+    plans: list[Plan] = []
+    for variant in variants:
+        narrowed = _narrow(request, variant)
+        if variant.computes == "gemm":
+            mine, skips = _split(plan_verification(variant, narrowed, machine), machine)
+            subjects.append(_gemm_subject(variant, narrowed, mine, skips, machine))
+            plans += mine
+        else:
+            subjects.append(_network_subject(variant, narrowed, machine, folder))
+    compilers = registry.make_compilers(machine, [machine.choice.primary], request.limits.compile)
+    with reporter.progress_bar() as progress:
+        build_all(plans, compilers, progress)
+    return subjects
+
+
+def _narrow(request: VerifyRequest, variant: Variant) -> VerifyRequest:
+    """The request for one variant: few shapes, one precision, and only the parameters that it has."""
+    shapes = ",".join("x".join(map(str, shape)) for shape in awkward.WATCHED)
+    names = {ALL, *(name for name, _ in variant.params)}
+    return replace(
+        request,
+        sizes=request.sizes or shapes,
+        precisions=request.precisions or variant.precisions[0],
+        params=tuple(text for text in request.params if names.issuperset(chosen_params([text]))),
+    )
+
+
+def _split(expanded: Sequence[Plan | Skip], machine: Machine) -> tuple[list[Plan], list[Skip]]:
+    """The plans that run on the GPU, and the skips."""
+    plans = [item for item in expanded if isinstance(item, Plan) and item.device == machine.choice.primary]
+    return plans, [item for item in expanded if isinstance(item, Skip)]
+
+
+def _gemm_subject(
+    variant: Variant, request: VerifyRequest, plans: Sequence[Plan], skips: Sequence[Skip], machine: Machine
+) -> Subject:
+    problems = [("--sizes", request.sizes), ("--precision", request.precisions), ("--layout", request.layouts)]
+    command = ("verify", variant.name, *to_words(problems), *_common_words(request, machine))
+    # A variant that picks others takes no parameters, so none of its configurations can be named.
+    configs = (Config(),) if variant.picks else tuple(dict.fromkeys(plan.config for plan in plans))
+    chosen = ("--all",) if request.every else _param_words(request)
+    reason = "" if plans else next((skip.reason for skip in skips), "runs on the host")
+    return Subject(variant.name, configs, command, chosen, reason)
+
+
+def _network_subject(variant: Variant, request: VerifyRequest, machine: Machine, folder: str) -> Subject:
+    """A kernel that computes a network: its default configuration, or those that were requested."""
+    options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
+    command = ("mlp", variant.name, *options, *_common_words(request, machine))
+    reason = unfit_device(variant, machine.primary.target) or registry.why_refused(variant, machine.choice.primary)
+    configs = tuple(configurations(variant, chosen_params(request.params)))
+    return Subject(variant.name, configs, command, _param_words(request), reason)
+
+
+def _common_words(request: VerifyRequest, machine: Machine) -> tuple[str, ...]:
+    return to_words([("--kernels", request.kernels), ("--seed", request.seed), ("--device", machine.choice.option)])
+
+
+def _param_words(request: VerifyRequest) -> tuple[str, ...]:
+    return to_words(("--param", text) for text in request.params)
+
+
+def _run_tools(subjects: Sequence[Subject], request: SanitizeRequest, reporter: Reporter) -> tuple[list[Finding], bool]:
+    """Run every subject under every tool; returns what they found, and whether it was interrupted."""
+    findings: list[Finding] = []
+    interruption = Interruption(request.verify.limits.sweep, reporter.message)
+    with reporter.progress_bar() as progress, interruption.handle_ctrl_c():
+        for number, subject in enumerate(subjects):
+            if subject.reason:
+                findings.append(Finding(subject.variant, "", "", None, subject.reason))
+                continue
+            for tool in request.tools:
+                if interruption.is_requested():
+                    return findings, True
+                progress(f"{tool} {subject.variant}", number, len(subjects))
+                findings += _run_tool(tool, subject, request.limit)
+    return findings, False
+
+
+def _run_tool(tool: str, subject: Subject, limit: float) -> Iterator[Finding]:
+    """One result if all configurations together are clean, otherwise one for each configuration."""
+    configs = subject.configs
+    verdict = sanitizer.check(tool, (*subject.command, *subject.chosen), limit)
+    together = Finding(subject.variant, _describe(configs), tool, verdict)
+    if together.clean or len(configs) == 1:
+        yield together
+        return
+    each = [
+        Finding(subject.variant, str(one), tool, sanitizer.check(tool, subject.command_for(one), limit))
+        for one in configs
+    ]
+    yield from each
+    if all(finding.clean for finding in each) and verdict.status != "timeout":
+        yield together  # an error that was seen once stays an error
+
+
+def _describe(configs: Sequence[Config]) -> str:
+    return str(configs[0]) if len(configs) == 1 else f"all {len(configs)}"

@@ -1,0 +1,78 @@
+"""Verification over shapes where kernels often break: what verify does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
+from gemmbench.bench.record import Record
+from gemmbench.bench.runner import Runner
+from gemmbench.planning.manifests.variant import ALL, Variant
+from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
+from gemmbench.planning.plans.plan import Config, Plan, Skip
+from gemmbench.planning.problems import awkward
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.sizes import parse_sizes
+from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_params, chosen_precisions
+from gemmbench.planning.sweeps.policy import Measuring, checked_seed
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.session import open_session
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What to verify; None or empty means all that a variant declares, and the shapes where kernels break.
+
+    With `every` all configurations are verified, otherwise one change per parameter.
+    """
+
+    variants: tuple[str, ...] = ()
+    every: bool = False
+    sizes: str | None = None
+    precisions: str | None = None
+    layouts: str | None = None
+    params: tuple[str, ...] = ()
+    kernels: str | None = None
+    seed: int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> tuple[list[Record], bool]:
+    """Verify the variants without timing them; returns records, and whether it was interrupted."""
+    catalog = open_catalog(request.kernels)
+    named = catalog.ladder(request.variants or catalog.names)
+    variants = [variant for variant in named if request.variants or variant.computes == "gemm"]
+    check_params([(variant, chosen_params(request.params)) for variant in variants])
+    expanded = [item for variant in variants for item in plan_verification(variant, request, machine)]
+    devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
+    policy = Measuring(seed=checked_seed(request.seed or 0))
+    with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
+        line = session.progress, session.is_interrupted
+        runner = Runner(session.compilers, session.worker, policy, "", lambda record: None, *line)
+        return runner.run(expanded), session.is_interrupted()
+
+
+def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:
+    """Plan what is verified of a variant. Raises UsageError."""
+    params = {ALL: ()} if request.every else chosen_params(request.params)
+    layouts = chosen_layouts(request.layouts) or variant.layouts
+    precisions = chosen_precisions(request.precisions) or variant.precisions
+    configs = configurations(variant, params) if params else awkward.one_change_each(variant)
+    shapes = parse_sizes(request.sizes) if request.sizes else awkward.SHAPES
+    found = _plan(variant, awkward.problems(shapes, layouts, precisions), configs, machine)
+    if not request.sizes:
+        # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
+        crowded = configs[:1] if machine.on_cpu else configs
+        found += _plan(variant, awkward.problems([awkward.LARGE], layouts[:1], precisions), crowded, machine)
+    return found
+
+
+def _plan(
+    variant: Variant, problems: Sequence[Problem], configs: Sequence[Config], machine: Machine
+) -> list[Plan | Skip]:
+    check_memory(problems, machine.targets)
+    return expand(problems, [(variant, configs)], machine.choice.primary, machine.targets, registry.why_refused)
