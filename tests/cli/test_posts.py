@@ -1,0 +1,40 @@
+"""`gemmbench posts` from end to end on the fake device."""
+
+import pytest
+
+FAST = ["--rounds", "2", "--cache", "hot", "--device", "fake"]
+
+
+def test_a_post_is_repeated_and_told_again_from_its_file(gemmbench, saved):
+    said = gemmbench("posts", "004", "--sizes", "64", *FAST)
+    assert said.code == 0, said.err
+    assert said.out.startswith("CUDA 007 - GEMM") and "gemm_block_tiling_v4" in said.out
+    assert gemmbench("posts", "--results", saved()[0]).out == said.out
+
+
+def test_the_network_has_the_title_of_its_config(gemmbench, saved):
+    said = gemmbench("posts", "003", *FAST)
+    assert said.code == 0, said.err
+    assert said.out.startswith("Building a matrix-multiplication kernel from scratch: 784-100-100-10, ")
+    assert gemmbench("posts", "--results", saved()[0]).out == said.out
+
+
+def test_the_network_takes_parameters_and_a_baseline(gemmbench, saved):
+    said = gemmbench("posts", "003", "--param", "TILE=8", "--baseline", "tiled", *FAST)
+    assert said.code == 0, said.err
+    rows = saved()[1]
+    assert {row["config"] for row in rows if row["variant"] == "tiled"} == {"TILE=8"}
+    assert {row["baseline"] for row in rows} == {"tiled"}
+
+
+@pytest.mark.parametrize("option", [["--sizes", "64"], ["--precision", "f64"]])
+def test_the_network_refuses_sizes_and_precisions(refused, option):
+    message = refused("posts", "003", *option, *FAST)
+    assert message.startswith(f"{option[0]}: post 003-neural-network is a network with its own sizes")
+
+
+def test_of_all_posts_the_network_is_left_out_with_a_message(gemmbench, monkeypatch):
+    said = gemmbench("posts", "--sizes", "16", *FAST)
+    assert said.code == 0, said.err
+    assert "post 003-neural-network is left out: it is a network, which takes no --sizes" in said.err
+    assert "Building a matrix-multiplication kernel" not in said.out and "CUDA 007 - GEMM" in said.out

@@ -1,0 +1,49 @@
+"""Ctrl-C and the time limit of a sweep."""
+
+import math
+import signal
+import threading
+
+import pytest
+
+from gemmbench.session.interruption import Interruption
+
+
+def test_ctrl_c_requests_an_end_and_a_second_one_ends_at_once():
+    messages = []
+    interruption = Interruption(math.inf, messages.append)
+    with interruption.handle_ctrl_c():
+        assert not interruption.is_requested()
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.is_requested()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert messages == ["stopping after this window; press Ctrl-C again to stop at once"]
+
+
+def test_the_time_limit_is_reported_once():
+    messages = []
+    interruption = Interruption(-1.0, messages.append)
+    assert interruption.is_requested() and interruption.is_requested()
+    assert messages == ["the sweep reached its time limit of -1 s; --resume continues it"]
+
+
+def test_the_earlier_handler_is_restored():
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption(math.inf, print).handle_ctrl_c():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_outside_the_main_thread_signals_stay_as_they_are():
+    entered = []
+
+    def enter():
+        with Interruption(math.inf, print).handle_ctrl_c():
+            entered.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert entered == [before]

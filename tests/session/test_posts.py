@@ -1,0 +1,76 @@
+"""Which posts are repeated, and what the options change in them."""
+
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.session import posts
+from gemmbench.session.posts import NETWORK_POST, PostsRequest, choose_posts
+from gemmbench.session.results_file import RunResult
+
+OTHERS = [
+    "posts/000-cuda-matmul",
+    "posts/000-further",
+    "posts/001-warptile",
+    "posts/002-transpose",
+    "posts/004-gemm",
+]
+REFUSED = [("sizes", "64"), ("precisions", "f32"), ("layouts", "tn"), ("alpha", 2.0), ("beta", 0.0)]
+
+
+def test_all_posts_are_repeated_in_order(notes):
+    assert choose_posts(PostsRequest(), notes) == sorted([*OTHERS, NETWORK_POST])
+    assert notes.messages == []
+
+
+def test_a_post_is_named_by_its_beginning(notes):
+    assert choose_posts(PostsRequest(("000", "posts/004")), notes) == [*OTHERS[:2], "posts/004-gemm"]
+    with pytest.raises(UsageError, match="no post '009'"):
+        choose_posts(PostsRequest(("009",)), notes)
+
+
+@pytest.mark.parametrize(("name", "value"), REFUSED)
+def test_a_network_that_is_named_refuses_what_it_cannot_obey(notes, name, value):
+    with pytest.raises(UsageError, match="003-neural-network is a network with its own sizes") as fault:
+        choose_posts(PostsRequest(("003",), Options(**{name: value})), notes)
+    assert str(fault.value).startswith(f"--{name.removesuffix('s') if name != 'sizes' else name}: ")
+
+
+@pytest.mark.parametrize(("name", "value"), REFUSED)
+def test_a_network_that_is_not_named_is_left_out_with_a_message(notes, name, value):
+    assert choose_posts(PostsRequest((), Options(**{name: value})), notes) == OTHERS
+    (message,) = notes.messages
+    assert message.startswith("post 003-neural-network is left out: it is a network, which takes no --")
+
+
+def test_other_posts_take_the_option(notes):
+    assert choose_posts(PostsRequest(("004",), Options(sizes="64")), notes) == ["posts/004-gemm"]
+    assert notes.messages == []
+
+
+def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, notes):
+    requests = []
+
+    def run_network(request, machine, reporter):
+        requests.append(request)
+        return RunResult(None, interrupted=True)
+
+    monkeypatch.setattr(posts, "run_network", run_network)
+    options = Options(params=("TILE=8",), baseline="cublas", rounds=3, seed=7)
+    assert len(list(posts.repeat_posts(PostsRequest(("003",), options, kernels="mine"), machine, notes))) == 1
+    (request,) = requests
+    changed = request.options
+    assert (changed.params, changed.baseline, changed.rounds, changed.seed) == (("TILE=8",), "cublas", 3, 7)
+    assert (request.config, request.kernels) == ("mlp", "mine")
+
+
+def test_after_an_interruption_no_other_post_begins(monkeypatch, machine, notes):
+    calls = []
+
+    def run_sweep(request, machine, reporter):
+        calls.append(request.config)
+        return RunResult(None, interrupted=len(calls) == 2)
+
+    monkeypatch.setattr(posts, "run_sweep", run_sweep)
+    assert len(list(posts.repeat_posts(PostsRequest(("000", "004")), machine, notes))) == 2
+    assert calls == OTHERS[:2]

@@ -1,0 +1,53 @@
+"""Which results file a run writes, and which records it adds."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from gemmbench.errors import StoreError, UsageError
+from gemmbench.report.store import Journal, Run, read
+from gemmbench.session.reporter import SILENT
+from gemmbench.session.results_file import NEWEST, Destination, choose_results, keep_records
+
+
+@pytest.fixture
+def saved(tmp_path, environment, make_record):
+    """A results file with one skip."""
+    path = tmp_path / "old.jsonl"
+    with Journal(path, environment) as journal:
+        journal.write(make_record(status="skipped", reason="no"))
+    return path
+
+
+def test_a_new_run_has_a_file_of_its_own_name(tmp_path, environment):
+    run = choose_results(environment, Destination(tmp_path), SILENT)
+    assert run.path == tmp_path / f"{environment.run}.jsonl" and run.records == []
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_the_newest_run_or_a_named_one_is_resumed(saved, environment, notes, by_name):
+    destination = Destination(saved.parent, str(saved) if by_name else NEWEST)
+    assert len(choose_results(environment, destination, notes).records) == 1
+    assert notes.messages == [f"resuming {saved}, which has 1 rows"]
+
+
+def test_without_an_earlier_run_there_is_nothing_to_resume(tmp_path, environment):
+    with pytest.raises(StoreError, match="nothing to resume"):
+        choose_results(environment, Destination(tmp_path, NEWEST), SILENT)
+
+
+def test_a_run_of_another_device_is_not_resumed(saved, environment):
+    other = msgspec.structs.replace(environment, device="Other GPU")
+    with pytest.raises(UsageError, match="measured on Fake GPU, this is Other GPU"):
+        choose_results(other, replace(Destination(saved.parent), resume=str(saved)), SILENT)
+
+
+def test_a_skip_that_the_run_has_is_not_added_again(saved, environment, make_record):
+    run = read(saved)
+    with Journal(saved, environment) as journal:
+        keep = keep_records(run, journal)
+        keep(make_record(status="skipped", reason="no"))
+        keep(make_record("tiled", [1e-3]))
+    assert [record.variant for record in read(saved).records] == [record.variant for record in run.records]
+    assert isinstance(run, Run) and [record.variant for record in run.records] == ["naive", "tiled"]

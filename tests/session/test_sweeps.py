@@ -1,0 +1,57 @@
+"""Sweeps without a command line: planned, measured, resumed."""
+
+import pytest
+
+from gemmbench.errors import DeviceError, UsageError
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.sweeps.options import Options
+from gemmbench.report import store
+from gemmbench.session.machine import find_machine
+from gemmbench.session.reporter import SILENT
+from gemmbench.session.results_file import NEWEST, Destination
+from gemmbench.session.sweeps import SweepRequest, plan_sweep, run_sweep
+
+
+def request(*variants, **changes):
+    options = Options(variants=variants, sizes="16", rounds=2, cache="hot", baseline=changes.pop("baseline", None))
+    return SweepRequest(options, **changes)
+
+
+def test_a_sweep_is_measured_into_a_file_and_nothing_is_printed(machine, notes, capsys):
+    result = run_sweep(request("naive", destination=Destination(command="a script")), machine, notes)
+    assert [record.variant for record in result.run.records] == ["naive", "cublas"]
+    assert not result.interrupted
+    saved = store.read(result.run.path)
+    assert (len(saved.records), saved.environment.command) == (2, "a script")
+    assert (notes.messages, notes.bars) == ([], 1) and notes.steps
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_sweep_is_resumed(machine, notes):
+    first = run_sweep(request("naive"), machine)
+    again = run_sweep(request("naive", destination=Destination(resume=NEWEST)), machine, notes)
+    assert again.run.path == first.run.path and len(again.run.records) == 2
+    assert notes.messages == [f"resuming {first.run.path}, which has 2 rows"]
+
+
+def test_the_baseline_is_added_and_ladder_order_kept(machine):
+    planned = plan_sweep(request("tiled", "naive"), machine)
+    assert [plan.variant.name for plan in planned.plans] == ["naive", "tiled", "cublas"]
+    assert (planned.sweep.baseline, planned.devices, planned.skips) == ("cublas", ["fake"], [])
+
+
+def test_compare_sets_the_variants_against_each_other(machine):
+    planned = plan_sweep(request("tiled", "naive", compare=True), machine)
+    assert (planned.sweep.name, planned.sweep.rivals) == ("compare", ("tiled", "naive"))
+
+
+def test_transfers_need_a_device_to_copy_to(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DeviceError, match="transfers need a GPU") as fault:
+        plan_sweep(request("naive", transfers=Cut()), find_machine("cpu", SILENT))
+    assert fault.value.exit_code == 3
+
+
+def test_an_explicit_baseline_must_be_able_to_run(monkeypatch):
+    with pytest.raises(UsageError, match="baseline cublas needs a GPU; take --baseline openblas"):
+        plan_sweep(request("naive", baseline="cublas"), find_machine("cpu", SILENT))
