@@ -23,11 +23,11 @@ from gemmbench.backends.base import Window
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.stats import LEAST_PAIRS, speed_ratio, verdict
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 DRIFT, SECONDS, MOST = 0.008, 2e-3, 64
 ALWAYS = DoublingRule(until=0.0)
-UNTIL = Measuring().until
+UNTIL = Policy().until
 
 
 class EveryPairRule(DoublingRule):
@@ -79,7 +79,7 @@ def simulate(
     kind: str, noise: float, rounds: int, rule: StoppingRule, true: float, count: int
 ) -> Iterator[tuple[int, str, bool]]:
     """Rounds taken, verdict, and whether the interval holds the true ratio, for `count` runs."""
-    policy = Measuring(rounds=rounds)
+    policy = Policy(rounds=rounds)
     for seed in range(count):
         device = Device(kind, noise, seed)
         kernels = [Kernel(device, SECONDS * true), Kernel(device, SECONDS)]

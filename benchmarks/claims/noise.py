@@ -13,7 +13,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 RUNS, SLOWDOWN = 100, 0.02
 SPINS = (0, 250, 500, 1000, 2000, 4000, 8000)
@@ -44,7 +44,7 @@ def _compare_repeatedly(worker: LocalWorker, spin: int) -> tuple[list[tuple[str,
     built[again] = built[plans[0]]
     verdicts, slowdowns = [], []
     for seed in range(RUNS):
-        same, slowed, base = measure_plans(worker, built, [*plans, again], Measuring(seed=seed), again.variant.name)
+        same, slowed, base = measure_plans(worker, built, [*plans, again], Policy(seed=seed), again.variant.name)
         same_ratio, slowed_ratio = _speed_ratio(same, base), _speed_ratio(slowed, base)
         verdicts.append((stats.verdict(same_ratio), stats.verdict(slowed_ratio)))
         slowdowns.append(1 / slowed_ratio.value - 1)
@@ -63,7 +63,7 @@ def _calibrate_spin(worker: LocalWorker) -> int:
     spins: tuple[int, ...] = SPINS
     for _ in range(2):
         built, plans = _build_spinning(spins)
-        records = measure_plans(worker, built, plans, Measuring(until=0.0))
+        records = measure_plans(worker, built, plans, Policy(until=0.0))
         slowdowns = [1 / _speed_ratio(record, records[0]).value - 1 for record in records]
         near = round(float(np.interp(SLOWDOWN, slowdowns, spins)))
         spins = tuple(sorted({0, near * 3 // 4, near * 7 // 8, near, near * 9 // 8, near * 5 // 4}))

@@ -16,7 +16,7 @@ from gemmbench.bench.operands.fill import filled
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 NAMES = ("tiled", "blocktile_2d", "cublas")
 SIZES = "512,1024,2048,4096"
@@ -73,7 +73,7 @@ def _time_with_gemmbench(worker: LocalWorker, built: dict[Plan, Built], cache: C
     seconds: dict[Plan, float] = {}
     for problem in dict.fromkeys(plan.problem for plan in built):
         plans = [plan for plan in built if plan.problem == problem]
-        records = measure_plans(worker, built, plans, Measuring(cache=cache))
+        records = measure_plans(worker, built, plans, Policy(cache=cache))
         seconds |= {plan: float(np.median(record.samples)) for plan, record in zip(plans, records, strict=True)}
     return seconds
 

@@ -12,7 +12,7 @@ from gemmbench.bench.runner import build_all
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.sweeps import SweepRequest, plan_sweep
 
 MACHINE = registry.describe_machine(registry.choose_device("cuda"))
@@ -26,7 +26,7 @@ def build_plans(names: Sequence[str], options: Options, kernels: str | None = No
 
 
 def measure_plans(
-    worker: LocalWorker, built: dict[Plan, Built], plans: Sequence[Plan], policy: Measuring, *anchors: str
+    worker: LocalWorker, built: dict[Plan, Built], plans: Sequence[Plan], policy: Policy, *anchors: str
 ) -> list[Record]:
     """Measure plans of one problem together, compared with the variants named in `anchors`."""
     codes = tuple(built[plan] for plan in plans)

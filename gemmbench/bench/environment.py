@@ -43,7 +43,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
         bandwidth=device.bandwidth,
         flops_per_cycle=dict(device.flops_per_cycle),
         software=dict(software),
-        policy={"method": METHOD, **asdict(sweep.measuring)},
+        policy={"method": METHOD, **asdict(sweep.policy)},
         host=host.name if host else "",
         cores=host.target.sms if host else 0,
         conditions=device.conditions,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gemmbench.backends.machine import Machine
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 _COMPILE_SECONDS = 0.7
 _SHARE_OF_PEAK = 0.2  # an average rung of the ladder
@@ -16,18 +16,18 @@ _ROUNDS = 20  # where rounds go on until the interval is narrow enough
 _CHECKS = 4  # launches to verify, size the window and compare the copies
 
 
-def seconds(plans: Sequence[Plan], machine: Machine, measuring: Measuring) -> float:
+def seconds(plans: Sequence[Plan], machine: Machine, policy: Policy) -> float:
     """Seconds for compiling (as if nothing were cached), verifying and measuring `plans`."""
     kernels = {(plan.variant.path, plan.symbols, plan.device, plan.defines) for plan in plans if plan.variant.text}
     compiling = len(kernels) * _COMPILE_SECONDS / (os.cpu_count() or 1)
-    return compiling + sum(_plan_seconds(plan, machine, measuring) for plan in plans)
+    return compiling + sum(_plan_seconds(plan, machine, policy) for plan in plans)
 
 
-def _plan_seconds(plan: Plan, machine: Machine, measuring: Measuring) -> float:
+def _plan_seconds(plan: Plan, machine: Machine, policy: Policy) -> float:
     device = machine.devices[plan.device]
     cycle = device.flops_per_cycle.get(plan.problem.precision_name, 0.0)
     rate = _SHARE_OF_PEAK * cycle * device.clock_hz or _CPU_RATE * device.target.sms
     launch = plan.problem.flops / rate
-    window = max(launch, measuring.window)
-    rounds = min(measuring.rounds, _ROUNDS) if measuring.until else measuring.rounds
-    return min(measuring.max_time, rounds * window) + measuring.energy + _CHECKS * launch
+    window = max(launch, policy.window)
+    rounds = min(policy.rounds, _ROUNDS) if policy.until else policy.rounds
+    return min(policy.max_time, rounds * window) + policy.energy + _CHECKS * launch

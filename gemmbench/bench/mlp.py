@@ -17,7 +17,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError
 from gemmbench.planning.networks.forward_plans import Forward, distinct_plans
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 
 @dataclass
@@ -32,7 +32,7 @@ class MlpRunner:
     compilers: Mapping[str, Compiler]
     network: Network
     given: Parameters
-    measuring: Measuring
+    policy: Policy
     baseline: str
     emit: Callable[[Record], None]
     progress: Progress = silent
@@ -65,7 +65,7 @@ class MlpRunner:
             self._batches += 1
             self.progress(f"{SWEEP}{self.network}", len(found), len(rows))
             code = tuple(tuple(built[step] for step in row.steps) for row in group)
-            policy = self.measuring, phase, (self.baseline,)
+            policy = self.policy, phase, (self.baseline,)
             batch = RowBatch(self._batches, self.network, self.given, group, code, *policy)
             if self.done and batch.key in self.done:
                 found += self.done[batch.key]

@@ -15,7 +15,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import MARGIN, Interval
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 _FOUND = 1.645 / 1.96  # one-sided 95 %, in half-widths of a 95 % interval
 _SIGMAS = 1.4826  # of a normal distribution, in median absolute deviations
@@ -52,15 +52,15 @@ class Noise:
         return stats.verdict(self.ratio)
 
 
-def against_itself(laboratory: Laboratory, plan: Plan, built: Built, measuring: Measuring) -> Noise:
+def against_itself(laboratory: Laboratory, plan: Plan, built: Built, policy: Policy) -> Noise:
     """Measure a plan twice in the same rounds, all of them. Raises LaunchError where it fails or has no interval."""
-    batch = Batch(1, plan.problem, (plan, plan), (built, built), measuring)
+    batch = Batch(1, plan.problem, (plan, plan), (built, built), policy)
     records: list[Record] = laboratory.experiment(batch)
     for record in records:
         if record.status != "ok":
             raise LaunchError(f"{record.variant} at {record.problem.size}: {record.status}: {record.reason}")
     if len(records) < 2 or len(records[0].samples) < 2 * stats.LEAST_PAIRS:
-        raise LaunchError(f"{plan.variant.name} at {plan.problem.size}: too few rounds in {measuring.max_time:g} s")
+        raise LaunchError(f"{plan.variant.name} at {plan.problem.size}: too few rounds in {policy.max_time:g} s")
     one, other = records
     ratio = stats.speed_ratio(other.by_round, one.by_round)
     return Noise(one, stats.summarize(one.by_round), ratio, _scatter(other.by_round, one.by_round))

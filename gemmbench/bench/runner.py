@@ -16,7 +16,7 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.errors import PlanError, UsageError
 from gemmbench.planning.plans.plan import Plan, Skip
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 Done = Mapping[str, Sequence[Record]]
 """Complete batches of an earlier run, by batch key."""
@@ -40,7 +40,7 @@ class Runner:
 
     compilers: Mapping[str, Compiler]
     laboratory: Laboratory
-    measuring: Measuring
+    policy: Policy
     baseline: str
     emit: Callable[[Record], None]
     progress: Progress = silent
@@ -79,7 +79,7 @@ class Runner:
         self._batches += 1
         code = tuple(built[plan] for plan in group)
         references = tuple(dict.fromkeys((self.baseline, *self.rivals)))
-        batch = Batch(self._batches, group[0].problem, group, code, self.measuring, phase, references)
+        batch = Batch(self._batches, group[0].problem, group, code, self.policy, phase, references)
         if self.done and batch.key in self.done:
             return list(self.done[batch.key])
         found = self.laboratory.experiment(batch)

@@ -12,7 +12,7 @@ from gemmbench.bench.record import TransferRecord
 from gemmbench.bench.runner import Laboratory
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 
 @dataclass
@@ -21,7 +21,7 @@ class TransferRunner:
 
     laboratory: Laboratory
     device: str
-    policy: Measuring
+    policy: Policy
     how: Cut
     emit: Callable[[TransferRecord], None]
     progress: Progress = silent

@@ -23,7 +23,7 @@ def print_plans(planned: PlannedSweep, style: str | None) -> int:
     skips = Counter((skip.variant.name, skip.reason) for skip in planned.skips)
     for (name, reason), count in skips.items():
         click.echo(f"skipped {count}: {name}: {reason}")
-    estimate = seconds(planned.plans, planned.machine, planned.sweep.measuring)
+    estimate = seconds(planned.plans, planned.machine, planned.sweep.policy)
     device = planned.machine.primary.name
     click.echo(f"{len(rows)} plans, {skips.total()} skips, about {estimate:.0f} s on {device}")
     return OK

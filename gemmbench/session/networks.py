@@ -74,7 +74,7 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
 def _make_parameters(sweep: MlpSweep) -> Parameters:
     if sweep.weights:
         return parameters.load(sweep.weights, sweep.network)
-    return parameters.random(sweep.network, sweep.measuring.seed)
+    return parameters.random(sweep.network, sweep.policy.seed)
 
 
 def _add_baseline(sweep: MlpSweep, default: str) -> MlpSweep:
@@ -99,7 +99,7 @@ def _look_up(sweep: MlpSweep, catalog: Catalog) -> list[tuple[RowChoice, Variant
 def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan the rows of a network and measure them into a results file. Raises GemmbenchError."""
     planned = plan_network_rows(request, machine)
-    sweep, policy = planned.sweep, planned.sweep.measuring
+    sweep, policy = planned.sweep, planned.sweep.policy
     header = Sweep(sweep.name, (), (), sweep.baseline, policy)
     with open_session(machine, planned.devices, request.limits, reporter, gate=policy.gate) as session:
         environment = describe(machine, header, request.destination.command, session.software)

@@ -11,7 +11,7 @@ from gemmbench.bench.runner import build_all
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import Limits
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.session import open_session
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
@@ -28,7 +28,7 @@ def measure_noise(
     A plan that fails is reported and left out.
     """
     plans = list(_choose_plans(machine, kernels))
-    policy = Measuring(until=0.0, max_time=SECONDS)
+    policy = Policy(until=0.0, max_time=SECONDS)
     noises: list[Noise] = []
     with open_session(machine, sorted({plan.device for plan in plans}), limits, reporter) as session:
         built = build_all(plans, session.compilers, session.progress)

@@ -72,7 +72,7 @@ class PlannedSweep:
 def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan a sweep and measure it into a results file. Raises GemmbenchError."""
     planned = plan_sweep(request, machine)
-    sweep, policy, limits = planned.sweep, planned.sweep.measuring, request.limits
+    sweep, policy, limits = planned.sweep, planned.sweep.policy, request.limits
     with open_session(machine, planned.devices, limits, reporter, gate=policy.gate) as session:
         environment = describe(machine, sweep, request.destination.command, session.software)
         run = choose_results(environment, request.destination, reporter)

@@ -12,7 +12,7 @@ from gemmbench.bench.transfer_runner import TransferRunner
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import Cut
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.store import Journal, Run, complete_transfers
 from gemmbench.session.session import Session
 
@@ -24,7 +24,7 @@ def check_transfers(machine: Machine) -> None:
 
 
 def measure_transfers(
-    session: Session, plans: Sequence[Plan], policy: Measuring, cut: Cut, run: Run, journal: Journal
+    session: Session, plans: Sequence[Plan], policy: Policy, cut: Cut, run: Run, journal: Journal
 ) -> None:
     """Measure the whole job of the best configuration of every kernel that is right, into the journal."""
 

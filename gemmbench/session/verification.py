@@ -17,7 +17,7 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import parse_sizes
 from gemmbench.planning.sweeps.limits import Limits
 from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_params, chosen_precisions
-from gemmbench.planning.sweeps.policy import Measuring, checked_seed
+from gemmbench.planning.sweeps.policy import Policy, checked_seed
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.session import open_session
@@ -49,7 +49,7 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     check_params([(variant, chosen_params(request.params)) for variant in variants])
     expanded = [item for variant in variants for item in plan_verification(variant, request, machine)]
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
-    policy = Measuring(seed=checked_seed(request.seed or 0))
+    policy = Policy(seed=checked_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         line = session.progress, session.is_interrupted
         runner = Runner(session.compilers, session.worker, policy, "", lambda record: None, *line)

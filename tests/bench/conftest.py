@@ -8,22 +8,22 @@ from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 ODD = Problem(33, 17, 19)
 CODE = Artifact("code", "", Build(registers=32, shared=1024, spills=4, seconds=0.5))
-QUICK = Measuring(rounds=2)
+QUICK = Policy(rounds=2)
 
 
 @pytest.fixture
 def experiment(make_plan):
     """Run one batch of the named variants on a fake device with these faults."""
 
-    def run(*names, faults=None, problem=ODD, built=None, measuring=QUICK, backend=None, **options):
+    def run(*names, faults=None, problem=ODD, built=None, policy=QUICK, backend=None, **options):
         plans = tuple(make_plan(name, problem) for name in names)
         codes = tuple((built or {}).get(name, CODE) for name in names)
         device = backend or FakeBackend(Script(faults=faults or {}))
-        return LocalWorker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, measuring))
+        return LocalWorker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, policy))
 
     return run
 

@@ -14,7 +14,7 @@ from gemmbench.bench.estimate import seconds
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep_config import read_sweep
 from gemmbench.report import store
 
@@ -57,8 +57,8 @@ def test_every_run_has_its_own_name(machine):
 
 def test_an_estimate_grows_with_the_work_and_ends_at_the_time_limit(machine, make_plan):
     def estimate(size, **policy):
-        return seconds([make_plan("naive", Problem(size, size, size))], machine, Measuring(**policy))
+        return seconds([make_plan("naive", Problem(size, size, size))], machine, Policy(**policy))
 
     assert estimate(64) < estimate(4096) < estimate(4096, rounds=100, max_time=1e9)
     assert estimate(4096, rounds=10**6, max_time=2.0) - estimate(4096, rounds=10**6, max_time=1.0) == pytest.approx(1)
-    assert seconds([], machine, Measuring()) == 0
+    assert seconds([], machine, Policy()) == 0

@@ -13,17 +13,17 @@ from gemmbench.bench.timing.stats import Interval, verdict
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import BuildError, LaunchError
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 CODE = Artifact("code", "", Build())
-ALL = Measuring(until=0.0, rounds=64, cache="hot")
+ALL = Policy(until=0.0, rounds=64, cache="hot")
 
 
 @pytest.fixture
 def noise(make_plan):
-    def run(times=1e-3, built=CODE, measuring=ALL, **script):
+    def run(times=1e-3, built=CODE, policy=ALL, **script):
         worker = LocalWorker({"fake": FakeBackend(Script(times={"naive": times}, **script))})
-        return against_itself(worker, make_plan("naive", Problem(16, 16, 16)), built, measuring)
+        return against_itself(worker, make_plan("naive", Problem(16, 16, 16)), built, policy)
 
     return run
 
@@ -77,7 +77,7 @@ def test_two_that_differ_are_seen_to_differ(make_plan):
     [
         ({"faults": {"naive": "zero"}}, "naive at 16: wrong: exact check"),
         ({"built": BuildError("x.cu:1: no")}, "naive at 16: failed: x.cu:1: no"),
-        ({"measuring": Measuring(until=0.0, rounds=64, max_time=4e-3)}, "naive at 16: too few rounds in 0.004 s"),
+        ({"policy": Policy(until=0.0, rounds=64, max_time=4e-3)}, "naive at 16: too few rounds in 0.004 s"),
     ],
 )
 def test_what_cannot_be_measured_is_told(noise, options, message):

@@ -10,7 +10,7 @@ from gemmbench.bench.runner import Runner, build_all
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Config, Skip
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 SMALL, LARGE = Problem(8, 8, 8), Problem(16, 16, 16)
 
@@ -63,7 +63,7 @@ def run(make_record):
     def go(expanded, seconds=None, compiler=None, baseline="cublas", laboratory=None, **options):
         laboratory, compiler = laboratory or Laboratory(make_record, seconds), compiler or Compiler()
         emitted = []
-        runner = Runner({"fake": compiler}, laboratory, Measuring(), baseline, emitted.append, **options)
+        runner = Runner({"fake": compiler}, laboratory, Policy(), baseline, emitted.append, **options)
         return runner.run(expanded), laboratory, compiler, emitted
 
     return go
@@ -110,7 +110,7 @@ def test_the_rows_of_one_batch_are_emitted_before_the_next_begins(run, make_plan
     emitted_so_far = []
     laboratory = Watching(make_record)
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
-    Runner({"fake": Compiler()}, laboratory, Measuring(), "", emitted_so_far.append).run(plans)
+    Runner({"fake": Compiler()}, laboratory, Policy(), "", emitted_so_far.append).run(plans)
     assert seen == [0, 1]
 
 

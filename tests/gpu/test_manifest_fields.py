@@ -21,7 +21,7 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import expand
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda may warn as it is imported
 
@@ -143,7 +143,7 @@ def test_the_whole_experiment_finds_them_right(backend):
         names = ["split_k", "dispatch"] + (["tma"] if backend.device.target.sm >= 90 else [])
         plans = tuple(planned(backend, name, problem) for name in names)
         built = tuple(NvccCompiler().compile(plan) for plan in plans)
-        batch = Batch(0, problem, plans, built, Measuring(rounds=2, max_time=0.2))
+        batch = Batch(0, problem, plans, built, Policy(rounds=2, max_time=0.2))
         records = LocalWorker({"cuda": backend}).experiment(batch)
         assert [(record.status, record.reason) for record in records] == [("ok", "")] * len(names)
         print([(record.variant, record.configuration, min(record.samples)) for record in records])

@@ -24,7 +24,7 @@ from gemmbench.planning.networks.forward_plans import Forward, plan_rows
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.networks.network_config import RowChoice
 from gemmbench.planning.paths import data_folder
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -134,9 +134,9 @@ def test_the_whole_experiment_runs(backend):
     names = ["tiled", "mlp_fused", "mlp_cluster", "tiled+graph"]
     rows = [planned(backend, name, POST) for name in names]
     given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
-    measuring = Measuring(rounds=4, max_time=0.2)
+    policy = Policy(rounds=4, max_time=0.2)
     lab = MlpRunner(
-        LocalWorker({"cuda": backend}), {"cuda": NvccCompiler()}, POST, given, measuring, names[-1], lambda record: None
+        LocalWorker({"cuda": backend}), {"cuda": NvccCompiler()}, POST, given, policy, names[-1], lambda record: None
     )
     records = lab.run(rows)
     for record in records:

@@ -14,7 +14,7 @@ from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 
@@ -30,7 +30,7 @@ def monitor(backend):
 
 def cublas_batch(size: int, **policy: object) -> Batch:
     plan = Plan(Problem(size, size, size), CUBLAS, Config(), "cuda", "", None)
-    return Batch(0, plan.problem, (plan,), (Artifact("cublas", "", Build()),), Measuring(**policy))
+    return Batch(0, plan.problem, (plan,), (Artifact("cublas", "", Build()),), Policy(**policy))
 
 
 def test_a_look_is_plausible(monitor):

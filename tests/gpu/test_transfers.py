@@ -27,13 +27,13 @@ from gemmbench.planning.plans.expansion import configurations, expand
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report import transfer_tables
 from gemmbench.report.store import Run
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 
-QUICK = Measuring(rounds=10, max_time=0.5)
+QUICK = Policy(rounds=10, max_time=0.5)
 
 
 def plan_of(backend: Any, name: str, problem: Problem) -> Plan:

@@ -20,13 +20,13 @@ def run(make_run, paired, make_record):
         readings=4, temperature=61.0, power=512.0, memory_clock_hz=3.2e9, slowed_by=["power cap"], other_processes=1
     )
     weighed = msgspec.structs.replace(telemetry, energy=0.5, energy_power=500.0, energy_seconds=2.0)
-    measuring = {"rounds": 10, "until": 0.005, "max_time": 5.0, "energy": 2.0, "gate": True}
+    policy = {"rounds": 10, "until": 0.005, "max_time": 5.0, "energy": 2.0, "gate": True}
     return make_run(
         paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, telemetry=weighed, clocks_hz=[0.9e9, 1e9, 1e9], **LAUNCH),
         paired("cublas", *[1 * MS] * 5, order=9.0),
         make_record("other", status="skipped", reason="needs sm_90", order=5.0),
         paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, size=128),
-        policy=measuring,
+        policy=policy,
         command="gemmbench run --kernels mine -c tiles --device=cuda:1 --sizes 64",
     )
 

@@ -13,7 +13,7 @@ from gemmbench.bench.experiments.blame import Blamable
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 LARGEST = 16
 METHOD = 3  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
@@ -34,14 +34,14 @@ class Batch(Blamable):
     problem: Problem
     plans: tuple[Plan, ...]
     built: tuple[Built, ...]
-    measuring: Measuring
+    policy: Policy
     phase: str = "sweep"
     references: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """A hash of all that the numbers depend on but the machine: code, problem, method."""
-        parts: list[object] = [METHOD, self.problem, self.measuring, self.phase, self.references]
+        parts: list[object] = [METHOD, self.problem, self.policy, self.phase, self.references]
         for plan, built in zip(self.plans, self.built, strict=True):
             parts += [plan.variant.name, plan.config, plan.device, plan.geometry, named(built)]
         return hashed(parts)

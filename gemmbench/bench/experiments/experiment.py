@@ -23,7 +23,7 @@ from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.bench.verify.diagnosis import OUTSIDE, RACE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 _ROOM = 0.8
 
@@ -49,7 +49,7 @@ class Bench(ABC, Generic[T]):
     arrays: Arrays
 
     def __init__(
-        self, station: Station, device: str, trials: Sequence[T], policy: Measuring, references: Sequence[str] = ()
+        self, station: Station, device: str, trials: Sequence[T], policy: Policy, references: Sequence[str] = ()
     ):
         """Of `trials`, those of the batch, it takes those on `device`."""
         self.station, self.policy, self.references = station, policy, references

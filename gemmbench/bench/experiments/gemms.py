@@ -45,7 +45,7 @@ def experiment(station: Station, batch: Batch) -> list[Record]:
             batch=batch.index,
             batch_key=batch.key,
             batch_rows=len(batch.plans),
-            **outcome(trial, [trial.artifact] if trial.artifact else [], batch.measuring, placed[trial.plan.device]),
+            **outcome(trial, [trial.artifact] if trial.artifact else [], batch.policy, placed[trial.plan.device]),
         )
         for trial in done
     ]
@@ -95,7 +95,7 @@ class GemmBench(Bench[Trial]):
     arrays: Arena
 
     def __init__(self, station: Station, batch: Batch, device: str, trials: Sequence[Trial]):
-        super().__init__(station, device, trials, batch.measuring, batch.references)
+        super().__init__(station, device, trials, batch.policy, batch.references)
         self.problem = batch.problem
         self._data: Operands | None = None
         self._results = [np.empty(self.problem.shape("C"), self.problem.storage("C").numpy_type()) for _ in range(2)]

@@ -30,7 +30,7 @@ from gemmbench.bench.verify.network_reference import Case
 from gemmbench.bench.verify.reference import Check
 from gemmbench.planning.networks.forward_plans import Forward
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RowBatch(Blamable):
     given: Parameters
     rows: tuple[Forward, ...]
     built: tuple[tuple[Built, ...], ...]
-    measuring: Measuring
+    policy: Policy
     phase: str = "sweep"
     references: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class RowBatch(Blamable):
         """A hash of all that the numbers depend on but the machine: code, network and its parameters, method."""
         given = hashlib.sha256(self.given.packed(self.network).tobytes()).hexdigest()
         digits = self.given.digits is not None
-        parts: list[object] = [METHOD, self.network, given, digits, self.measuring, self.phase, self.references]
+        parts: list[object] = [METHOD, self.network, given, digits, self.policy, self.phase, self.references]
         for row, built in zip(self.rows, self.built, strict=True):
             parts += [row.name, row.config, row.device, *map(named, built)]
         return hashed(parts)
@@ -91,7 +91,7 @@ def experiment(station: Station, batch: RowBatch) -> list[Record]:
             batch=batch.index,
             batch_key=batch.key,
             batch_rows=len(batch.rows),
-            **_outcome(trial, batch, outcome(trial, trial.artifacts, batch.measuring, placed[trial.plan.device])),
+            **_outcome(trial, batch, outcome(trial, trial.artifacts, batch.policy, placed[trial.plan.device])),
         )
         for trial in trials
         if finished(station, trial)
@@ -152,7 +152,7 @@ class RowBench(Bench[RowTrial]):
     arrays: Layers
 
     def __init__(self, station: Station, batch: RowBatch, device: str, trials: Sequence[RowTrial]):
-        super().__init__(station, device, trials, batch.measuring, batch.references)
+        super().__init__(station, device, trials, batch.policy, batch.references)
         self.network, self.given = batch.network, batch.given
 
     def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:

@@ -14,7 +14,7 @@ from gemmbench.bench.timing.rounds import Measurement
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 
 @dataclass
@@ -71,12 +71,12 @@ class Placed:
     cold: bool
 
 
-def outcome(trial: Trial, artifacts: Sequence[Artifact], policy: Measuring, placed: Placed) -> dict[str, Any]:
+def outcome(trial: Trial, artifacts: Sequence[Artifact], policy: Policy, placed: Placed) -> dict[str, Any]:
     """The fields of a Record that say what was built, checked and measured."""
     return result(trial, policy) | _built(trial.plan, artifacts) | _seen(trial, policy, placed)
 
 
-def result(trial: Trial, policy: Measuring) -> dict[str, Any]:
+def result(trial: Trial, policy: Policy) -> dict[str, Any]:
     """The fields of a Result that say what came of it."""
     check, measurement = trial.check, trial.measurement
     timed = bool(measurement.samples)
@@ -112,7 +112,7 @@ def _built(plan: Plan, artifacts: Sequence[Artifact]) -> dict[str, Any]:
     }
 
 
-def _seen(trial: Trial, policy: Measuring, placed: Placed) -> dict[str, Any]:
+def _seen(trial: Trial, policy: Policy, placed: Placed) -> dict[str, Any]:
     diagnosis = trial.check.diagnosis if trial.check else None
     timed = bool(trial.measurement.samples)
     cache = "hot" if policy.cache == "hot" else "cold" if placed.cold else "partly cold"

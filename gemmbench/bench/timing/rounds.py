@@ -19,7 +19,7 @@ from gemmbench.backends.base import Executable, Window
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 _SETTLED = 0.005
 _LONG_WINDOW = 0.2
@@ -58,7 +58,7 @@ class Rounds:
     def __init__(
         self,
         executables: Sequence[Executable],
-        policy: Measuring,
+        policy: Policy,
         max_launches: int,
         interrupted: Callable[[], bool],
         progress: Callable[[int, int], None],

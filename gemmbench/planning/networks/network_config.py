@@ -17,7 +17,7 @@ from gemmbench.planning.paths import shown
 from gemmbench.planning.sweeps.config_file import find_config, read_document, settled
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.parsing import chosen_params
-from gemmbench.planning.sweeps.policy import MeasureModel, Measuring, measuring
+from gemmbench.planning.sweeps.policy import MeasureModel, Policy, make_policy
 
 GRAPH = "+graph"
 RANDOM = "random"
@@ -76,7 +76,7 @@ class MlpSweep:
     weights: Path | None
     rows: tuple[RowChoice, ...]
     baseline: str
-    measuring: Measuring
+    policy: Policy
     place: str = ""
     title: str = ""
 
@@ -104,7 +104,7 @@ def read_mlp(name: str, options: MlpOptions, on_cpu: bool) -> MlpSweep:
     return MlpSweep(path.stem, asked, weights, rows, baseline, policy, document.place, model.title)
 
 
-def _measuring(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Measuring:
+def _measuring(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Policy:
     def own(key: str, check: Callable[[Any], Any]) -> Any:
         asked = getattr(options, key)
         if asked is not None:
@@ -114,7 +114,7 @@ def _measuring(document: yamlfile.Document, model: MlpModel, options: MlpOptions
         except UsageError as fault:
             raise document.fault(("measure", key), str(fault)) from None
 
-    return measuring(own, options.gate)
+    return make_policy(own, options.gate)
 
 
 def _network(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Network:

@@ -94,6 +94,12 @@ class Problem:
         """alpha is not 1 or beta is not 0."""
         return (self.alpha, self.beta) != (1, 0)
 
+    def __repr__(self) -> str:
+        # Saved keys of batches hash this text: a problem without a batch keeps the one it had before.
+        names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
+        names += [] if self.batch_count == 1 else ["batch_count"]
+        return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
     def __str__(self) -> str:
         scalars = f" alpha={self.alpha:g} beta={self.beta:g}" if self.scaled else ""
         batch = "" if self.batch_count == 1 else f"{self.batch_count} of "

@@ -1,4 +1,4 @@
-"""The measuring policy: data, cache, rounds, and when to stop."""
+"""The policy of a sweep: how it measures. Data, cache, rounds, and when to stop."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Measuring:
-    """The measuring policy.
+class Policy:
+    """How to measure.
 
     A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and no longer than its
     95 % interval is wider than +- `until` of its value (0: it never ends early). `window` is the least
@@ -46,7 +46,7 @@ class Measuring:
     until: float = 0.005
 
 
-def measuring(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Measuring:
+def make_policy(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Policy:
     """The policy; `own(key, check)` is a checked value of the command line or the config. Raises UsageError.
 
     Rounds that are asked for without `until` are a number to be measured, not a limit.
@@ -56,7 +56,7 @@ def measuring(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Me
     asked = {key: own(key, check) for key, check in checks.items()}
     if asked["rounds"] is not None and asked["until"] is None:
         asked["until"] = 0.0
-    return Measuring(**{key: value for key, value in asked.items() if value is not None}, gate=gate)
+    return Policy(**{key: value for key, value in asked.items() if value is not None}, gate=gate)
 
 
 def checked_seed(seed: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gemmbench.planning.manifests.variant import Params
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.post import Post, PostRow
 
 
@@ -41,7 +41,7 @@ class Sweep:
     problems: tuple[Problem, ...]
     choices: tuple[Choice, ...]
     baseline: str
-    measuring: Measuring
+    policy: Policy
     place: str = ""
     baseline_line: int | None = None
     post: Post | None = None

@@ -20,7 +20,7 @@ from gemmbench.planning.problems.sizes import Shape, parse_sizes
 from gemmbench.planning.sweeps.config_file import find_config, name_of, read_document, settled
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_params, chosen_precisions
-from gemmbench.planning.sweeps.policy import MeasureModel, Measuring, measuring
+from gemmbench.planning.sweeps.policy import MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.post import Post, PostModel
 from gemmbench.planning.sweeps.sweep import Choice, Sweep
 
@@ -84,7 +84,7 @@ class _Builder:
             raise UsageError(f"{self.document.place}: no variants; add `variants: [tiled]`")
         problems = tuple(problem for problem in self.problems() if any(choice.fits(problem) for choice in choices))
         baseline, line = self.baseline()
-        return Sweep(name, problems, choices, baseline, self.measuring(), self.document.place, line, self.post)
+        return Sweep(name, problems, choices, baseline, self.policy(), self.document.place, line, self.post)
 
     def read_post(self) -> Post | None:
         if self.model.post is None:
@@ -211,8 +211,8 @@ class _Builder:
             found[name] = tuple(dict.fromkeys(values))
         return found
 
-    def measuring(self) -> Measuring:
-        return measuring(self.own, self.options.gate)
+    def policy(self) -> Policy:
+        return make_policy(self.own, self.options.gate)
 
 
 def _finite(name: str, value: float) -> float:

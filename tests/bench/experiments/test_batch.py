@@ -12,7 +12,7 @@ from gemmbench.errors import BuildError
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.plans.plan import Config, Geometry
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 
 def names(groups):
@@ -61,7 +61,7 @@ def make_batch(make_plan):
         key="code",
         config=None,
         geometry=None,
-        measuring=None,
+        policy=None,
         name="naive",
         phase="sweep",
         index=1,
@@ -70,7 +70,7 @@ def make_batch(make_plan):
         plan = make_plan(name, problem, config)
         plan = replace(plan, geometry=geometry or plan.geometry)
         built = Artifact(key, "", Build()) if isinstance(key, str) else key
-        return Batch(index, plan.problem, (plan,), (built,), measuring or Measuring(), phase, **more)
+        return Batch(index, plan.problem, (plan,), (built,), policy or Policy(), phase, **more)
 
     return make
 
@@ -91,12 +91,12 @@ def test_the_same_batch_has_the_same_key_wherever_it_stands(make_batch):
         {"geometry": Geometry((2, 1, 1), (16, 16, 1), 0)},
         {"name": "tiled"},
         {"phase": "final"},
-        {"measuring": Measuring(seed=1)},
-        {"measuring": Measuring(rounds=8)},
-        {"measuring": Measuring(cache="hot")},
-        {"measuring": Measuring(data="ones")},
-        {"measuring": Measuring(gate=False)},
-        {"measuring": Measuring(until=0.01)},
+        {"policy": Policy(seed=1)},
+        {"policy": Policy(rounds=8)},
+        {"policy": Policy(cache="hot")},
+        {"policy": Policy(data="ones")},
+        {"policy": Policy(gate=False)},
+        {"policy": Policy(until=0.01)},
         {"references": ("cublas",)},
     ],
     ids=str,
@@ -114,7 +114,7 @@ def test_a_new_method_changes_every_key(make_batch, monkeypatch):
 def test_a_batch_can_cross_to_another_process(write_kernel, make_plan):
     variant = read_variant(write_kernel(params={"T": "[8, 16]"}, require=["K % T == 0"]))
     plan = replace(make_plan(), variant=variant, config=Config((("T", 8),)))
-    made = Batch(1, plan.problem, (plan, plan), (Artifact("key", "", Build()), BuildError("x.cu:3: no")), Measuring())
+    made = Batch(1, plan.problem, (plan, plan), (Artifact("key", "", Build()), BuildError("x.cu:3: no")), Policy())
     made.key  # noqa: B018  what is remembered must cross too
     copy = pickle.loads(pickle.dumps(made))
     assert copy.plans == made.plans and copy.key == made.key

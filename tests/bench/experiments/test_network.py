@@ -28,11 +28,11 @@ from gemmbench.planning.networks.forward_plans import plan_rows
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.networks.network_config import MlpOptions, RowChoice, read_mlp
 from gemmbench.planning.paths import data_folder
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 SMALL = Network((31, 20, 7, 5), ("relu", "relu", "softmax"), 13)
 DIGITS = data_folder("configs") / "mlp" / "digits.npz"
-QUICK = Measuring(rounds=2, max_time=0.05, window=1e-4)
+QUICK = Policy(rounds=2, max_time=0.05, window=1e-4)
 
 
 def float32(network: Network, given: Parameters, inputs: np.ndarray) -> np.ndarray:
@@ -172,14 +172,14 @@ def rows_of(names: list[str], device: str, network: Network, params=None):
 
 @pytest.fixture
 def fake():
-    def run(*names: str, script: Script | None = None, given=None, measuring=QUICK, network=SMALL, params=None):
+    def run(*names: str, script: Script | None = None, given=None, policy=QUICK, network=SMALL, params=None):
         script = script or Script()
         lab = MlpRunner(
             LocalWorker({"fake": FakeBackend(script)}),
             {"fake": FakeCompiler(script)},
             network,
             given or random(network, 0),
-            measuring,
+            policy,
             names[-1],
             lambda record: None,
         )
@@ -252,13 +252,13 @@ def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_
     backend, asked = FakeBackend(), []
     allocate = backend.allocate
     backend.guards, backend.allocate = False, lambda *sizes: asked.append(sizes) or allocate(*sizes)
-    measuring = Measuring(rounds=2, max_time=0.05, window=1e-4, cache=cache)
+    policy = Policy(rounds=2, max_time=0.05, window=1e-4, cache=cache)
     lab = MlpRunner(
         LocalWorker({"fake": backend}),
         {"fake": FakeCompiler(Script())},
         SMALL,
         random(SMALL, 0),
-        measuring,
+        policy,
         "tiled",
         lambda record: None,
     )

@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 SAYS = {"power": 300, "temperature": 41, "slowed": ["power cap"], "others": 1, "joules": 120}
 
@@ -22,7 +22,7 @@ def test_every_record_of_a_batch_says_what_was_seen(experiment, watched):
 
 
 def test_energy_is_measured_where_it_is_asked_for(experiment, watched):
-    first, second = experiment("naive", "tiled", backend=watched, measuring=Measuring(rounds=2, energy=1.0))
+    first, second = experiment("naive", "tiled", backend=watched, policy=Policy(rounds=2, energy=1.0))
     # 120 J for windows of 0.1 s until a second is full, one more for rounding: 550 of 2 ms, 1100 of 1 ms
     assert first.telemetry.energy == pytest.approx(120 / 500, rel=0.11)
     assert second.telemetry.energy == pytest.approx(120 / 1000, rel=0.11)
@@ -30,7 +30,7 @@ def test_energy_is_measured_where_it_is_asked_for(experiment, watched):
 
 
 def test_a_device_that_says_nothing_leaves_nothing(experiment):
-    (record,) = experiment("naive", measuring=Measuring(rounds=2, energy=1.0))
+    (record,) = experiment("naive", policy=Policy(rounds=2, energy=1.0))
     assert record.telemetry is None and record.samples
 
 

@@ -11,7 +11,7 @@ from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.stats import Interval, speed_ratio, summarize, verdict
 from gemmbench.bench.timing.stopping import DoublingRule
 from gemmbench.errors import LaunchError, LaunchTimeout
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 
 class Kernel:
@@ -33,7 +33,7 @@ class Kernel:
 @pytest.fixture
 def measure():
     def run(kernels, warm=0.0, most=1000, interrupted=lambda: False, progress=lambda *_: None, anchors=(), **policy):
-        chosen = Measuring(**{"until": 0.0, **policy})
+        chosen = Policy(**{"until": 0.0, **policy})
         return Rounds(kernels, chosen, most, interrupted, progress, anchors).run(warm)
 
     return run
@@ -242,7 +242,7 @@ class FirstCheck:
 
 def test_another_stopping_rule_can_be_given():
     kernels = [Kernel("a", 1e-2), noisy(5, 1e-2, 0.3)]
-    found = Rounds(kernels, Measuring(), 1000, lambda: False, lambda *_: None, rule=FirstCheck()).run(0.0)
+    found = Rounds(kernels, Policy(), 1000, lambda: False, lambda *_: None, rule=FirstCheck()).run(0.0)
     assert [(len(each.samples), each.stopped) for each in found] == [(6, "until")] * 2
 
 

@@ -9,7 +9,7 @@ from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_kernel_whose_last_launches_differ_races(experiment, launch, cache):
         self._view(at.C, "C")[0, 0] += max(0, len(launched) - 30)
 
     launch(drifting)
-    (bad,) = experiment("bad", measuring=Measuring(cache=cache, rounds=32, until=0.0))
+    (bad,) = experiment("bad", policy=Policy(cache=cache, rounds=32, until=0.0))
     assert bad.status == "wrong" and re.fullmatch(r"repeat check: copy 2 of \d+ differs: a race", bad.reason)
 
 

@@ -16,7 +16,7 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import configurations, expand
 from gemmbench.planning.plans.plan import Skip
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 FOLDER = Path(__file__).parents[2] / "hostile"
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
@@ -46,7 +46,7 @@ def verify(opened):
         if isinstance(plan, Skip):
             return skip_record(plan)
         built = build_all([plan], {"cpu": impatient.get(name, patient)}, lambda *_: None)
-        batch = Batch(1, problem, (plan,), (built[plan],), Measuring())
+        batch = Batch(1, problem, (plan,), (built[plan],), Policy())
         (record,) = LocalWorker({"cpu": backend}, measured=False).experiment(batch)
         return record
 

@@ -13,11 +13,11 @@ from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 ODD = Problem(33, 17, 19)
 CODE = Artifact("code", "", Build())
-QUICK = Measuring(rounds=2)
+QUICK = Policy(rounds=2)
 
 
 def test_operands_that_do_not_fit_end_every_row_of_the_batch(experiment, monkeypatch):
@@ -57,7 +57,7 @@ def test_a_failure_in_the_middle_of_timing_drops_one_row(experiment, monkeypatch
 
 
 def test_a_record_holds_the_plan_the_build_and_the_method(experiment):
-    (record,) = experiment("naive", measuring=Measuring("hot", "normal", 5, 4, gate=False))
+    (record,) = experiment("naive", policy=Policy("hot", "normal", 5, 4, gate=False))
     assert (record.variant, record.backend, record.problem) == ("naive", "fake", Problem(33, 17, 19))
     assert (record.grid, record.block, record.shared_dynamic) == ([1, 1, 1], [16, 16, 1], 0)
     assert (record.registers, record.shared_static, record.spills, record.compile_seconds) == (32, 1024, 4, 0.5)
@@ -124,7 +124,7 @@ def test_after_an_interruption_rows_without_samples_are_left_out(experiment, mon
     whole = FakeExecutable.time
     monkeypatch.setattr(FakeExecutable, "time", lambda self, n: windows.append(n) or whole(self, n))
     assert experiment("naive", "tiled", interrupted=lambda: True) == []
-    found = experiment("naive", "tiled", interrupted=lambda: len(windows) > 20, measuring=Measuring(rounds=16))
+    found = experiment("naive", "tiled", interrupted=lambda: len(windows) > 20, policy=Policy(rounds=16))
     assert [record.stopped for record in found] == ["interrupted"] * len(found)
     assert found and all(record.status == "ok" and record.samples for record in found)
 

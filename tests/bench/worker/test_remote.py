@@ -14,7 +14,7 @@ from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 SMALL = Problem(16, 8, 4)
 CODE = Artifact("code", "", Build())
@@ -41,7 +41,7 @@ def remote(tmp_path):
 def batch(make_plan):
     def make(*names, rounds=2):
         plans = tuple(make_plan(name, SMALL) for name in names)
-        return Batch(3, SMALL, plans, (CODE,) * len(plans), Measuring(rounds=rounds, until=0.0, cache="hot"))
+        return Batch(3, SMALL, plans, (CODE,) * len(plans), Policy(rounds=rounds, until=0.0, cache="hot"))
 
     return make
 

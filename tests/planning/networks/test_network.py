@@ -178,7 +178,7 @@ def test_a_config_is_read(config):
     assert (sweep.name, sweep.network, sweep.weights) == ("mine", Network((8, 6, 3), ("relu", "softmax"), 5), None)
     assert [(row.name, row.line) for row in sweep.rows] == [("tiled", 6), ("cublas+graph", 7)]
     assert (sweep.rows[0].params, sweep.rows[0].label, sweep.rows[0].published_ms) == ({"TILE": (8, 16)}, "tiles", 2.0)
-    assert sweep.measuring.cache == "cold"
+    assert sweep.policy.cache == "cold"
 
 
 def test_on_a_cpu_its_own_keys_are_in_force(config):
@@ -191,7 +191,7 @@ def test_the_command_line_has_the_last_word(config):
     sweep = read_mlp(config(), options, on_cpu=False)
     assert [(row.name, row.label) for row in sweep.rows] == [("tiled", "tiles"), ("naive+graph", "")]
     assert (sweep.rows[0].params, sweep.network.batch, sweep.baseline) == ({"TILE": (32,)}, 9, "tiled")
-    assert sweep.measuring.cache == "hot"
+    assert sweep.policy.cache == "hot"
 
 
 @pytest.mark.parametrize(

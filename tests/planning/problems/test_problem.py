@@ -46,6 +46,8 @@ def test_a_batch_multiplies_work_and_bytes_and_is_part_of_the_key():
     assert eight.shape("A") == one.shape("A")
     assert one.key == (3, 5, 7, "nn", "f32", 1.0, 0.5)
     assert eight.key == (*one.key, 8)
+    assert repr(one) == ("Problem(M=3, N=5, K=7, layout='nn', precision_name='f32', alpha=1.0, beta=0.5)")
+    assert repr(eight) == repr(one)[:-1] + ", batch_count=8)"
     assert str(eight) == "8 of 3x5x7 nn f32 alpha=1 beta=0.5"
 
 

@@ -80,10 +80,10 @@ def test_a_param_that_is_none_is_refused_with_both_forms(sweep, text):
 
 
 def test_the_measuring_policy_is_changed_key_by_key(sweep):
-    found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False).measuring
+    found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False).policy
     assert (found.cache, found.data, found.rounds, found.max_time, found.gate) == ("hot", "ints", 3, 0.25, False)
     assert found.seed == 1
-    assert sweep(seed=0).measuring.seed == 0
+    assert sweep(seed=0).policy.seed == 0
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_measuring_policy_is_changed_key_by_key(sweep):
     ],
 )
 def test_rounds_alone_are_a_number_and_with_until_a_limit(sweep, options, rounds, until):
-    found = sweep(**options).measuring
+    found = sweep(**options).policy
     assert (found.rounds, found.until) == (rounds, until)
 
 

@@ -7,7 +7,7 @@ from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.config_file import find_config
 from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Choice
 from gemmbench.planning.sweeps.sweep_config import named_sweep, read_sweep
 
@@ -61,7 +61,7 @@ def test_what_is_left_out_has_its_default(sweep):
     assert found.problems == (Problem(64, 64, 64, "nn", "f32", 1.0, 0.0),)
     assert found.choices == (Choice("naive", {}), Choice("tiled", {}))
     assert found.baseline == ""
-    assert found.measuring == Measuring("cold", "uniform", 0, 64, 5.0, 1e-3, True, until=0.005)
+    assert found.policy == Policy("cold", "uniform", 0, 64, 5.0, 1e-3, True, until=0.005)
 
 
 def test_a_full_config_is_read(sweep):
@@ -74,7 +74,7 @@ def test_a_full_config_is_read(sweep):
     assert kinds == [("f32", "nn"), ("f32", "tt"), ("tf32", "nn"), ("tf32", "tt")]
     assert {(problem.alpha, problem.beta) for problem in found.problems} == {(2.0, -0.5)}
     assert found.baseline == "tiled"
-    assert found.measuring == Measuring("hot", "normal", 7, 4, 0.5, until=0)
+    assert found.policy == Policy("hot", "normal", 7, 4, 0.5, until=0)
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ on_cpu:
 
 def test_on_cpu_is_laid_over_the_config_on_a_cpu_only(sweep):
     there, here = sweep(CPU, on_cpu=False), sweep(CPU, on_cpu=True)
-    assert (sizes(there), there.baseline, there.measuring.seed) == (["64"], "cublas", 3)
-    assert (sizes(here), here.baseline, here.measuring.seed) == (["8"], "openblas", 5)
+    assert (sizes(there), there.baseline, there.policy.seed) == (["64"], "cublas", 3)
+    assert (sizes(here), here.baseline, here.policy.seed) == (["8"], "openblas", 5)
     assert here.choices == there.choices
-    assert here.measuring.rounds == 4
+    assert here.policy.rounds == 4
 
 
 def test_sizes_of_on_cpu_replace_shapes_and_axes_too(sweep):
@@ -219,10 +219,10 @@ def test_a_comparison_takes_sizes_and_policy_from_a_config():
     quick = read_sweep("quick", Options(), on_cpu=False)
     assert found.name == "compare"
     assert [choice.name for choice in found.choices] == ["naive", "cublas"]
-    assert (found.problems, found.measuring, found.baseline) == (quick.problems, quick.measuring, quick.baseline)
+    assert (found.problems, found.policy, found.baseline) == (quick.problems, quick.policy, quick.baseline)
 
 
 @pytest.mark.parametrize(("text", "until"), [("0.2%", 0.002), ("0.004", 0.004), ("0", 0.0), ("'1 %'", 0.01)])
 def test_until_is_written_in_percent_or_as_a_share(sweep, text, until):
-    found = sweep(f"{BASE}\nmeasure: {{rounds: 32, until: {text}}}").measuring
+    found = sweep(f"{BASE}\nmeasure: {{rounds: 32, until: {text}}}").policy
     assert (found.rounds, found.until) == (32, pytest.approx(until))

@@ -19,7 +19,7 @@ from gemmbench.bench.record import MODES, TransferRecord
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 METHOD = 3  # goes up when the way a number is made changes
 
@@ -31,14 +31,14 @@ class TransferBatch(Blamable):
     device: str
     problem: Problem
     tasks: tuple[Task, ...]
-    measuring: Measuring
+    policy: Policy
     how: Cut
 
     def key(self, task: Task) -> str:
         """A hash of all that the rows of a task depend on but the machine."""
         made = [(piece.panel, piece.plan.geometry, piece.artifact.key) for piece in (task.whole, *task.panels)]
         plan = task.whole.plan
-        parts = [METHOD, plan.problem, self.measuring, self.how, plan.variant.name, plan.config, made, task.why_not]
+        parts = [METHOD, plan.problem, self.policy, self.how, plan.variant.name, plan.config, made, task.why_not]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -50,7 +50,7 @@ def experiment(station: Station, batch: TransferBatch) -> list[TransferRecord]:
     device = cast("TransferBackend", station.backends[batch.device])
     group = [(task, _trials(batch, number)) for number, task in enumerate(batch.tasks)]
     try:
-        _measure(TransferBench(station, device, batch.problem, batch.measuring), group)
+        _measure(TransferBench(station, device, batch.problem, batch.policy), group)
     except DeviceLost:
         raise
     except PlanError as fault:
@@ -96,7 +96,7 @@ def _trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
 
 
 def _record(batch: TransferBatch, device: TransferBackend, task: Task, trial: ModeTrial) -> TransferRecord:
-    problem, policy = trial.plan.problem, batch.measuring
+    problem, policy = trial.plan.problem, batch.policy
     inputs = sum(problem.operand_bytes(name) for name in ("ABC" if problem.beta else "AB"))
     alone = trial.streams == 1
     return TransferRecord(

@@ -34,7 +34,7 @@ from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.options import Fill
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
 
@@ -83,7 +83,7 @@ class _Watched:
 class TransferBench:
     """One problem on one device: a set of operands there, and the matrices on the host, pageable and pinned."""
 
-    def __init__(self, station: Station, device: TransferBackend, problem: Problem, policy: Measuring):
+    def __init__(self, station: Station, device: TransferBackend, problem: Problem, policy: Policy):
         """Allocate. Raises OutOfMemory."""
         self.station, self.device, self.problem, self.policy = station, device, problem, policy
         with ExitStack() as held:

@@ -20,11 +20,11 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems.panels import Cut, Panel, cut
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
-from gemmbench.planning.sweeps.policy import Measuring
+from gemmbench.planning.sweeps.policy import Policy
 
 SIZE = Problem(256, 128, 64)
 RATES = {"h2d": 32768e3, "d2h": 32768e3, "pageable": 16384e3, "flops": 4194304e3 / 8}
-QUICK = Measuring(rounds=4)
+QUICK = Policy(rounds=4)
 CODE = Artifact("code", "", Build())
 FOUR = Cut(4, 3)
 MODES = ["pageable", "pinned", "panels", "overlapped"]
@@ -232,7 +232,7 @@ def test_what_is_done_is_not_repeated_and_a_change_of_anything_is_another_key(me
         measured(task(key="new code"))[0],
         measured(task(panels=2))[0],
         measured(how=Cut(4, 2))[0],
-        measured(policy=Measuring(rounds=2))[0],
+        measured(policy=Policy(rounds=2))[0],
         measured(task("tiled"))[0],
     ]
     assert len({key, *(row.key for row in others)}) == 6
