@@ -16,6 +16,7 @@ from gemmbench.backends.base import Artifact, Memory, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.launching.clock import Clock
+from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, off_reason
 from gemmbench.backends.cuda.launching.graphs import joined, recorded
 from gemmbench.backends.cuda.launching.kernel import Addresses, Kernel
@@ -27,6 +28,7 @@ from gemmbench.backends.cuda.memory.device_memory import DeviceMemory, SeparateM
 from gemmbench.backends.cuda.memory.equality import Equality
 from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
 from gemmbench.backends.cuda.system import device, nvml
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
@@ -64,7 +66,7 @@ class CudaBackend:
         reason = off_reason() if gate else "switched off"
         with ThreadPoolExecutor(1) as beside:  # importing the libraries takes as long as opening the GPU
             versions = beside.submit(device.library_versions)
-            self._cuda = device.driver()
+            self._cuda = load_driver()
             self.device = device.describe(index)
             helpers = _helpers(self.device.target.sm)
             self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
@@ -83,7 +85,7 @@ class CudaBackend:
         atexit.register(self.close)  # pycuda aborts a process that ends with a context pushed
         self._stream = self._cuda.Stream()
         self._streams = [self._stream]
-        module = self._cuda.module_from_file(helpers)
+        module = load_cubin(helpers, str(self.device.target.sm))
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._same = Equality(module.get_function("differ"), self._stream)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
@@ -109,7 +111,7 @@ class CudaBackend:
         with translated((self._cuda.Error,), plan.variant.name):
             if plan.variant.launch is None:
                 return self._library(plan.variant.name, stream)
-            return Kernel(artifact.path, plan.launches, self.device.target.smem, self._streams[stream])
+            return Kernel(artifact.path, plan.arch, plan.launches, self.device.target.smem, self._streams[stream])
 
     def bind(
         self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends.cuda.launching.packed_launch import packed
+from gemmbench.backends.cuda.system.driver import load_driver
 
 _FIELDS = 3  # multiprocessor, cycles, nanoseconds, as in helpers.cu
 _BLOCKS_PER_SM = 4
@@ -39,8 +40,7 @@ class Clock:
     """Stamps a stream before and after a window; `kernel` is the `stamp` function of helpers.cu."""
 
     def __init__(self, kernel: Any, stream: Any, sms: int):
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._cuda, blocks = cuda, _BLOCKS_PER_SM * sms
         self._seen = np.zeros((2, blocks, _FIELDS), np.uint64)
         self._slots = cuda.mem_alloc(self._seen.nbytes)

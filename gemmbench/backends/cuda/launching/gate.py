@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gemmbench.backends.cuda.launching.packed_launch import packed
+from gemmbench.backends.cuda.system.driver import load_driver
 
 QUEUE = 512
 """The most kernels queued behind a gate: a full launch queue blocks the host, which then never opens it."""
@@ -53,8 +54,7 @@ class Gate:
     """
 
     def __init__(self, kernel: Any, stream: Any, limit: float = LIMIT):
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._words = cuda.pagelocked_zeros(2, "uint32", mem_flags=cuda.host_alloc_flags.DEVICEMAP)
         self._address = int(self._words.base.get_device_pointer())
         self._kernel, self._stream, self._limit = kernel, stream, int(limit * 1e9)

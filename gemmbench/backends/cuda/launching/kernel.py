@@ -7,9 +7,11 @@ from functools import partial
 from typing import Any
 
 from gemmbench.backends.cuda.launching import tensor_maps
+from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.packed_launch import packed
 from gemmbench.backends.cuda.launching.window import Calls, in_turn
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Geometry, Plan
 
@@ -27,11 +29,12 @@ class Kernel:
 
     errors: tuple[type[Exception], ...] = ()
 
-    def __init__(self, path: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
-        """Load it. Raises LaunchError if a block asks for more shared memory, and pycuda's errors."""
-        import pycuda.driver as cuda
+    def __init__(self, path: str, arch: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
+        """Load a cubin for `arch` ("90a").
 
-        module = cuda.module_from_file(path)
+        Raises LaunchError if a block asks for more shared memory than `smem`, and pycuda's errors.
+        """
+        module = load_cubin(path, arch)
         self._launches = [_Launch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
 
@@ -62,8 +65,7 @@ class _Launch:
     """One kernel and its numbers."""
 
     def __init__(self, function: Any, symbol: str, geometry: Geometry, smem: int):
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         shared = function.shared_size_bytes + geometry.shared
         if shared > smem:
             raise LaunchError(f"a block asks for {shared:,} bytes of shared memory; this GPU gives {smem:,}")

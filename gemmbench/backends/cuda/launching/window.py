@@ -12,6 +12,7 @@ from gemmbench.backends.base import Window
 from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
+from gemmbench.backends.cuda.system.driver import load_driver
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ class WindowTimer:
 
     def __init__(self, calls: Calls, errors: tuple[type[Exception], ...], stream: Any, clock: Clock, gate: Gate | None):
         """`errors` are what queueing and waiting raise."""
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._errors = errors
         self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
         self._rotation = cycle(calls.queue)
@@ -78,8 +78,7 @@ class WindowTimer:
 
         Raises as time does.
         """
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         with translated(self._errors, self._calls.launch):
             cuda.start_profiler()
             next(self._rotation)()

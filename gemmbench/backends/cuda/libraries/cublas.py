@@ -9,6 +9,7 @@ from typing import Any
 from gemmbench.backends.cuda.launching.kernel import Addresses
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.libraries.variants import KERNELS, WORKSPACE, column_major, opened, types_of
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.planning.plans.plan import Plan
 
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses
@@ -19,8 +20,7 @@ class Cublas:
 
     def __init__(self, stream: Any, sm: int):
         """Open cuBLAS. Raises NotOffered if nvmath-python or the library is missing."""
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._sm = sm
         self._api, self._handle = opened("cublas")
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASError,)

@@ -25,6 +25,7 @@ from gemmbench.backends.cuda.libraries.variants import (
     opened,
     types_of,
 )
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Plan
 
@@ -37,8 +38,7 @@ class CublasLt:
 
     def __init__(self, stream: Any, sm: int):
         """Open cuBLASLt. Raises NotOffered if nvmath-python or the library is missing."""
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._sm, self._stream = sm, stream
         self._api, self._handle = opened("cublasLt")
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)

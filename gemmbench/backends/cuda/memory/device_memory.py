@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import OutOfMemory
 
 Same = Callable[[int, int, int], bool] | None
@@ -24,8 +25,7 @@ class DeviceMemory:
 
     def __init__(self, nbytes: int, same: Same = None):
         """Allocate `nbytes`. Raises OutOfMemory."""
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._same = same
         self.nbytes, self.starts = nbytes, tuple[int, ...]((0,))
         self._cuda: Any = cuda
@@ -74,8 +74,7 @@ class SeparateMemory(DeviceMemory):
 
     def __init__(self, sizes: Sequence[int], same: Same = None):
         """Allocate. Raises OutOfMemory."""
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._same = same
         self._cuda, self.address, self.nbytes, self._sizes = cuda, 0, sum(sizes), tuple(sizes)
         self._allocations = [_allocated(cuda, size) for size in sizes]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends.cuda.launching.packed_launch import packed
+from gemmbench.backends.cuda.system.driver import load_driver
 
 _THREADS, _BLOCKS = 256, 1024
 
@@ -15,8 +16,7 @@ class Equality:
     """Compares bytes; `kernel` is the `differ` function of helpers.cu, which sets a word if it finds a difference."""
 
     def __init__(self, kernel: Any, stream: Any):
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._cuda: Any = cuda
         self._kernel, self._stream = kernel, stream
         self._found = cuda.mem_alloc(4)

@@ -23,6 +23,7 @@ import numpy as np
 from gemmbench.backends.base import Artifact
 from gemmbench.backends.cuda.failure import translated
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.jobs import Copy, JobStep, Launch, Parts
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.plan import Plan
@@ -36,8 +37,7 @@ class HostBuffer:
 
     def __init__(self, nbytes: int, pinned: bool):
         """Allocate. Raises OutOfMemory."""
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         try:
             self.bytes = cuda.pagelocked_empty(nbytes, np.uint8) if pinned else np.empty(nbytes, np.uint8)
         except (cuda.Error, MemoryError, OverflowError) as fault:
@@ -71,8 +71,7 @@ class CudaJob:
         gate: Gate | None,
     ):
         """Fix the arguments of every copy and launch. Raises LaunchError, NotOffered, OutOfMemory."""
-        import pycuda.driver as cuda
-
+        cuda = load_driver()
         self._cuda: Any = cuda
         self._address, self._streams, self._load = address, streams, load
         self._errors: tuple[type[Exception], ...] = (cuda.Error,)

@@ -15,6 +15,7 @@ from typing import Any
 from gemmbench.analysis import toolkit
 from gemmbench.backends.cuda.launching.gate import off_reason
 from gemmbench.backends.cuda.system import device, probe
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.health import Finding, bad, ok
 from gemmbench.errors import DeviceError
 
@@ -85,7 +86,7 @@ def _pycuda() -> Finding:
     if find_spec("pycuda") is None:
         return bad("pycuda", "is not installed", _EXTRA, fatal=True)
     try:
-        built = ".".join(map(str, device.driver().get_version()[:2]))
+        built = ".".join(map(str, load_driver().get_version()[:2]))
     except DeviceError as fault:
         return bad("pycuda", str(fault), "see the lines above; nvidia-smi should list the GPU", fatal=True)
     return ok("pycuda", f"{metadata.version('pycuda')}, built for CUDA {built}")
@@ -150,7 +151,7 @@ def _load(nvml: ModuleType | None, index: int) -> Iterator[Finding]:
 def _handle(nvml: ModuleType, index: int) -> Any:
     """NVML's handle of GPU `index` as CUDA numbers it."""
     try:
-        cuda = device.driver()
+        cuda = load_driver()
     except DeviceError:
         return None
     if index >= cuda.Device.count():

@@ -10,23 +10,11 @@ from gemmbench.analysis import toolkit
 from gemmbench.backends.base import Device
 from gemmbench.backends.cuda.libraries.variants import MATH
 from gemmbench.backends.cuda.system import probe
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.cuda.system.nvml import conditions
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems.precision import PRECISIONS
-
-
-def driver() -> ModuleType:
-    """`pycuda.driver`, initialised. Raises DeviceError saying what is missing."""
-    try:
-        module = import_module("pycuda.driver")
-    except ImportError as fault:
-        raise DeviceError(f"the CUDA back end cannot be used: {probe.why_not() or fault}") from fault
-    try:
-        module.init()
-    except module.Error as fault:
-        raise DeviceError(f"CUDA does not start: {probe.why_not() or fault}") from fault
-    return module
 
 
 def describe(index: int = 0) -> Device:
@@ -34,7 +22,7 @@ def describe(index: int = 0) -> Device:
 
     Raises DeviceError if there is no such GPU, or CUDA or pycuda does not load.
     """
-    cuda = driver()
+    cuda = load_driver()
     if not 0 <= index < cuda.Device.count():
         raise DeviceError(f"no GPU {index}: CUDA sees {cuda.Device.count()}, numbered from 0")
     gpu = cuda.Device(index)

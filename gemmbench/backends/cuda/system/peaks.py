@@ -10,9 +10,11 @@ from typing import Any
 from gemmbench.backends.base import Window
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.packed_launch import Shape, packed
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
+from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.health import Peaks
 
 _SOURCE = Path(__file__).with_name("peaks.cu")
@@ -26,9 +28,8 @@ _ONE: Shape = (1, 1, 1)
 
 def measure(backend: CudaBackend) -> Peaks:
     """Measure in about two seconds. Raises DeviceError, OutOfMemory, LaunchError."""
-    import pycuda.driver as cuda
-
-    module = cuda.module_from_file(cubin(str(backend.device.target.sm)))
+    arch = str(backend.device.target.sm)
+    module = load_cubin(cubin(arch), arch)
     fma = _fma(backend, module)
     empty = packed(module.get_function("empty"), _ONE, _ONE, backend.stream, "")
     return Peaks(
@@ -44,7 +45,7 @@ def cubin(arch: str) -> str:
     """Path of the compiled kernels. Raises BuildError, DeviceError."""
     values = {"THREADS": _THREADS, "ROWS": _ROWS, "COLUMNS": _COLUMNS, "UNROLL": _UNROLL}
     defines = [f"#define {name} {value}" for name, value in values.items()]
-    place = f"gemmbench/backends/cuda/{_SOURCE.name}"
+    place = f"gemmbench/backends/cuda/system/{_SOURCE.name}"
     text = "\n".join([*defines, f'#line 1 "{place}"', _SOURCE.read_text()])
     return NvccCompiler().cubin(text, arch, "outer_products", place).path
 
@@ -66,8 +67,7 @@ def _fma(backend: CudaBackend, module: Any) -> Window:
 
 def _copy(backend: CudaBackend) -> float:
     """Bytes/s that the driver's copy inside device memory reads and writes together."""
-    import pycuda.driver as cuda
-
+    cuda = load_driver()
     size = min(_MOST_COPIED, backend.device.target.memory // 8)
     memory = DeviceMemory(2 * size)
     memory.fill(0, 2 * size, 0x3F)

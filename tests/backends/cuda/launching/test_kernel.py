@@ -67,7 +67,9 @@ def cuda(log, monkeypatch):
     fake.Error, fake.MemoryError, fake.bytes = CudaError, type("MemoryError", (CudaError,), {}), memory
     fake.mem_alloc, fake.memset_d8, fake.memcpy_htod = mem_alloc, memset, copy
     fake.mem_get_info = lambda: (1 << 20, 1 << 21)
-    fake.module_from_file = lambda path: SimpleNamespace(get_function=lambda symbol: Function(symbol, log))
+    module = SimpleNamespace(get_function=lambda symbol: Function(symbol, log))
+    monkeypatch.setattr("gemmbench.backends.cuda.launching.kernel.load_cubin", lambda path, arch: module)
+    fake.init = lambda: None
     monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
     monkeypatch.setitem(sys.modules, "pycuda.driver", fake)
     return fake
@@ -111,7 +113,7 @@ def planned(name: str, problem: Problem, **values: int) -> Plan:
 
 
 def kernel(plan: Plan, smem: int = SMEM) -> Kernel:
-    return Kernel("code.cubin", plan.launches, smem, "stream")
+    return Kernel("code.cubin", "90", plan.launches, smem, "stream")
 
 
 def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_arguments(log, cuda):

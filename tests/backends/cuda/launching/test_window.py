@@ -51,7 +51,7 @@ class Event:
 @pytest.fixture
 def log(monkeypatch):
     fake = ModuleType("pycuda.driver")
-    fake.Event = Event
+    fake.init, fake.Error, fake.Event = lambda: None, RuntimeError, Event
     monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
     monkeypatch.setitem(sys.modules, "pycuda.driver", fake)
     return Log()

@@ -95,6 +95,7 @@ def cuda(log, monkeypatch):
         return np.zeros(nbytes, dtype).view(Pinned)
 
     fake = ModuleType("pycuda.driver")
+    fake.init = lambda: None
     fake.Event, fake.Memcpy2D, fake.Error, fake.pagelocked_empty = Event, Memcpy2D, CudaError, pagelocked_empty
     fake.memcpy_htod_async = lambda device, host, stream: log.append(f"{stream.name} in {host.nbytes} to {device}")
     fake.memcpy_dtoh_async = lambda host, device, stream: log.append(f"{stream.name} out {host.nbytes} from {device}")

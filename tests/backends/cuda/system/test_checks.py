@@ -72,7 +72,7 @@ def machine(monkeypatch, tmp_path):
         monkeypatch.setattr(checks, "find_spec", lambda name: None if name in missing else name)
         monkeypatch.setattr(probe, "find_spec", lambda name: None if name in missing else name)
         monkeypatch.setattr(checks.metadata, "version", lambda name: "2026.1")
-        monkeypatch.setattr(device, "driver", lambda: Cuda)
+        monkeypatch.setattr(checks, "load_driver", lambda: Cuda)
         monkeypatch.setattr(device, "library_versions", lambda: {} if "cublas" in missing else {"cublas": "13.1"})
         parameters = tmp_path / "params"
         parameters.write_text(f"EnableMSI: 1\nRmProfilingAdminOnly: {admin}\n")
@@ -132,7 +132,7 @@ def test_a_driver_that_does_not_start_is_a_fault(machine, monkeypatch):
     def broken():
         raise DeviceError("CUDA does not start: no device")
 
-    monkeypatch.setattr(device, "driver", broken)
+    monkeypatch.setattr(checks, "load_driver", broken)
     found = {finding.what: finding for finding in checks.examine(0, asked=True)}
     assert (found["pycuda"].status, found["pycuda"].said) == ("fault", "CUDA does not start: no device")
     assert found["GPU load"].status == "ok"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gemmbench.backends.cuda.system import device
+from gemmbench.backends.cuda.system import device, probe
 from gemmbench.errors import DeviceError
 
 
@@ -33,7 +33,7 @@ def test_peaks_are_those_of_the_data_sheets(name, sm, sms, hertz, f32, tf32):
 
 def test_without_pycuda_the_reason_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    monkeypatch.setattr(device.probe, "why_not", lambda: "no NVIDIA driver")
+    monkeypatch.setattr(probe, "why_not", lambda: "no NVIDIA driver")
     with pytest.raises(DeviceError, match="the CUDA back end cannot be used: no NVIDIA driver"):
         device.describe()
 

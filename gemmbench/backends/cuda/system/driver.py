@@ -1,0 +1,22 @@
+"""pycuda's driver interface, imported when a GPU is needed: modules of this package import without pycuda."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from gemmbench.backends.cuda.system import probe
+from gemmbench.errors import DeviceError
+
+
+def load_driver() -> ModuleType:
+    """`pycuda.driver`, initialised. Raises DeviceError with what is missing."""
+    try:
+        module = import_module("pycuda.driver")
+    except ImportError as fault:
+        raise DeviceError(f"the CUDA back end cannot be used: {probe.why_not() or fault}") from fault
+    try:
+        module.init()
+    except module.Error as fault:
+        raise DeviceError(f"CUDA does not start: {probe.why_not() or fault}") from fault
+    return module
