@@ -58,6 +58,14 @@ def test_the_folders_of_the_house_are_there():
     assert [name for name in named if not (root / name).is_dir() and not (root / "gemmbench" / name).is_dir()] == []
 
 
+def test_the_paths_of_the_contributing_guide_exist():
+    root = Path(README).parent
+    guide = (root / "docs" / "contributing.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.]+/[\w./]*|\w+\.py)`", guide)) - {"cuda/NAME.cu"}
+    assert len(named) >= 20
+    assert [name for name in named if not (root / name).exists() and not (root / "gemmbench" / name).exists()] == []
+
+
 def test_the_flags_of_the_readme_are_those_of_the_program():
     from gemmbench.report.flags import MEANINGS
 
