@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import click
-from tabulate import tabulate
 
 from gemmbench.backends import registry
 from gemmbench.cli.option_fields import command, option
@@ -30,6 +29,30 @@ class ListOptions:
     as_json: bool = option("--json", is_flag=True, help="Write JSON.")
 
 
+@dataclass(frozen=True)
+class ListedVariant:
+    """One variant, as --json writes it; `reason` is why it is not ready on `device`."""
+
+    name: str
+    summary: str
+    precisions: tuple[str, ...]
+    layouts: tuple[str, ...]
+    min_sm: int
+    configurations: int
+    computes: str
+    device: str
+    ready: bool
+    reason: str
+
+    @property
+    def cells(self) -> list[str]:
+        """The cells of its line in the table."""
+        here = f"ready, {self.device}{_COMMANDS[self.computes]}" if self.ready else f"skipped: {self.reason}"
+        capability = f"{self.min_sm / 10}" if self.min_sm else "-"
+        lists = " ".join(self.precisions), " ".join(self.layouts)
+        return [self.name, self.summary, *lists, capability, str(self.configurations), here]
+
+
 @command(ListOptions, "list")
 def list_variants(options: ListOptions) -> int:
     """List the variants and whether each can run here."""
@@ -43,41 +66,34 @@ def list_variants(options: ListOptions) -> int:
         except SpecError as fault:
             faults.append(str(fault))
     variants.sort(key=lambda variant: (variant.order, variant.name))
-    rows = [_describe(variant, choice.primary, targets) for variant in variants]
-    click.echo(json.dumps(rows, indent=1) if options.as_json else _format_table(rows))
+    listed = [_describe(variant, choice.primary, targets) for variant in variants]
+    click.echo(json.dumps([asdict(each) for each in listed], indent=1) if options.as_json else _format_table(listed))
     for message in faults:
         click.echo(f"gemmbench: {message}", err=True)
     return USAGE if faults else OK
 
 
-def _describe(variant: Variant, primary: str, targets: dict[str, Target]) -> dict[str, Any]:
+def _describe(variant: Variant, primary: str, targets: Mapping[str, Target]) -> ListedVariant:
     device = place(variant, primary, targets)
     reason = unready(variant, device, targets.get(device), registry.why_refused)
-    return {
-        "name": variant.name,
-        "summary": variant.summary,
-        "precisions": list(variant.precisions),
-        "layouts": list(variant.layouts),
-        "min_sm": variant.min_sm,
-        "configurations": count_configurations(variant),
-        "computes": variant.computes,
-        "device": device,
-        "ready": not reason,
-        "reason": reason,
-    }
+    return ListedVariant(
+        name=variant.name,
+        summary=variant.summary,
+        precisions=variant.precisions,
+        layouts=variant.layouts,
+        min_sm=variant.min_sm,
+        configurations=count_configurations(variant),
+        computes=variant.computes,
+        device=device,
+        ready=not reason,
+        reason=reason,
+    )
 
 
-def _format_table(rows: list[dict[str, Any]]) -> str:
-    cells = [
-        [
-            row["name"],
-            row["summary"],
-            " ".join(row["precisions"]),
-            " ".join(row["layouts"]),
-            f"{row['min_sm'] / 10}" if row["min_sm"] else "-",
-            row["configurations"],
-            f"ready, {row['device']}{_COMMANDS[row['computes']]}" if row["ready"] else f"skipped: {row['reason']}",
-        ]
-        for row in rows
-    ]
-    return str(tabulate(cells, _HEAD, tablefmt="simple", disable_numparse=True))
+def _format_table(listed: Sequence[ListedVariant]) -> str:
+    """tabulate's format `simple`; importing tabulate would take as long as reading all kernels."""
+    body = [each.cells for each in listed]
+    columns = zip(_HEAD, *body, strict=True)
+    widths = [max(len(head) + 2, *map(len, cells)) for head, *cells in columns]
+    lines = [_HEAD, ["-" * width for width in widths], *body]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

@@ -1,6 +1,9 @@
 """`gemmbench list`."""
 
 import json
+import re
+
+import tabulate
 
 from gemmbench.backends.registry import library_variants
 
@@ -61,3 +64,10 @@ def test_a_broken_kernel_is_named_and_the_others_are_listed(gemmbench, write_ker
     assert said.code == 2
     assert {"good", "naive"} <= {row["name"] for row in listed(said)}
     assert said.err.startswith("gemmbench: kernels/bad.cu:4: symbol: no `extern") and said.err.count("\n") == 1
+
+
+def test_the_table_is_tabulate_s(gemmbench):
+    lines = gemmbench("list", "--device", "fake").out.rstrip("\n").splitlines()
+    ends = [match.span() for match in re.finditer("-+", lines[1])]
+    cells = [[line[first:last].rstrip() for first, last in ends] for line in [lines[0], *lines[2:]]]
+    assert tabulate.tabulate(cells[1:], cells[0], tablefmt="simple", disable_numparse=True).splitlines() == lines

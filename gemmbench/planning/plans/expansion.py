@@ -29,14 +29,20 @@ def configurations(variant: Variant, params: Params) -> list[Config]:
 
 def count_configurations(variant: Variant) -> int:
     """Configurations that the manifest allows, whatever the problem and the device."""
-    own = {name for name, _ in variant.params}
-    rules = [rule for rule in variant.require if own.issuperset(rule.names)]
-    return sum(all(_holds(rule, config) for rule in rules) for config in configurations(variant, {ALL: ()}))
+    allowed: list[dict[str, int]] = [{}]
+    pending = list(variant.require)
+    for name, values in [("", (0,)), *variant.params]:  # the first turn checks rules without parameters
+        longer = [{**chosen, name: value} for chosen in allowed for value in values]
+        # A rule is checked as soon as its parameters have values, which spares most combinations of the rest.
+        rules = [rule for rule in pending if longer and longer[0].keys() >= set(rule.names)]
+        pending = [rule for rule in pending if rule not in rules]
+        allowed = [chosen for chosen in longer if all(_holds(rule, chosen) for rule in rules)]
+    return len(allowed)
 
 
-def _holds(rule: Expression, config: Config) -> bool:
+def _holds(rule: Expression, values: Mapping[str, int]) -> bool:
     try:
-        return bool(rule.value(dict(config.values)))
+        return bool(rule.value(values))
     except ExpressionError:
         return False
 
