@@ -53,8 +53,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
   instructions-cp-async-bulk-tensor"
 ---*/
 
-// Against sgemm_schedule: one thread fetches whole tiles by TMA, so the other eight warps of the
-// block only load fragments and multiply.
+// Against sgemm_schedule: one thread fetches whole tiles by TMA, and eight warps do nothing but load
+// fragments and multiply.
 //
 //      fetching:  TMA  A tile BM x BK, B tile BK x BN  ->  [ stage 0 | stage 1 | stage 2 | stage 3 ]  a ring in shared memory
 //                      `filled` counts bytes                  ^ fetched       ^ read
