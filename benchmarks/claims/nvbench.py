@@ -9,10 +9,11 @@ import numpy as np
 
 from claims import Claim, format_table
 from claims.setup import build_plans, measure_plans, open_worker
-from gemmbench.backends.base import Step
-from gemmbench.bench.experiments.batch import Built
+from gemmbench.bench.build import Built
+from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
@@ -84,11 +85,12 @@ def _time_with_nvbench(worker: LocalWorker, built: dict[Plan, Built]) -> dict[Pl
     backend: Any = worker.backends["cuda"]
     arenas = []
     for number, plan in enumerate(built):
-        arena = Arena(backend, plan.problem, 1)
-        data = filled(plan.problem, "uniform", 0)
-        arena.write_inputs(data, 1)
-        arena.reset_c(data, plan.problem.beta, 1)
-        bound = backend.bind(plan.variant.name, [Step(backend.load(built[plan], plan), plan, arena.sets)], arena.memory)
+        arena = Arena(backend, GemmLayout(plan.problem), 1)
+        inputs = make_inputs(filled(plan.problem, "uniform", 0), plan.problem.beta)
+        arena.write(inputs, 1)
+        arena.reset(inputs, 1)
+        steps = arena.make_steps([plan], [backend.load(built[plan], plan)], 1)
+        bound = backend.bind(plan.variant.name, steps, arena.memory)
         bound.time(1)
         arenas.append(arena)
 

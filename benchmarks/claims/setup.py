@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from gemmbench.backends import registry
-from gemmbench.bench.experiments.batch import Batch, Built
+from gemmbench.bench.build import Built, compile_plans
+from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.context import silent
 from gemmbench.bench.record import Record
-from gemmbench.bench.runner import build_all
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.options import Options
@@ -22,16 +22,14 @@ def build_plans(names: Sequence[str], options: Options, kernels: str | None = No
     """Plan and compile the named variants."""
     request = SweepRequest(replace(options, variants=tuple(names)), compare=True, kernels=kernels)
     planned = plan_sweep(request, MACHINE)
-    return build_all(planned.plans, registry.make_compilers(MACHINE, planned.devices), silent)
+    return compile_plans(planned.plans, registry.make_compilers(MACHINE, planned.devices), silent)
 
 
 def measure_plans(
     worker: LocalWorker, built: dict[Plan, Built], plans: Sequence[Plan], policy: Policy, *anchors: str
 ) -> list[Record]:
     """Measure plans of one problem together, compared with the variants named in `anchors`."""
-    codes = tuple(built[plan] for plan in plans)
-    batch = Batch(1, plans[0].problem, tuple(plans), codes, policy, references=anchors)
-    return [record for record in worker.experiment(batch) if isinstance(record, Record)]
+    return worker.experiment(make_gemm_batch(plans, [built[plan] for plan in plans], policy, anchors))
 
 
 @contextmanager

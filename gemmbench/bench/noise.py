@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.bench.experiments.batch import Batch, Built
+from gemmbench.bench.build import Built
+from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.record import Record
-from gemmbench.bench.runner import Laboratory
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import MARGIN, Interval
+from gemmbench.bench.worker.worker import Worker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.policy import Policy
@@ -52,10 +53,9 @@ class Noise:
         return stats.verdict(self.ratio)
 
 
-def against_itself(laboratory: Laboratory, plan: Plan, built: Built, policy: Policy) -> Noise:
+def against_itself(worker: Worker, plan: Plan, built: Built, policy: Policy) -> Noise:
     """Measure a plan twice in the same rounds, all of them. Raises LaunchError where it fails or has no interval."""
-    batch = Batch(1, plan.problem, (plan, plan), (built, built), policy)
-    records: list[Record] = laboratory.experiment(batch)
+    records = worker.experiment(make_gemm_batch((plan, plan), (built, built), policy))
     for record in records:
         if record.status != "ok":
             raise LaunchError(f"{record.variant} at {record.problem.size}: {record.status}: {record.reason}")

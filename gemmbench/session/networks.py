@@ -12,15 +12,17 @@ from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.environment import describe
-from gemmbench.bench.experiments.rows import answer
-from gemmbench.bench.mlp import MlpRunner
+from gemmbench.bench.experiments.network import compute_outputs
 from gemmbench.bench.operands import network_parameters as parameters
 from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.networks.forward_plans import Forward, plan_rows
-from gemmbench.planning.networks.network_config import GRAPH, MlpOptions, MlpSweep, RowChoice, read_mlp
+from gemmbench.planning.networks.network_chains import plan_chains
+from gemmbench.planning.networks.network_config import MlpOptions, MlpSweep, RowChoice, read_mlp
+from gemmbench.planning.plans.chain import GRAPH, Chain
 from gemmbench.planning.plans.expansion import check_params
 from gemmbench.planning.sweeps.limits import Limits
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -49,7 +51,7 @@ class PlannedNetwork:
     sweep: MlpSweep
     machine: Machine
     parameters: Parameters
-    rows: list[Forward]
+    rows: list[Chain]
 
     @property
     def devices(self) -> list[str]:
@@ -67,7 +69,7 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
     if sweep.network.bytes > room:
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
     targets = machine.targets
-    rows = plan_rows(sweep.network, chosen, read_passes(), machine.choice.primary, targets, registry.why_refused)
+    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, registry.why_refused)
     return PlannedNetwork(sweep, machine, given, rows)
 
 
@@ -105,11 +107,21 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
         environment = describe(machine, header, request.destination.command, session.software)
         run = choose_results(environment, request.destination, reporter)
         with store.Journal(run.path, run.environment) as journal:
-            emit, given = keep_records(run, journal), planned.parameters
-            what = session.worker, session.compilers, sweep.network, given, policy, sweep.baseline, emit
-            runner = MlpRunner(*what, session.progress, session.is_interrupted)
-            runner.done, runner.earlier = store.complete_batches(run.records), tuple(run.records)
-            runner.run(planned.rows)
+            runner = Runner(
+                session.worker,
+                keep_records(run, journal),
+                session.progress,
+                session.is_interrupted,
+                done=store.complete_batches(run.records),
+            )
+            chains = ChainSweep(
+                planned.rows,
+                policy,
+                sweep.baseline,
+                parameters=planned.parameters,
+                earlier=tuple(run.records),
+            )
+            measure_sweep(runner, session.compilers, chains)
         return RunResult(run, session.is_interrupted())
 
 
@@ -138,11 +150,11 @@ def read_digit(request: NetworkRequest, number: int, machine: Machine) -> DigitR
     (device,) = registry.open_backends(machine, [row.device], gate=False).values()
     with closing(device):
         compiler = registry.make_compilers(machine, [row.device], request.limits.compile)[row.device]
-        probabilities = answer(row, device, compiler, planned.parameters, digits.inputs[number])
+        probabilities = compute_outputs(row, device, compiler, planned.parameters, digits.inputs[number])
     return DigitReading(digits.images[number], int(digits.labels[number]), row.name, probabilities)
 
 
-def _first_able(rows: Sequence[Forward]) -> Forward:
+def _first_able(rows: Sequence[Chain]) -> Chain:
     for row in rows:
         if not row.reason:
             return row

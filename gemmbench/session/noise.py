@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
+from gemmbench.bench.build import compile_plans
 from gemmbench.bench.noise import Noise, against_itself
-from gemmbench.bench.runner import build_all
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import Limits
@@ -31,7 +31,7 @@ def measure_noise(
     policy = Policy(until=0.0, max_time=SECONDS)
     noises: list[Noise] = []
     with open_session(machine, sorted({plan.device for plan in plans}), limits, reporter) as session:
-        built = build_all(plans, session.compilers, session.progress)
+        built = compile_plans(plans, session.compilers, session.progress)
         for plan in plans:
             try:
                 noises.append(against_itself(session.worker, plan, built[plan], policy))

@@ -10,7 +10,7 @@ from gemmbench.analysis import sanitizer
 from gemmbench.analysis.watched_program import find
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.runner import build_all
+from gemmbench.bench.build import compile_plans
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.expansion import check_params, configurations, unfit_device
@@ -95,7 +95,7 @@ def _prepare_subjects(request: VerifyRequest, machine: Machine, folder: str, rep
             subjects.append(_network_subject(variant, narrowed, machine, folder))
     compilers = registry.make_compilers(machine, [machine.choice.primary], request.limits.compile)
     with reporter.progress_bar() as progress:
-        build_all(plans, compilers, progress)
+        compile_plans(plans, compilers, progress)
     return subjects
 
 

@@ -9,9 +9,11 @@ from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.environment import describe
 from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand, place
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.panels import Cut
@@ -78,10 +80,10 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
         run = choose_results(environment, request.destination, reporter)
         with store.Journal(run.path, run.environment) as journal:
             emit, done = keep_records(run, journal), store.complete_batches(run.records)
-            line = session.progress, session.is_interrupted
-            runner = Runner(session.compilers, session.worker, policy, sweep.baseline, emit, *line, done)
-            runner.earlier, runner.rivals = tuple(run.records), sweep.rivals
-            runner.run(planned.expanded)
+            runner = Runner(session.worker, emit, session.progress, session.is_interrupted, done)
+            chains = [make_chain(item) for item in planned.expanded]
+            measured = ChainSweep(chains, policy, sweep.baseline, sweep.rivals, earlier=tuple(run.records))
+            measure_sweep(runner, session.compilers, measured)
             if request.transfers is not None and not session.is_interrupted():
                 measure_transfers(session, planned.plans, policy, request.transfers, run, journal)
         return RunResult(run, session.is_interrupted())

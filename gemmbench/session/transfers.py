@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
+from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import best, tasks
 from gemmbench.bench.record import TransferRecord
-from gemmbench.bench.transfer_runner import TransferRunner
+from gemmbench.bench.runner import Runner
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import Cut
@@ -38,5 +39,6 @@ def measure_transfers(
     if not chosen:
         return
     jobs = tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
-    line = session.progress, session.is_interrupted
-    TransferRunner(session.worker, primary, policy, cut, emit, *line, complete_transfers(run.transfers)).run(jobs)
+    done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(run.transfers)}
+    runner = Runner(session.worker, emit, session.progress, session.is_interrupted, done)
+    runner.run(split_tasks(jobs, primary, policy, cut))

@@ -9,7 +9,9 @@ from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.manifests.variant import ALL, Variant
+from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import awkward
@@ -51,9 +53,9 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=checked_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
-        line = session.progress, session.is_interrupted
-        runner = Runner(session.compilers, session.worker, policy, "", lambda record: None, *line)
-        return runner.run(expanded), session.is_interrupted()
+        runner: Runner[Record] = Runner(session.worker, lambda record: None, session.progress, session.is_interrupted)
+        sweep = ChainSweep([make_chain(item) for item in expanded], policy, baseline="")
+        return measure_sweep(runner, session.compilers, sweep), session.is_interrupted()
 
 
 def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:

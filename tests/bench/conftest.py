@@ -1,11 +1,13 @@
 """One batch on a fake device, and kernels that do what they should not."""
 
+from dataclasses import replace
+
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -23,7 +25,9 @@ def experiment(make_plan):
         plans = tuple(make_plan(name, problem) for name in names)
         codes = tuple((built or {}).get(name, CODE) for name in names)
         device = backend or FakeBackend(Script(faults=faults or {}))
-        return LocalWorker({"fake": device}, **options).experiment(Batch(3, problem, plans, codes, policy))
+        return LocalWorker({"fake": device}, **options).experiment(
+            replace(make_gemm_batch(plans, codes, policy), index=3)
+        )
 
     return run
 

@@ -5,9 +5,12 @@ import threading
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.context import silent
-from gemmbench.bench.runner import Runner, build_all
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.plan import Config, Skip
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -29,7 +32,7 @@ class Compiler:
         return Artifact(f"{plan.variant.name} {plan.defines}", "", Build())
 
 
-class Laboratory:
+class FakeWorker:
     """Makes one record a plan, from scripted seconds by name and configuration; keeps the batches it saw."""
 
     def __init__(self, make_record, seconds=None):
@@ -37,7 +40,8 @@ class Laboratory:
 
     def experiment(self, batch):
         self.batches.append(batch)
-        return [self.record(batch, plan, built) for plan, built in zip(batch.plans, batch.built, strict=True)]
+        pairs = zip(batch.chains, batch.built, strict=True)
+        return [self.record(batch, chain.steps[0], *built) for chain, built in pairs]
 
     def record(self, batch, plan, built):
         seconds = self.seconds.get(f"{plan.variant.name} {plan.config}".strip(), 1.0)
@@ -52,19 +56,20 @@ class Laboratory:
             phase=batch.phase,
             batch=batch.index,
             batch_key=batch.key,
-            batch_rows=len(batch.plans),
+            batch_rows=len(batch.chains),
         )
 
 
 @pytest.fixture
 def run(make_record):
-    """Run plans; returns the records, the laboratory, the compiler and what was emitted, in order."""
+    """Run plans; returns the records, the worker, the compiler and what was emitted, in order."""
 
-    def go(expanded, seconds=None, compiler=None, baseline="cublas", laboratory=None, **options):
-        laboratory, compiler = laboratory or Laboratory(make_record, seconds), compiler or Compiler()
+    def go(expanded, seconds=None, compiler=None, baseline="cublas", worker=None, rivals=(), **options):
+        worker, compiler = worker or FakeWorker(make_record, seconds), compiler or Compiler()
         emitted = []
-        runner = Runner({"fake": compiler}, laboratory, Policy(), baseline, emitted.append, **options)
-        return runner.run(expanded), laboratory, compiler, emitted
+        sweep = ChainSweep(list(map(make_chain, expanded)), Policy(), baseline, rivals)
+        runner = Runner(worker, emitted.append, **options)
+        return measure_sweep(runner, {"fake": compiler}, sweep), worker, compiler, emitted
 
     return go
 
@@ -85,47 +90,48 @@ def test_skips_come_first_and_every_row_is_emitted_as_it_is_made(run, make_plan,
 
 
 @pytest.mark.parametrize(
-    ("rivals", "references"), [((), ("cublas",)), (("naive", "cublas", "tiled"), ("cublas", "naive", "tiled"))]
+    ("rivals", "anchors"), [((), ("cublas",)), (("naive", "cublas", "tiled"), ("cublas", "naive", "tiled"))]
 )
-def test_a_batch_knows_what_its_plans_are_compared_with(run, make_plan, make_record, rivals, references):
+def test_a_batch_knows_what_its_plans_are_compared_with(run, make_plan, make_record, rivals, anchors):
     asked = []
 
-    class Watching(Laboratory):
+    class Watching(FakeWorker):
         def experiment(self, batch):
-            asked.append(batch.references)
+            asked.append(batch.anchors)
             return super().experiment(batch)
 
-    run([make_plan("naive", SMALL), make_plan("cublas", SMALL)], laboratory=Watching(make_record), rivals=rivals)
-    assert asked == [references]
+    run([make_plan("naive", SMALL), make_plan("cublas", SMALL)], worker=Watching(make_record), rivals=rivals)
+    assert asked == [anchors]
 
 
 def test_the_rows_of_one_batch_are_emitted_before_the_next_begins(run, make_plan, make_record):
     seen = []
 
-    class Watching(Laboratory):
+    class Watching(FakeWorker):
         def experiment(self, batch):
             seen.append(len(emitted_so_far))
             return super().experiment(batch)
 
     emitted_so_far = []
-    laboratory = Watching(make_record)
+    worker = Watching(make_record)
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
-    Runner({"fake": Compiler()}, laboratory, Policy(), "", emitted_so_far.append).run(plans)
+    sweep = ChainSweep(list(map(make_chain, plans)), Policy(), "")
+    measure_sweep(Runner(worker, emitted_so_far.append), {"fake": Compiler()}, sweep)
     assert seen == [0, 1]
 
 
 def test_the_same_code_is_compiled_once_for_all_sizes(run, make_plan):
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
-    _, laboratory, compiler, _ = run(plans)
+    _, worker, compiler, _ = run(plans)
     assert len(compiler.compiled) == 1
-    assert len(laboratory.batches) == 2
+    assert len(worker.batches) == 2
 
 
 def test_another_layout_or_configuration_is_other_code(make_plan):
     compiler = Compiler()
     plans = [make_plan("naive", Problem(8, 8, 8, layout)) for layout in ("nn", "tt")]
     plans += [make_plan("naive", SMALL, {"T": number}) for number in (8, 16)]
-    built = build_all(plans, {"fake": compiler}, silent)
+    built = compile_plans(plans, {"fake": compiler}, silent)
     assert len(compiler.compiled) == 4 and set(built) == set(plans)
 
 
@@ -144,34 +150,34 @@ def test_a_missing_compiler_ends_the_run(run, make_plan):
 def test_the_best_of_a_sweep_is_measured_again_beside_the_baseline(run, make_plan):
     plans = [make_plan("tiled", SMALL, {"T": number}) for number in (8, 16, 32)]
     plans += [make_plan("naive", SMALL), make_plan("cublas", SMALL)]
-    records, laboratory, compiler, _ = run(plans, {"tiled T=16": 0.5})
+    records, worker, compiler, _ = run(plans, {"tiled T=16": 0.5})
     finals = [record for record in records if record.phase == "final"]
     assert labels(finals) == ["tiled T=16", "cublas"]
-    assert laboratory.batches[-1].phase == "final"
+    assert worker.batches[-1].phase == "final"
     assert len(compiler.compiled) == 5
 
 
 def test_each_problem_has_its_own_winner(run, make_plan, make_record):
     plans = [make_plan("tiled", problem, {"T": number}) for problem in (SMALL, LARGE) for number in (8, 16)]
 
-    class BySize(Laboratory):
+    class BySize(FakeWorker):
         def record(self, batch, plan, built):
             self.seconds = {f"tiled T={8 if plan.problem == SMALL else 16}": 0.5}
             return super().record(batch, plan, built)
 
-    records, *_ = run(plans, laboratory=BySize(make_record))
+    records, *_ = run(plans, worker=BySize(make_record))
     assert [(r.problem.M, r.configuration) for r in records if r.phase == "final"] == [(8, "T=8"), (16, "T=16")]
 
 
 def test_a_variant_with_one_configuration_is_not_measured_again(run, make_plan):
-    records, laboratory, *_ = run([make_plan("naive", SMALL), make_plan("cublas", SMALL)])
-    assert len(records) == 2 and len(laboratory.batches) == 1
+    records, worker, *_ = run([make_plan("naive", SMALL), make_plan("cublas", SMALL)])
+    assert len(records) == 2 and len(worker.batches) == 1
 
 
 def test_a_configuration_that_failed_cannot_win(run, make_plan, make_record):
     plans = [make_plan("tiled", SMALL, {"T": number}) for number in (8, 16, 32)]
 
-    class Wrong(Laboratory):
+    class Wrong(FakeWorker):
         def record(self, batch, plan, built):
             record = super().record(batch, plan, built)
             return (
@@ -183,7 +189,7 @@ def test_a_configuration_that_failed_cannot_win(run, make_plan, make_record):
     def shape(record):
         return {name: getattr(record, name) for name in ("problem", "config", "phase", "batch")}
 
-    records, *_ = run(plans, {"tiled T=16": 0.5}, laboratory=Wrong(make_record, {"tiled T=16": 0.5}))
+    records, *_ = run(plans, {"tiled T=16": 0.5}, worker=Wrong(make_record, {"tiled T=16": 0.5}))
     assert labels(record for record in records if record.phase == "final") == ["tiled T=16"]
 
 
@@ -197,16 +203,16 @@ def by_key(records):
 def test_a_resumed_run_repeats_no_complete_batch_and_ends_with_the_same_rows(run, make_plan):
     plans = [make_plan("tiled", problem, {"T": number}) for problem in (SMALL, LARGE) for number in (8, 16)]
     first, *_ = run(plans, {"tiled T=16": 0.5})
-    again, laboratory, _, emitted = run(plans, {"tiled T=16": 0.5}, done=by_key(first))
-    assert (laboratory.batches, emitted, again) == ([], [], first)
+    again, worker, _, emitted = run(plans, {"tiled T=16": 0.5}, done=by_key(first))
+    assert (worker.batches, emitted, again) == ([], [], first)
 
 
 def test_a_resumed_run_measures_what_is_missing(run, make_plan):
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
     first, *_ = run(plans)
     done = by_key([record for record in first if record.problem.M == 8])
-    again, laboratory, _, emitted = run(plans, done=done)
-    assert [batch.problem for batch in laboratory.batches] == [LARGE]
+    again, worker, _, emitted = run(plans, done=done)
+    assert [batch.subject for batch in worker.batches] == [LARGE]
     assert [record.problem.M for record in emitted] == [16] and labels(again) == labels(first)
 
 
@@ -217,15 +223,15 @@ def test_changed_code_is_measured_again(run, make_plan):
         def compile(self, plan):
             return Artifact("newer " + super().compile(plan).key, "", Build())
 
-    _, laboratory, *_ = run([make_plan("naive", SMALL)], compiler=Newer(), done=by_key(first))
-    assert len(laboratory.batches) == 1
+    _, worker, *_ = run([make_plan("naive", SMALL)], compiler=Newer(), done=by_key(first))
+    assert len(worker.batches) == 1
 
 
 def test_after_an_interruption_no_batch_begins(run, make_plan):
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
     asked = iter([False, True, True, True])
-    records, laboratory, *_ = run(plans, interrupted=lambda: next(asked))
-    assert [record.problem.M for record in records] == [8] and len(laboratory.batches) == 1
+    records, worker, *_ = run(plans, interrupted=lambda: next(asked))
+    assert [record.problem.M for record in records] == [8] and len(worker.batches) == 1
 
 
 def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
@@ -237,6 +243,6 @@ def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
             return Artifact(plan.variant.path, "", Build())
 
     plans = [make_plan("best", Problem(size, 8, 8), path=f"cuda/{size}.cu") for size in (8, 16, 8)]
-    found = build_all(plans, {"fake": Compiler()}, silent)
+    found = compile_plans(plans, {"fake": Compiler()}, silent)
     assert sorted(built) == ["cuda/16.cu", "cuda/8.cu"]
     assert [found[plan].key for plan in plans] == ["cuda/8.cu", "cuda/16.cu", "cuda/8.cu"]

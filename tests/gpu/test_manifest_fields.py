@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from gemmbench.backends import registry
-from gemmbench.backends.base import OperandSet, Step
+from gemmbench.backends.base import Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.jobs import Launch
-from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import expand
@@ -45,16 +47,20 @@ class Bench:
 
     def __init__(self, backend: Any, plan: Plan, sets: int = 1):
         self.data = filled(plan.problem, "ints", 3)
-        self.arena = Arena(backend, plan.problem, sets)
-        self.arena.write_inputs(self.data, sets)
-        self.arena.reset_c(self.data, BETA, sets)
+        self.inputs = make_inputs(self.data, BETA)
+        self.arena = Arena(backend, GemmLayout(plan.problem), sets)
+        self.arena.write(self.inputs, sets)
+        self.arena.reset(self.inputs, sets)
         self.plan, self.backend = plan, backend
         self.loaded = backend.load(NvccCompiler().compile(plan), plan)
 
     def bind(self) -> Any:
         problem = replace(self.plan.problem, alpha=ALPHA, beta=BETA)
-        step = Step(self.loaded, replace(self.plan, problem=problem), self.arena.sets)
-        return self.backend.bind("test", [step], self.arena.memory)
+        steps = self.make_steps(replace(self.plan, problem=problem))
+        return self.backend.bind("test", steps, self.arena.memory)
+
+    def make_steps(self, plan: Plan) -> list[Step]:
+        return self.arena.make_steps([plan], [self.loaded], len(self.arena.starts))
 
     def want(self, launches: int = 1) -> np.ndarray:
         a, b, problem = self.data.A, self.data.B, self.plan.problem
@@ -65,9 +71,9 @@ class Bench:
         return result
 
     def check(self, index: int = 0, launches: int = 1) -> None:
-        np.testing.assert_array_equal(self.arena.read_c(index), self.want(launches))
-        assert self.arena.breach(index) == ""
-        assert self.arena.spoilt(self.data) == ""
+        np.testing.assert_array_equal(self.arena.read(index), self.want(launches))
+        assert self.arena.find_breach(index) == ""
+        assert self.arena.find_changed_input(self.inputs) == ""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -116,9 +122,8 @@ def test_several_launches_go_into_a_chain_and_a_graph(backend, graph):
         pytest.importorskip("cuda.bindings")
     plan = planned(backend, "split_k", Problem(33, 18, 50, alpha=ALPHA, beta=BETA))
     bench = Bench(backend, plan)
-    step = Step(bench.loaded, plan, bench.arena.sets)
-    executable = backend.bind("twice", [step, step], bench.arena.memory, graph)
-    bench.arena.reset_c(bench.data, BETA, 1)  # recording a graph runs it once
+    executable = backend.bind("twice", bench.make_steps(plan) * 2, bench.arena.memory, graph)
+    bench.arena.reset(bench.inputs, 1)  # recording a graph runs it once
     executable.time(1)
     bench.check(launches=2)
     bench.arena.free()
@@ -128,10 +133,8 @@ def test_a_job_queues_all_launches_of_a_step(backend):
     problem = Problem(33, 18, 50, alpha=ALPHA, beta=BETA)
     plan = planned(backend, "split_k", problem)
     bench = Bench(backend, plan)
-    artifact, at = NvccCompiler().compile(plan), bench.arena.sets[0]
-    steps = [
-        Launch(number, plan, artifact, OperandSet(at.A, at.B, at.C), after) for number, after in ((0, None), (1, 0))
-    ]
+    artifact, (at,) = NvccCompiler().compile(plan), bench.make_steps(plan)[0].sets
+    steps = [Launch(number, plan, artifact, at, after) for number, after in ((0, None), (1, 0))]
     backend.job(steps, bench.arena.memory, True).run()
     bench.check(launches=2)
     bench.arena.free()
@@ -143,7 +146,7 @@ def test_the_whole_experiment_finds_them_right(backend):
         names = ["split_k", "dispatch"] + (["tma"] if backend.device.target.sm >= 90 else [])
         plans = tuple(planned(backend, name, problem) for name in names)
         built = tuple(NvccCompiler().compile(plan) for plan in plans)
-        batch = Batch(0, problem, plans, built, Policy(rounds=2, max_time=0.2))
+        batch = make_gemm_batch(plans, built, Policy(rounds=2, max_time=0.2))
         records = LocalWorker({"cuda": backend}).experiment(batch)
         assert [(record.status, record.reason) for record in records] == [("ok", "")] * len(names)
         print([(record.variant, record.configuration, min(record.samples)) for record in records])

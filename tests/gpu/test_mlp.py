@@ -12,18 +12,22 @@ from gemmbench.backends import registry
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.passes.kernels import read_passes
-from gemmbench.bench.experiments.rows import answer
-from gemmbench.bench.mlp import MlpRunner
-from gemmbench.bench.operands.network_arena import Layers
+from gemmbench.bench.experiments.network import compute_outputs, make_inputs
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import load, random
+from gemmbench.bench.record import Record
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.bench.verify import network_cases as cases
 from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.networks.forward_plans import Forward, plan_rows
 from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks.network_chains import plan_chains
 from gemmbench.planning.networks.network_config import RowChoice
 from gemmbench.planning.paths import data_folder
+from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -42,37 +46,40 @@ ODD = [
 CHAINS = ["tiled", "blocktile_2d", "naive", "cublas", "cublas+graph", "cublaslt", "cublaslt+graph", "tiled+graph"]
 
 
-def planned(backend: Any, name: str, network: Network, **params: int) -> Forward:
+def planned(backend: Any, name: str, network: Network, **params: int) -> Chain:
     catalog = Catalog([data_folder("cuda")], registry.library_variants())
     choice = RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), {k: (v,) for k, v in params.items()})
     targets = {"cuda": backend.device.target}
     variant = catalog.get(choice.variant)
-    (row,) = plan_rows(network, [(choice, variant)], read_passes(), "cuda", targets, registry.why_refused)
+    (row,) = plan_chains(network, [(choice, variant)], read_passes(), "cuda", targets, registry.why_refused)
     if row.reason:
         pytest.skip(row.reason)
     return row
 
 
-def check(backend: Any, row: Forward, sets: int = 1) -> None:
+def check(backend: Any, row: Chain, sets: int = 1) -> None:
     """Exact on integers and within rounding, on every operand set, with nothing written elsewhere."""
     network = row.network
+    assert network is not None
     checks = [*reference.exact_cases(network, 1), cases.timed_case(network, random(network, 2), "uniform", 3)]
     codes = [backend.load(NvccCompiler().compile(step), step) for step in row.steps]
-    arrays = Layers(backend, network, sets)
+    arena = Arena(backend, NetworkLayout(network), sets)
     try:
         for case in checks:
-            arrays.write(case, sets)
-            executable = backend.bind(row.name, arrays.steps(row, codes, sets), arrays.memory, row.choice.graph)
-            arrays.poison(sets)
+            inputs = make_inputs(network, case.parameters, case.inputs)
+            arena.write(inputs, sets)
+            steps = arena.make_steps(row.steps, codes, sets)
+            executable = backend.bind(row.name, steps, arena.memory, row.graph)
+            arena.reset(inputs, sets)
             executable.time(1)
-            arrays.poison(sets)
+            arena.reset(inputs, sets)
             executable.time(sets * 3)
             for index in range(sets):
-                judged = case.judge(arrays.read(index))
+                judged = case.judge(arena.read(index))
                 assert judged.ok, f"{row.name} {row.config} {network}: {judged}"
-                assert arrays.breach(index) == ""
+                assert arena.find_breach(index) == ""
     finally:
-        arrays.free()
+        arena.free()
 
 
 def library(name: str) -> None:
@@ -126,7 +133,7 @@ def test_the_fused_kernels_and_a_graph_read_the_digits(backend):
     expected = reference.propagate(POST, given, given.digits.inputs[:8]).outputs
     for name in ("mlp_fused", "mlp_cluster", "tiled+graph"):
         row = planned(backend, name, POST)
-        got = [answer(row, backend, NvccCompiler(), given, one) for one in given.digits.inputs[:8]]
+        got = [compute_outputs(row, backend, NvccCompiler(), given, one) for one in given.digits.inputs[:8]]
         np.testing.assert_allclose(np.array(got), expected, atol=1e-5)
 
 
@@ -135,10 +142,9 @@ def test_the_whole_experiment_runs(backend):
     rows = [planned(backend, name, POST) for name in names]
     given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
     policy = Policy(rounds=4, max_time=0.2)
-    lab = MlpRunner(
-        LocalWorker({"cuda": backend}), {"cuda": NvccCompiler()}, POST, given, policy, names[-1], lambda record: None
-    )
-    records = lab.run(rows)
+    runner: Runner[Record] = Runner(LocalWorker({"cuda": backend}), lambda record: None)
+    sweep = ChainSweep(rows, policy, names[-1], parameters=given)
+    records = measure_sweep(runner, {"cuda": NvccCompiler()}, sweep)
     for record in records:
         assert record.network is not None
         print(record.variant, np.median(record.samples) * 1e6, "us", record.network.accuracy, record.cache)

@@ -10,7 +10,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda.libraries.variants import CUBLAS
 from gemmbench.backends.cuda.system import nvml
-from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
@@ -28,9 +28,9 @@ def monitor(backend):
     return backend.monitor
 
 
-def cublas_batch(size: int, **policy: object) -> Batch:
+def cublas_batch(size: int, **policy: object) -> ChainBatch:
     plan = Plan(Problem(size, size, size), CUBLAS, Config(), "cuda", "", None)
-    return Batch(0, plan.problem, (plan,), (Artifact("cublas", "", Build()),), Policy(**policy))
+    return make_gemm_batch((plan,), (Artifact("cublas", "", Build()),), Policy(**policy))
 
 
 def test_a_look_is_plausible(monitor):

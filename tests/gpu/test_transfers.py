@@ -16,9 +16,10 @@ from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.memory.transfer_jobs import HostBuffer
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.jobs import Copy, Launch
+from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import Task, tasks
 from gemmbench.bench.record import MODES, Environment, TransferRecord
-from gemmbench.bench.transfer_runner import TransferRunner
+from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
@@ -53,12 +54,10 @@ def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> Task:
 
 
 def measured(backend: Any, name: str, problem: Problem, how: Cut) -> list[TransferRecord]:
-    rows: list[TransferRecord] = []
-    TransferRunner(LocalWorker({"cuda": backend}), "cuda", QUICK, how, rows.append).run(
-        [task_of(backend, name, problem, how)]
-    )
+    runner: Runner[TransferRecord] = Runner(LocalWorker({"cuda": backend}), lambda _: None)
+    rows = runner.run(split_tasks([task_of(backend, name, problem, how)], "cuda", QUICK, how))
     assert [row.mode for row in rows] == list(MODES)
-    environment = Environment(run="", started="", sweep="", command="", gemmbench="", device="", kind="cuda")
+    environment = Environment(run="", started="", sweep="", command="", gemmbench="", device="", backend="cuda")
     print(transfer_tables.text(Run(environment, transfers=rows), "simple"))
     return rows
 

@@ -1,84 +1,117 @@
-"""Batches: at most 16 plans of one problem, measured together, the baseline among them."""
+"""Batches: rows of one problem that a worker measures together."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
-from gemmbench.backends.base import Artifact
-from gemmbench.bench.experiments.blame import Blamable
+from gemmbench.bench.build import Built, name_code
+from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.bench.record import Record
 from gemmbench.errors import PlanError
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.plans.chain import Chain, make_chain
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
-LARGEST = 16
-METHOD = 3  # goes up when the way a number is made changes, so that a resumed sweep never mixes two
+METHOD = 3
+"""Goes up when the way a number is measured changes, so that a resumed sweep never mixes two."""
 
-Built = Artifact | PlanError
-T = TypeVar("T")
+R = TypeVar("R")
+Self = TypeVar("Self", bound="Batch[Any]")
 
 
-@dataclass(frozen=True)
-class Batch(Blamable):
-    """Plans of one problem on one machine; ratios are formed inside a batch only.
+@dataclass(frozen=True, kw_only=True)
+class Batch(ABC, Generic[R]):
+    """Rows that are measured together under one policy; R is the kind of their records.
 
-    `built` holds, for each plan, its machine code or why there is none; `references` names the
-    variants that the others are compared with.
+    `faults` pairs the numbers of rows with what they did to an earlier process.
     """
 
-    index: int
-    problem: Problem
-    plans: tuple[Plan, ...]
-    built: tuple[Built, ...]
     policy: Policy
+    faults: tuple[tuple[int, PlanError], ...] = ()
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What its rows compute, for the progress bar."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> tuple[str, ...]:
+        """A key for each part that is measured or resumed as a whole; it changes with all that the numbers depend on.
+
+        The machine is not among them.
+        """
+
+    def without(self: Self, done: Collection[str]) -> Self | None:
+        """What is left to measure if the parts with these keys are done; None if nothing is."""
+        return None if set(self.keys) <= set(done) else self
+
+    def blame(self: Self, number: int, fault: PlanError) -> Self:
+        """The same batch, in which row `number` has failed already."""
+        return replace(self, faults=(*self.faults, (number, fault)))
+
+    def find_fault(self, number: int) -> PlanError | None:
+        """What row `number` did to an earlier process."""
+        return dict(self.faults).get(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainBatch(Batch[Record]):
+    """At most 16 chains of one problem or network on one machine; ratios are formed inside a batch only.
+
+    `built` holds for each chain the machine code of its steps, or why there is none. `anchors` names
+    the rows that the others are compared with. `parameters` are those of a network.
+    """
+
+    chains: tuple[Chain, ...]
+    built: tuple[tuple[Built, ...], ...]
+    index: int = 1
     phase: str = "sweep"
-    references: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
+    parameters: Parameters | None = None
+
+    @property
+    def subject(self) -> Problem | Network:
+        """What its chains compute."""
+        return self.chains[0].subject
+
+    @property
+    def title(self) -> str:
+        """As Batch."""
+        return str(self.subject)
 
     @property
     def key(self) -> str:
-        """A hash of all that the numbers depend on but the machine: code, problem, method."""
-        parts: list[object] = [METHOD, self.problem, self.policy, self.phase, self.references]
-        for plan, built in zip(self.plans, self.built, strict=True):
-            parts += [plan.variant.name, plan.config, plan.device, plan.geometry, named(built)]
-        return hashed(parts)
+        """The only one of `keys`."""
+        parts: list[object] = [self.subject, self.phase, self.anchors]
+        if self.parameters and isinstance(self.subject, Network):
+            packed = self.parameters.packed(self.subject).tobytes()
+            parts += [hashlib.sha256(packed).hexdigest(), self.parameters.digits is not None]
+        for chain, built in zip(self.chains, self.built, strict=True):
+            geometries = [step.geometry for step in chain.steps]
+            parts += [chain.name, chain.config, chain.device, geometries, *map(name_code, built)]
+        return hash_parts(self.policy, *parts)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """As Batch."""
+        return (self.key,)
 
 
-def named(built: Built) -> str:
-    """What tells this code from other code; or why there is none."""
-    return built.key if isinstance(built, Artifact) else str(built)
+def make_gemm_batch(
+    plans: Sequence[Plan], built: Sequence[Built], policy: Policy, anchors: tuple[str, ...] = ()
+) -> ChainBatch:
+    """A batch of GEMMs; `built` holds the code of each plan."""
+    chains, code = tuple(map(make_chain, plans)), tuple((each,) for each in built)
+    return ChainBatch(policy=policy, chains=chains, built=code, anchors=anchors)
 
 
-def hashed(parts: Sequence[object]) -> str:
-    """A short hash of what is equal exactly where its text is."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-
-
-def split(plans: Iterable[Plan], baseline: str) -> list[tuple[Plan, ...]]:
-    """Group plans by problem into batches, each with the baseline's first plan of that problem."""
-    problems: dict[Problem, list[Plan]] = {}
-    for plan in plans:
-        problems.setdefault(plan.problem, []).append(plan)
-    named = [[(plan.variant.name, plan) for plan in group] for group in problems.values()]
-    return [batch for group in named for batch in batches(group, baseline)]
-
-
-def batches(named: Sequence[tuple[str, T]], baseline: str) -> list[tuple[T, ...]]:
-    """Pairs (name, what it names) in batches of at most 16, the first that is called as the baseline in all."""
-    anchor = [item for name, item in named if name == baseline][:1]
-    others = [item for _, item in named if item not in anchor]
-    room = LARGEST - len(anchor)
-    groups = [others[start : start + room] for start in range(0, len(others), room)] or [[]]
-    return [(*group, *anchor) for group in groups if group or anchor]
-
-
-def winners(named: Sequence[tuple[Hashable, T]], seconds: Callable[[T], float | None]) -> list[T]:
-    """Of each name that several with a time share, the fastest; None is no time."""
-    swept: dict[Hashable, list[tuple[float, T]]] = {}
-    for name, item in named:
-        if (time := seconds(item)) is not None:
-            swept.setdefault(name, []).append((time, item))
-    return [min(group, key=itemgetter(0))[1] for group in swept.values() if len(group) > 1]
+def hash_parts(*parts: object) -> str:
+    """A short hash of the method and of these parts; it is equal exactly if their text is."""
+    return hashlib.sha256(repr([METHOD, *parts]).encode()).hexdigest()[:16]

@@ -1,8 +1,9 @@
-"""Where experiments happen: open back ends, and the line to whoever asked."""
+"""What an experiment needs from outside: the open back ends, and how to report to the runner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gemmbench.backends.base import Backend, Executable, Window
@@ -10,33 +11,33 @@ from gemmbench.backends.base import Backend, Executable, Window
 FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 Progress = Callable[[str, int, int], None]
-"""(what is being done, done, of how many); the progress of the whole sweep begins with SWEEP."""
+"""(what is being done, how much of it is done, of how much); that of the whole sweep begins with SWEEP."""
 SWEEP = "sweep: "
 
 Announce = Callable[[int | None, float], None]
-"""(number of the plan in its batch whose code runs next, seconds that should take); None, 0: nobody's code does."""
+"""(number of the row in its batch whose code runs next, its expected seconds); (None, 0) when none runs."""
 
 
 def silent(what: str, done: int, of: int) -> None:
-    """Report nothing."""
+    """Report no progress."""
 
 
-def unwatched(number: int | None, seconds: float) -> None:
+def announce_nothing(number: int | None, seconds: float) -> None:
     """Announce nothing."""
 
 
 @dataclass
-class Station:
-    """Open back ends, by device, and how an experiment speaks to its runner.
+class ExperimentContext:
+    """The open back ends, by device, and the line to the runner.
 
-    With `measured` False plans are verified and not timed. Before a kernel runs it is announced,
-    so that the runner knows whom to blame if this process dies or hangs.
+    With `measured` False rows are verified but not timed. Code is announced before it runs, so that
+    the runner knows which row to blame if this process dies or hangs.
     """
 
     backends: Mapping[str, Backend]
     progress: Progress = silent
     interrupted: Callable[[], bool] = lambda: False
-    announce: Announce = unwatched
+    announce: Announce = announce_nothing
     measured: bool = True
     _cold: bool = True
 
@@ -46,13 +47,16 @@ class Station:
         self._cold = False
         return seconds
 
-    def watched(self, executable: Executable, number: int) -> Watched:
-        """The executable of plan `number`, its launches announced."""
-        return Watched(executable, number, self.announce)
+    @contextmanager
+    def announced(self, number: int) -> Iterator[None]:
+        """Announce that the code of row `number` runs inside the block."""
+        self.announce(number, 0.0)
+        yield
+        self.announce(None, 0.0)
 
 
-class Watched:
-    """An Executable that announces its launches; the time they should take is known after the first."""
+class AnnouncedExecutable:
+    """An Executable that announces its launches; their expected seconds are known after the first window."""
 
     def __init__(self, executable: Executable, number: int, announce: Announce):
         self._executable, self._number, self._announce = executable, number, announce

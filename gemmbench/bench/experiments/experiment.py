@@ -1,220 +1,232 @@
-"""An experiment on one device: operands in place, every trial verified, all timed in rounds, checked again.
-
-What is done to operands, whether of a GEMM or of a network, is left to subclasses.
-"""
+"""The experiment on a batch: operands in place, every row verified, all timed in rounds, then checked again."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from functools import partial
 
-import numpy as np
-
-from gemmbench.backends.base import Executable
-from gemmbench.bench.experiments.context import Station
-from gemmbench.bench.experiments.trial import Placed, Trial
-from gemmbench.bench.operands.arena import same_bits
+from gemmbench.backends.base import Artifact, Executable
+from gemmbench.bench.experiments.batch import ChainBatch
+from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
+from gemmbench.bench.experiments.gemm import gemm_subject
+from gemmbench.bench.experiments.network import network_subject
+from gemmbench.bench.experiments.subject import Subject
+from gemmbench.bench.experiments.trial import Placement, Trial
+from gemmbench.bench.experiments.trial_record import make_record
+from gemmbench.bench.experiments.verification import Verification
+from gemmbench.bench.operands.arena import Arena, Inputs, same_bits
+from gemmbench.bench.record import Record
 from gemmbench.bench.timing import energy
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.bench.verify.diagnosis import OUTSIDE, RACE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.planning.sweeps.policy import Policy
 
 _ROOM = 0.8
-
-T = TypeVar("T", bound=Trial)
-
-
-class Arrays(Protocol):
-    """Operand sets on the device."""
-
-    def breach(self, index: int = 0) -> str:
-        """Say what was written outside the outputs of a set, or ""."""
-
-    def same(self, index: int) -> bool:
-        """The outputs of a set are those of the first, bit by bit."""
-
-    def free(self) -> None:
-        """Give the memory back."""
+"""The share of a device's memory that operand sets may fill."""
 
 
-class Bench(ABC, Generic[T]):
-    """The trials of one batch that run on one device."""
+def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record]:
+    """Verify and measure a batch; one record per chain, in order.
 
-    arrays: Arrays
+    The chains of the CPU run before those of a GPU, so that they do not disturb its rounds. After
+    an interruption, chains that were not measured have no record. Raises DeviceLost.
+    """
+    trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
+    subject = _make_subject(batch)
+    placements = {}
+    for device in _order_devices(context, batch):
+        own = [trial for trial in trials if trial.chain.device == device]
+        placements[device] = DeviceExperiment(context, batch, subject, device, own).run()
+    return [
+        make_record(trial, batch, placements[trial.chain.device]) for trial in trials if _is_finished(context, trial)
+    ]
+
+
+def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:
+    """The devices of a batch, the CPU first."""
+    names = {chain.device for chain in batch.chains}
+    return sorted(names, key=lambda name: (context.backends[name].device.target.is_gpu, name))
+
+
+def _make_subject(batch: ChainBatch) -> Subject:
+    chain = batch.chains[0]
+    if chain.network is None:
+        return gemm_subject(chain.problem)
+    assert batch.parameters is not None
+    return network_subject(chain.network, batch.parameters)
+
+
+def _make_trial(batch: ChainBatch, number: int) -> Trial:
+    trial = Trial(batch.chains[number], number)
+    for built in batch.built[number]:
+        if isinstance(built, Artifact):
+            trial.artifacts.append(built)
+        elif trial.alive:
+            trial.fail(built)
+    if fault := batch.find_fault(number):
+        trial.fail(fault)
+    return trial
+
+
+def _is_finished(context: ExperimentContext, trial: Trial) -> bool:
+    """An interrupted trial has no row unless it has samples: it is neither right nor wrong."""
+    done = bool(trial.measurement.samples) if context.measured else trial.check is not None
+    return done or not trial.alive or not context.interrupted()
+
+
+class DeviceExperiment:
+    """The trials of a batch on one device."""
+
+    arena: Arena
 
     def __init__(
-        self, station: Station, device: str, trials: Sequence[T], policy: Policy, references: Sequence[str] = ()
+        self, context: ExperimentContext, batch: ChainBatch, subject: Subject, device: str, trials: Sequence[Trial]
     ):
-        """Of `trials`, those of the batch, it takes those on `device`."""
-        self.station, self.policy, self.references = station, policy, references
-        self.trials = [trial for trial in trials if trial.plan.device == device]
-        self.backend = station.backends[device]
-
-    @abstractmethod
-    def cold_sets(self, cache: int, room: int) -> tuple[int, bool]:
-        """How many operand sets keep every launch cold beside a cache of that many bytes, and whether they do."""
-
-    @abstractmethod
-    def place(self, sets: int) -> Arrays:
-        """Allocate operand sets. Raises OutOfMemory."""
-
-    @abstractmethod
-    def load(self, trial: T) -> None:
-        """Load a trial's code. Raises PlanError."""
-
-    @abstractmethod
-    def verify(self) -> None:
-        """Check every trial that is alive on data made for it."""
-
-    @abstractmethod
-    def write(self, sets: int) -> None:
-        """Write the data that is timed."""
-
-    @abstractmethod
-    def reset(self, sets: int) -> None:
-        """Make the outputs ready for launches on that data, unwritten or as beta needs them."""
-
-    @abstractmethod
-    def read(self, index: int) -> np.ndarray:
-        """The outputs of one set."""
-
-    @abstractmethod
-    def bind(self, trial: T, sets: int) -> Executable:
-        """Bind a trial to that data as it is timed. Raises PlanError."""
+        self.context, self.policy, self.anchors, self.subject = context, batch.policy, batch.anchors, subject
+        self.trials, self.backend = trials, context.backends[device]
 
     @property
-    def alive(self) -> list[T]:
+    def alive(self) -> list[Trial]:
         """Trials that nothing has ended."""
         return [trial for trial in self.trials if trial.alive]
 
-    def run(self) -> Placed:
+    def run(self) -> Placement:
         """Take every trial as far as it goes. Raises DeviceLost."""
-        target = self.backend.device.target
-        placed = Placed(*self.cold_sets(target.l2, int(target.memory * _ROOM)))
-        if self.policy.cache == "hot" or not self.station.measured:
-            placed = Placed(1, False)
+        placement = self._choose_placement()
         try:
-            self.arrays = self.place(placed.sets)
+            self.arena = Arena(self.backend, self.subject.layout, placement.sets)
         except DeviceLost:
             raise
         except PlanError as fault:
             for trial in self.alive:
                 trial.fail(fault)
-            return placed
+            return placement
         try:
-            self._steps(placed.sets)
+            self._load()
+            verification = Verification(self.context, self.backend, self.arena, self._bind_first_set)
+            verification.run(self.alive, self.subject.make_cases(self.policy.seed))
+            if self.context.measured and self.alive and not self.context.interrupted():
+                self._measure(placement.sets)
         finally:
             with suppress(DeviceLost):
-                self.arrays.free()
-        return placed
+                self.arena.free()
+        return placement
 
-    def _steps(self, sets: int) -> None:
+    def _choose_placement(self) -> Placement:
+        if self.policy.cache == "hot" or not self.context.measured:
+            return Placement(1, False)
+        target = self.backend.device.target
+        return Placement(*self.subject.count_cold_sets(target.l2, int(target.memory * _ROOM)))
+
+    def _load(self) -> None:
         for trial in self.alive:
-            with trial.blamed():
-                self.station.announce(trial.number, 0.0)
-                self.load(trial)
-                self.station.announce(None, 0.0)
-        self.verify()
-        if self.station.measured and self.alive and not self.station.interrupted():
-            self.measure(sets)
+            with trial.catch_faults(), self.context.announced(trial.number):
+                pairs = zip(trial.artifacts, trial.chain.steps, strict=True)
+                trial.loaded = [self.backend.load(artifact, step) for artifact, step in pairs]
 
-    def check_each(self, exact: bool, check: Callable[[T, str], None]) -> None:
-        """Call `check(trial, mode)` for every trial that is alive, until it fails or the run is interrupted."""
-        # A missing barrier shows in one order of the threads and hides in the other.
-        modes = (self.backend.modes[1:] or self.backend.modes) if exact else self.backend.modes[:1]
-        for number, trial in enumerate(self.alive):
-            self.station.progress(f"verify {trial.name}", number, len(self.alive))
-            if self.station.interrupted():
-                return
-            for mode in modes:
-                if trial.alive:
-                    check(trial, mode)
+    def _bind_first_set(self, trial: Trial, mode: str, scalars: tuple[float, float] | None) -> Executable:
+        return self._bind(trial, 1, mode, scalars)
 
-    def measure(self, sets: int) -> None:
-        """Time every trial that is alive, in the same rounds."""
-        self.write(sets)
-        self.reset(sets)
-        bound: list[tuple[T, Executable]] = []
+    def _bind(
+        self, trial: Trial, sets: int, mode: str | None = None, scalars: tuple[float, float] | None = None
+    ) -> Executable:
+        """Bind a trial to the first sets, by default as it is timed. Raises PlanError."""
+        chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
+        steps = self.arena.make_steps(chain.steps, trial.loaded, sets)
+        bind = partial(self.backend.bind, chain.name, steps, self.arena.memory)
+        mode = self.backend.modes[0] if mode is None else mode
+        if chain.graph:
+            with self.context.announced(trial.number):  # recording a graph runs its launches once
+                bound = bind(graph=True, mode=mode)
+        else:
+            bound = bind(mode=mode)
+        return AnnouncedExecutable(bound, trial.number, self.context.announce)
+
+    def _measure(self, sets: int) -> None:
+        """Time every trial that is alive, in the same rounds; then check it again."""
+        inputs = self.subject.make_timed_inputs(self.policy)
+        self.arena.write(inputs, sets)
+        self.arena.reset(inputs, sets)
+        bound: list[tuple[Trial, Executable]] = []
         for trial in self.alive:
-            with trial.blamed():
-                bound.append((trial, self.station.watched(self.bind(trial, sets), trial.number)))
+            with trial.catch_faults():
+                bound.append((trial, self._bind(trial, sets)))
+        self._time(bound)
+        for trial, executable in bound:
+            if trial.alive and not self.context.interrupted():
+                self._check_repeat(trial, inputs, sets)
+                self._measure_energy(trial, executable)
+        self._measure_accuracy()
+
+    def _time(self, bound: Sequence[tuple[Trial, Executable]]) -> None:
         last = {trial.name: number for number, (trial, _) in enumerate(bound)}
         with TelemetrySampler(self.backend.monitor) as sampler:
             rounds = Rounds(
                 [sampler.track(executable) for _, executable in bound],
                 self.policy,
                 self.backend.max_launches,
-                self.station.interrupted,
-                lambda done, of: self.station.progress("round", done, of),
-                [last[name] for name in self.references if name in last],
+                self.context.interrupted,
+                lambda done, of: self.context.progress("round", done, of),
+                [last[name] for name in self.anchors if name in last],
             )
-            measurements = rounds.run(self.station.warm_seconds())
-        for number, ((trial, executable), measurement) in enumerate(zip(bound, measurements, strict=True)):
+            measurements = rounds.run(self.context.warm_seconds())
+        for number, ((trial, _), measurement) in enumerate(zip(bound, measurements, strict=True)):
             trial.measurement = measurement
             trial.telemetry = sampler.summarize(number, len(measurement.samples))
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
-            elif not self.station.interrupted():
-                self._check_repeat(trial, sets)
-                self._weigh(trial, executable)
 
-    def _weigh(self, trial: T, executable: Executable) -> None:
-        """Measure energy under steady load, if asked for and the device can tell."""
+    def _measure_energy(self, trial: Trial, executable: Executable) -> None:
+        """Measure energy under steady load, if it is asked for and the device has a counter."""
         monitor, seconds = self.backend.monitor, self.policy.energy
         if monitor is not None and trial.telemetry is not None and trial.alive and seconds:
-            with trial.blamed():
+            with trial.catch_faults():
                 found = energy.measure_energy(
-                    executable, monitor, seconds, self.backend.max_launches, self.station.interrupted
+                    executable, monitor, seconds, self.backend.max_launches, self.context.interrupted
                 )
                 trial.telemetry = energy.with_energy(trial.telemetry, found)
 
-    def _check_repeat(self, trial: T, sets: int) -> None:
-        """After timing, every copy of the outputs must be equal bit by bit: a race shows here.
+    def _measure_accuracy(self) -> None:
+        """Count what each row reads right, if the subject can tell."""
+        if self.subject.measure_accuracy is None:
+            return
+        for trial in self.alive:
+            if not self.context.interrupted():
+                with trial.catch_faults():
+                    trial.accuracy = self.subject.measure_accuracy(self.arena, self._bind(trial, 1))
+
+    def _check_repeat(self, trial: Trial, inputs: Inputs, sets: int) -> None:
+        """After timing, every copy of the result must be equal bit by bit: a race shows here.
 
         A slow kernel writes fewer copies, as many as the time limit allows, but two at least.
         """
         samples = trial.measurement.samples
         affordable = int(self.policy.max_time / max(samples.values(), default=math.inf))
         count = min(sets, max(affordable, 2))
-        with trial.blamed():
-            executable = self.station.watched(self.bind(trial, count), trial.number)
-            if differing := self._differing(executable, count):
-                differs = f"copy {differing} of {max(count, 2)} differs: a race"
-                trial.judge(Check(False, "repeat", message=differs, diagnosis=Diagnosis(RACE)))
+        with trial.catch_faults():
+            executable = self._bind(trial, count)
+            if differing := self._find_differing(executable, inputs, count):
+                message = f"copy {differing} of {max(count, 2)} differs: a race"
+                trial.judge(Check(False, "repeat", message=message, diagnosis=Diagnosis(RACE)))
                 return
-            if breach := self.arrays.breach(0) or self.arrays.breach(count - 1):
+            if breach := self.arena.find_breach(0) or self.arena.find_breach(count - 1):
                 trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
 
-    def _differing(self, executable: Executable, count: int) -> int:
-        """The number of the copy that is not like the first, or 0; of one set, the second is that of another launch."""
-        self._write_all(executable, count)
+    def _find_differing(self, executable: Executable, inputs: Inputs, count: int) -> int:
+        """The number of the copy that differs from the first, or 0; of one set, the second is another launch's."""
+        self._write_all(executable, inputs, count)
         if count > 1:
-            return next((index + 1 for index in range(1, count) if not self.arrays.same(index)), 0)
-        first = self.read(0)
-        self._write_all(executable, count)
-        return 0 if same_bits(self.read(0), first) else 2
+            return next((index + 1 for index in range(1, count) if not self.arena.equals_first(index)), 0)
+        first = self.arena.read()
+        self._write_all(executable, inputs, count)
+        return 0 if same_bits(self.arena.read(), first) else 2
 
-    def _write_all(self, executable: Executable, count: int) -> None:
+    def _write_all(self, executable: Executable, inputs: Inputs, count: int) -> None:
         """Launch once on each of the first `count` sets, their outputs made ready."""
-        self.reset(count)
+        self.arena.reset(inputs, count)
         for start in range(0, count, self.backend.max_launches):
             executable.time(min(count - start, self.backend.max_launches))
-
-
-def finished(station: Station, trial: Trial) -> bool:
-    """An interrupted trial has no row unless it has samples: it is neither right nor wrong."""
-    done = bool(trial.measurement.samples) if station.measured else trial.check is not None
-    return done or not trial.alive or not station.interrupted()
-
-
-def devices_of(station: Station, trials: Sequence[Trial]) -> list[str]:
-    """The devices of a batch; the CPU's block comes first, so that it does not disturb the rounds of the GPU."""
-    return sorted(
-        {trial.plan.device for trial in trials}, key=lambda name: (station.backends[name].device.target.is_gpu, name)
-    )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from gemmbench.backends.base import Artifact, Backend, Profiled, Step
+from gemmbench.backends.base import Artifact, Backend, Profiled
+from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.planning.plans.plan import Plan
 
 
@@ -16,12 +18,12 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
     Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """
     problem = plan.problem
-    data, arena = filled(problem, "uniform", seed), Arena(backend, problem, 1)
+    inputs, arena = make_inputs(filled(problem, "uniform", seed), problem.beta), Arena(backend, GemmLayout(problem), 1)
     try:
-        arena.write_inputs(data, 1)
-        arena.reset_c(data, problem.beta, 1)
-        step = Step(backend.load(artifact, plan), plan, arena.sets)
-        bound = backend.bind(plan.variant.name, [step], arena.memory, mode=backend.modes[0])
+        arena.write(inputs, 1)
+        arena.reset(inputs, 1)
+        steps = arena.make_steps([plan], [backend.load(artifact, plan)], 1)
+        bound = backend.bind(plan.variant.name, steps, arena.memory, mode=backend.modes[0])
         bound.time(1)
         cast(Profiled, bound).profile()
     finally:

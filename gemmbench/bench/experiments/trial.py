@@ -1,9 +1,8 @@
-"""One plan on its way through an experiment, and what of it is written down."""
+"""One row on its way through an experiment."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,28 +12,31 @@ from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.rounds import Measurement
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.plans.chain import Chain
 
 
 @dataclass
 class Trial:
-    """Plan `number` of a batch and what has become of it."""
+    """Chain `number` of a batch, its code, and what has become of it.
 
-    plan: Plan
+    `accuracy` is the share of test digits that a network reads right.
+    """
+
+    chain: Chain
     number: int = 0
-    artifact: Artifact | None = None
-    loaded: Any = None
+    artifacts: list[Artifact] = field(default_factory=list)
+    loaded: list[Any] = field(default_factory=list)
     status: str = "ok"
     reason: str = ""
     check: Check | None = None
     measurement: Measurement = field(default_factory=Measurement)
     telemetry: Telemetry | None = None
+    accuracy: float | None = None
 
     @property
     def name(self) -> str:
         """The name of its row."""
-        return self.plan.variant.name
+        return self.chain.name
 
     @property
     def alive(self) -> bool:
@@ -46,7 +48,7 @@ class Trial:
         self.status, self.reason = fault.status, str(fault)
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def catch_faults(self) -> Iterator[None]:
         """Turn what fails inside into the status of this trial. Raises DeviceLost: no other trial can go on."""
         try:
             yield
@@ -64,63 +66,8 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Placed:
+class Placement:
     """How the operands of a batch lie on a device: how many sets, and whether they keep every launch cold."""
 
     sets: int
     cold: bool
-
-
-def outcome(trial: Trial, artifacts: Sequence[Artifact], policy: Policy, placed: Placed) -> dict[str, Any]:
-    """The fields of a Record that say what was built, checked and measured."""
-    return result(trial, policy) | _built(trial.plan, artifacts) | _seen(trial, policy, placed)
-
-
-def result(trial: Trial, policy: Policy) -> dict[str, Any]:
-    """The fields of a Result that say what came of it."""
-    check, measurement = trial.check, trial.measurement
-    timed = bool(measurement.samples)
-    return {
-        "status": trial.status,
-        "reason": trial.reason,
-        "checked": check is not None,
-        "check_rule": check.rule if check else "",
-        "error": check.error if check and math.isfinite(check.error) else None,
-        "samples": list(measurement.samples.values()),
-        "rounds": list(measurement.samples),
-        "launches": measurement.launches if timed else 0,
-        "stopped": measurement.stopped if timed else "",
-        "data": policy.data,
-        "seed": policy.seed,
-        "gated": policy.gate,
-    }
-
-
-def _built(plan: Plan, artifacts: Sequence[Artifact]) -> dict[str, Any]:
-    """Build facts are those of one kernel: of several there are none."""
-    build = artifacts[0].build if len(artifacts) == 1 else None
-    geometry = plan.geometry
-    return {
-        "artifact": " ".join(artifact.key for artifact in artifacts),
-        "grid": list(geometry.grid) if geometry else [],
-        "block": list(geometry.block) if geometry else [],
-        "shared_dynamic": geometry.shared if geometry else 0,
-        "shared_static": build.shared if build else -1,
-        "registers": build.registers if build else -1,
-        "spills": build.spills if build else -1,
-        "compile_seconds": sum(artifact.build.seconds for artifact in artifacts),
-    }
-
-
-def _seen(trial: Trial, policy: Policy, placed: Placed) -> dict[str, Any]:
-    diagnosis = trial.check.diagnosis if trial.check else None
-    timed = bool(trial.measurement.samples)
-    cache = "hot" if policy.cache == "hot" else "cold" if placed.cold else "partly cold"
-    return {
-        "diagnosis": diagnosis.cause if diagnosis else "",
-        "wrong_map": diagnosis.map if diagnosis else "",
-        "clocks_hz": trial.measurement.clocks,
-        "cache": cache if timed else "",
-        "sets": placed.sets if timed else 0,
-        "telemetry": trial.telemetry,
-    }

@@ -1,7 +1,7 @@
 """Guard zones: what surrounds the arrays of an operand set on a device.
 
-NaN lies around what is read, so that a read beyond it spoils the result, and a pattern around what is
-written, so that a write beyond it is seen.
+NaN surrounds what is read, so that a read beyond it spoils the result. A pattern surrounds what is
+written, so that a write beyond it is found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATTERN = 0xA5
 
 @dataclass(frozen=True)
 class Zone:
-    """`size` bytes that are all `byte`, from `offset` of a set on."""
+    """`size` bytes from `offset` of a set on, all of them `byte`."""
 
     offset: int
     size: int
@@ -27,25 +27,46 @@ class Zone:
 
     @property
     def end(self) -> int:
-        """Where what follows begins."""
+        """Where the next bytes begin."""
         return self.offset + self.size
 
 
 @dataclass(frozen=True)
 class Breach:
-    """A zone of which `count` bytes were changed, `first` bytes behind its start the first of them."""
+    """A zone of which `count` bytes were changed; the first of them is `first` bytes into the zone."""
 
     zone: Zone
     first: int
     count: int
 
 
-class Layout:
+@dataclass(frozen=True)
+class Region:
+    """An array of an operand set: where it begins in the set, its bytes, and its rows (0: it has none)."""
+
+    name: str
+    offset: int
+    nbytes: int
+    rows: int = 0
+
+    def distance(self, offset: int) -> int:
+        """How far an offset of the set is from the array."""
+        return self.offset - offset if offset < self.offset else offset - self.offset - self.nbytes
+
+
+class GuardedLayout:
     """The arrays and guard zones of one operand set, one behind the other; `total` is its bytes so far."""
 
     def __init__(self) -> None:
         self.total = 0
         self.zones: list[Zone] = []
+        self.inputs: list[Region] = []
+        self.outputs: list[Region] = []
+
+    @property
+    def regions(self) -> list[Region]:
+        """All arrays, the inputs first."""
+        return [*self.inputs, *self.outputs]
 
     def guard(self, size: int, byte: int) -> None:
         """Guard the next bytes; zones that touch and hold the same are one."""
@@ -56,38 +77,58 @@ class Layout:
         if self.total > start:
             self.zones.append(Zone(start, self.total - start, byte))
 
-    def array(self, nbytes: int, byte: int) -> int:
-        """Where the next array begins; what is left of its last ALIGN bytes is guarded."""
-        start = self.total
+    def add_input(self, name: str, nbytes: int, rows: int = 0) -> None:
+        """Place the next array, which kernels read."""
+        self.inputs.append(self._add_region(name, nbytes, rows, NAN))
+
+    def add_output(self, name: str, nbytes: int, rows: int = 0) -> None:
+        """Place the next array, which kernels write."""
+        self.outputs.append(self._add_region(name, nbytes, rows, PATTERN))
+
+    def _add_region(self, name: str, nbytes: int, rows: int, byte: int) -> Region:
+        """Place an array; what is left of its last ALIGN bytes is guarded."""
+        region = Region(name, self.total, nbytes, rows)
         self.total += nbytes
         self.guard(-nbytes % ALIGN, byte)
-        return start
+        return region
 
     def fill(self, memory: Memory, base: int) -> None:
         """Fill the zones of the set at `base`."""
         for zone in self.zones:
             memory.fill(base + zone.offset, zone.size, zone.byte)
 
-    def breach(self, memory: Memory, base: int) -> Breach | None:
+    def find_breach(self, memory: Memory, base: int) -> Breach | None:
         """The first zone of the set at `base` that was written to; all that were are restored."""
-        found = [breach for zone in self.zones if (breach := _restored(memory, base, zone))]
-        return found[0] if found else None
+        breaches = [breach for zone in self.zones if (breach := _restore(memory, base, zone))]
+        return breaches[0] if breaches else None
+
+    def describe(self, breach: Breach) -> str:
+        """A breach in words, by the array that is nearest to it."""
+        offset, count = breach.zone.offset, breach.count
+        region = min(self.regions, key=lambda region: region.distance(offset))
+        side = "before" if offset < region.offset else "after the end of"
+        changed = f"{count} bytes {side} {region.name} changed, the first {breach.first} bytes into the zone"
+        if not region.rows:
+            return f"wrote outside its output: {changed}"
+        rows, rest = divmod(count, region.nbytes // region.rows)
+        in_rows = "" if rest else f": {rows} row{'s' * (rows > 1)} of {region.name}"
+        return f"wrote outside its output: {changed}{in_rows}"
 
 
-def _restored(memory: Memory, base: int, zone: Zone) -> Breach | None:
+def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:
     start = base + zone.offset
-    if _untouched(memory, start, zone.size, zone.byte):
+    if _is_untouched(memory, start, zone.size, zone.byte):
         return None
-    found = np.empty(zone.size, np.uint8)
-    memory.read(start, found)
+    bytes_there = np.empty(zone.size, np.uint8)
+    memory.read(start, bytes_there)
     memory.fill(start, zone.size, zone.byte)
-    wrong = np.flatnonzero(found != zone.byte)
+    wrong = np.flatnonzero(bytes_there != zone.byte)
     return Breach(zone, int(wrong[0]), wrong.size)
 
 
-def _untouched(memory: Memory, start: int, size: int, byte: int) -> bool:
-    """Every byte of a range is `byte`: the first ones are, and each is like the one ALIGN before it."""
+def _is_untouched(memory: Memory, start: int, size: int, byte: int) -> bool:
+    """Every byte of a range is `byte`: the first ones are, and each equals the one ALIGN before it."""
     head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
     memory.read(start, head)
-    seen, end = start + head.size, start + size
-    return bool((head == byte).all()) and (seen == end or memory.equal(seen - ALIGN, seen, end - seen))
+    checked, end = start + head.size, start + size
+    return bool((head == byte).all()) and (checked == end or memory.equal(checked - ALIGN, checked, end - checked))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gemmbench.backends.base import Executable
-from gemmbench.bench.operands.arena import Arena, same_bits
+from gemmbench.bench.operands.arena import Arena, Inputs, same_bits
 from gemmbench.bench.operands.fill import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, RACE, UNKNOWN
 from gemmbench.bench.verify.reference import Check, Reference
@@ -26,11 +26,12 @@ class Relauncher:
     def __call__(self, data: Operands, poisoned: bool, mode: str | None = None) -> np.ndarray:
         """C after a launch on `data`; before it, C is NaN if `poisoned`, else data.C. Raises what a launch raises."""
         executable = self.executable if mode is None else self.bind(mode)
-        self.arena.write_inputs(data, 1)
-        self.arena.reset_c(data, 0.0 if poisoned else 1.0, 1)
+        inputs = Inputs((data.A, data.B), None if poisoned else data.C)
+        self.arena.write(inputs, 1)
+        self.arena.reset(inputs, 1)
         executable.time(1)
-        self.arena.breach()  # restores what this launch may have overwritten
-        return self.arena.read_c()
+        self.arena.find_breach()  # restores what this launch may have overwritten
+        return self.arena.read()
 
 
 def explain_by_relaunch(
@@ -48,7 +49,7 @@ def explain_by_relaunch(
             or _find_read_of_poison(check, reference, launch)
         )
     finally:
-        launch.arena.write_inputs(reference.operands, 1)
+        launch.arena.write(Inputs((reference.operands.A, reference.operands.B)), 1)
     if better is None or check.diagnosis is None:
         return check
     cause, words = better

@@ -5,22 +5,22 @@ The runner and a worker exchange only frozen data, so that the worker can also b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from gemmbench.backends.base import Device
-from gemmbench.bench.experiments import gemms, rows
-from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.experiments.context import Station
-from gemmbench.bench.experiments.rows import RowBatch
-from gemmbench.bench.experiments.transfers import batch as transfer_batch
+from gemmbench.bench.experiments.batch import Batch, ChainBatch
+from gemmbench.bench.experiments.context import ExperimentContext
+from gemmbench.bench.experiments.experiment import measure_chains
 from gemmbench.bench.experiments.transfers.batch import TransferBatch
-from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.bench.experiments.transfers.experiment import measure_transfers
 
-AnyBatch = Batch | RowBatch | TransferBatch
+R = TypeVar("R")
 
 
 @dataclass
-class LocalWorker(Station):
+class LocalWorker(ExperimentContext):
     """Runs every kind of batch on back ends that are open in this process."""
 
     @property
@@ -28,10 +28,14 @@ class LocalWorker(Station):
         """The open devices, by back end."""
         return {name: backend.device for name, backend in self.backends.items()}
 
-    def experiment(self, batch: AnyBatch) -> list[Record] | list[TransferRecord]:
-        """One record per plan, in order. Raises DeviceLost."""
-        if isinstance(batch, RowBatch):
-            return rows.experiment(self, batch)
-        if isinstance(batch, TransferBatch):
-            return transfer_batch.experiment(self, batch)
-        return gemms.experiment(self, batch)
+    def experiment(self, batch: Batch[R]) -> list[R]:
+        """One record per row, in order. Raises DeviceLost."""
+        return cast("list[R]", self._measure(batch))
+
+    def _measure(self, batch: object) -> Sequence[object]:
+        match batch:
+            case ChainBatch():
+                return measure_chains(self, batch)
+            case TransferBatch():
+                return measure_transfers(self, batch)
+        raise TypeError(f"no experiment for a {type(batch).__name__}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from gemmbench.backends.base import Device
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.worker.local import AnyBatch
+from gemmbench.bench.experiments.batch import Batch
 from gemmbench.errors import GemmbenchError, PlanError
 
 
@@ -30,7 +30,7 @@ class Open:
 class RunBatch:
     """To the worker: run the experiment of this batch; it answers with Finished or Lost."""
 
-    batch: AnyBatch
+    batch: Batch[Any]
 
 
 @dataclass(frozen=True)

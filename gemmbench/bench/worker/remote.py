@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TypeVar
 
 from gemmbench.backends.base import Device
+from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import Progress, silent
-from gemmbench.bench.record import Record, TransferRecord
-from gemmbench.bench.worker.local import AnyBatch
 from gemmbench.bench.worker.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused, RunBatch
 from gemmbench.bench.worker.process import Ended, Silent, WorkerProcess
 from gemmbench.errors import DeviceError, DeviceLost, LaunchError, LaunchTimeout, PlanError
+
+R = TypeVar("R")
 
 _OPENING_SECONDS = 120.0
 _IDLE_SECONDS = 900.0
@@ -63,7 +65,7 @@ class RemoteWorker:
             self._devices = self._await_ready(self._process)
         return self._devices
 
-    def experiment(self, batch: AnyBatch) -> list[Record] | list[TransferRecord]:
+    def experiment(self, batch: Batch[R]) -> list[R]:
         """One record per plan, in order; a plan that kills the process has failed."""
         sudden_deaths = 0
         while True:
@@ -117,7 +119,7 @@ class RemoteWorker:
         self._kill()
         raise DeviceError(problem)
 
-    def _attempt(self, batch: AnyBatch) -> list[Record] | list[TransferRecord] | _Died:
+    def _attempt(self, batch: Batch[R]) -> list[R] | _Died:
         process = self._open_process()
         running: int | None = None
         allowed = _IDLE_SECONDS
@@ -161,7 +163,7 @@ class RemoteWorker:
             self._process = None
 
 
-def _blame(batch: AnyBatch, number: int, fault: PlanError) -> AnyBatch:
+def _blame(batch: Batch[R], number: int, fault: PlanError) -> Batch[R]:
     if isinstance(fault, DeviceLost | LaunchTimeout):
         return batch.blame(number, fault)
     return batch.blame(number, LaunchError(f"the kernel brought the worker process down: {fault}"))

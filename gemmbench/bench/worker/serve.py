@@ -12,11 +12,13 @@ import traceback
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
+from typing import Any
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Backend
+from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import Progress
-from gemmbench.bench.worker.local import AnyBatch, LocalWorker
+from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.bench.worker.messages import (
     Announced,
     Finished,
@@ -85,10 +87,10 @@ class _Inbox:
 
     def __init__(self, pipe: Connection):
         self.stopped = threading.Event()
-        self._batches: SimpleQueue[AnyBatch | Exception] = SimpleQueue()
+        self._batches: SimpleQueue[Batch[Any] | Exception] = SimpleQueue()
         threading.Thread(target=self._receive, args=(pipe,), daemon=True).start()
 
-    def next_batch(self) -> AnyBatch:
+    def next_batch(self) -> Batch[Any]:
         """Wait for the next batch. Raises EOFError at the end of the connection."""
         item = self._batches.get()
         if isinstance(item, Exception):

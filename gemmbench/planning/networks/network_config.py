@@ -14,12 +14,12 @@ from gemmbench.planning import yaml_document as yamlfile
 from gemmbench.planning.manifests.variant import Params
 from gemmbench.planning.networks.network import Network, network
 from gemmbench.planning.paths import shown
+from gemmbench.planning.plans.chain import GRAPH
 from gemmbench.planning.sweeps.config_file import find_config, read_document, settled
 from gemmbench.planning.sweeps.options import Options
 from gemmbench.planning.sweeps.parsing import chosen_params
 from gemmbench.planning.sweeps.policy import MeasureModel, Policy, make_policy
 
-GRAPH = "+graph"
 RANDOM = "random"
 
 

@@ -7,12 +7,19 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.experiments import batch as batches
-from gemmbench.bench.experiments.batch import LARGEST, Batch, split
+from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.experiments.splitting import LARGEST, split_chains
 from gemmbench.errors import BuildError
 from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.plan import Config, Geometry
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
+
+
+def split(plans, baseline):
+    """The plans of each batch."""
+    return [[chain.steps[0] for chain in group] for group in split_chains(map(make_chain, plans), baseline)]
 
 
 def names(groups):
@@ -70,7 +77,8 @@ def make_batch(make_plan):
         plan = make_plan(name, problem, config)
         plan = replace(plan, geometry=geometry or plan.geometry)
         built = Artifact(key, "", Build()) if isinstance(key, str) else key
-        return Batch(index, plan.problem, (plan,), (built,), policy or Policy(), phase, **more)
+        batch = make_gemm_batch((plan,), (built,), policy or Policy(), **more)
+        return replace(batch, index=index, phase=phase)
 
     return make
 
@@ -97,7 +105,7 @@ def test_the_same_batch_has_the_same_key_wherever_it_stands(make_batch):
         {"policy": Policy(data="ones")},
         {"policy": Policy(gate=False)},
         {"policy": Policy(until=0.01)},
-        {"references": ("cublas",)},
+        {"anchors": ("cublas",)},
     ],
     ids=str,
 )
@@ -114,9 +122,9 @@ def test_a_new_method_changes_every_key(make_batch, monkeypatch):
 def test_a_batch_can_cross_to_another_process(write_kernel, make_plan):
     variant = read_variant(write_kernel(params={"T": "[8, 16]"}, require=["K % T == 0"]))
     plan = replace(make_plan(), variant=variant, config=Config((("T", 8),)))
-    made = Batch(1, plan.problem, (plan, plan), (Artifact("key", "", Build()), BuildError("x.cu:3: no")), Policy())
+    made = make_gemm_batch((plan, plan), (Artifact("key", "", Build()), BuildError("x.cu:3: no")), Policy())
     made.key  # noqa: B018  what is remembered must cross too
     copy = pickle.loads(pickle.dumps(made))
-    assert copy.plans == made.plans and copy.key == made.key
-    assert str(copy.built[1]) == "x.cu:3: no"
-    assert copy.plans[0].defines == plan.defines
+    assert copy.chains == made.chains and copy.key == made.key
+    assert str(copy.built[1][0]) == "x.cu:3: no"
+    assert copy.chains[0].steps[0].defines == plan.defines

@@ -14,18 +14,20 @@ from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
 from gemmbench.backends.fake.device import describe as describe_fake
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.passes.kernels import read_passes
-from gemmbench.bench.experiments.rows import answer
-from gemmbench.bench.mlp import MlpRunner
+from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_subject
 from gemmbench.bench.operands import network_parameters as parameters
-from gemmbench.bench.operands.network_arena import Layers, cold_sets
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import Parameters, load, random, upscaled
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.bench.verify import network_cases as cases
 from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.networks.forward_plans import plan_rows
 from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks.network_chains import plan_chains
 from gemmbench.planning.networks.network_config import MlpOptions, RowChoice, read_mlp
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.sweeps.policy import Policy
@@ -167,23 +169,21 @@ def rows_of(names: list[str], device: str, network: Network, params=None):
     catalog = Catalog([data_folder("cuda")], registry.library_variants())
     choices = [RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
     chosen = [(choice, catalog.get(choice.variant)) for choice in choices]
-    return plan_rows(network, chosen, read_passes(), device, {device: target}, registry.why_refused)
+    return plan_chains(network, chosen, read_passes(), device, {device: target}, registry.why_refused)
 
 
 @pytest.fixture
 def fake():
     def run(*names: str, script: Script | None = None, given=None, policy=QUICK, network=SMALL, params=None):
         script = script or Script()
-        lab = MlpRunner(
-            LocalWorker({"fake": FakeBackend(script)}),
-            {"fake": FakeCompiler(script)},
-            network,
-            given or random(network, 0),
+        sweep = ChainSweep(
+            rows_of(list(names), "fake", network, params),
             policy,
             names[-1],
-            lambda record: None,
+            parameters=given or random(network, 0),
         )
-        return lab.run(rows_of(list(names), "fake", network, params))
+        runner = Runner(LocalWorker({"fake": FakeBackend(script)}), lambda record: None)
+        return measure_sweep(runner, {"fake": FakeCompiler(script)}, sweep)
 
     return run
 
@@ -231,20 +231,21 @@ def test_digits_are_timed_and_counted(fake, post):
 
 
 def test_operand_sets_exceed_the_cache_four_times(post):
-    count, cold = cold_sets(post, 50 << 20, 1 << 34)
+    subject = network_subject(post, random(post, 0))
+    count, cold = subject.count_cold_sets(50 << 20, 1 << 34)
     assert cold
     assert count * post.bytes >= 4 * (50 << 20)
-    assert cold_sets(post, 50 << 20, 1 << 20) == (1, False)
+    assert subject.count_cold_sets(50 << 20, 1 << 20) == (1, False)
 
 
 def test_a_write_outside_the_outputs_is_seen_and_restored():
     backend = FakeBackend()
-    arrays = Layers(backend, SMALL, 2)
-    assert arrays.breach(1) == ""
-    at = arrays.memory.nbytes // 2 - 1000  # the last guard of the first set
-    arrays.memory.fill(at, 4, 0)
-    assert "4 bytes changed" in arrays.breach(0)
-    assert arrays.breach(0) == ""
+    arena = Arena(backend, NetworkLayout(SMALL), 2)
+    assert arena.find_breach(1) == ""
+    at = arena.memory.nbytes // 2 - 1000  # the last guard of the first set
+    arena.memory.fill(at, 4, 0)
+    assert "4 bytes after the end of Y changed" in arena.find_breach(0)
+    assert arena.find_breach(0) == ""
 
 
 @pytest.mark.parametrize("cache", ["cold", "hot"])
@@ -253,16 +254,10 @@ def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_
     allocate = backend.allocate
     backend.guards, backend.allocate = False, lambda *sizes: asked.append(sizes) or allocate(*sizes)
     policy = Policy(rounds=2, max_time=0.05, window=1e-4, cache=cache)
-    lab = MlpRunner(
-        LocalWorker({"fake": backend}),
-        {"fake": FakeCompiler(Script())},
-        SMALL,
-        random(SMALL, 0),
-        policy,
-        "tiled",
-        lambda record: None,
+    sweep = ChainSweep(rows_of(["tiled", "mlp_fused"], "fake", SMALL), policy, "tiled", parameters=random(SMALL, 0))
+    records = measure_sweep(
+        Runner(LocalWorker({"fake": backend}), lambda record: None), {"fake": FakeCompiler(Script())}, sweep
     )
-    records = lab.run(rows_of(["tiled", "mlp_fused"], "fake", SMALL))
     assert [record.status for record in records] == ["ok", "ok"]
     arrays = (13 * 31 * 4, SMALL.parameters * 4, 13 * 20 * 4, 13 * 7 * 4, 13 * 5 * 4)
     assert asked == [arrays * records[0].sets]
@@ -283,16 +278,8 @@ def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
     params = {"THREADS": (64,), "ROWS": (4,), "TILE": (8,), "BM": (32,), "BN": (32,), "BK": (8,)}
     rows = rows_of(names, "cpu", network, params)
     assert [row.name for row in rows if row.reason] == [name for name in names if name == "mlp_cluster"]
-    lab = MlpRunner(
-        LocalWorker({"cpu": backend}),
-        {"cpu": compiler},
-        network,
-        random(network, 0),
-        QUICK,
-        names[0],
-        lambda record: None,
-    )
-    records = lab.run(rows)
+    sweep = ChainSweep(rows, QUICK, names[0], parameters=random(network, 0))
+    records = measure_sweep(Runner(LocalWorker({"cpu": backend}), lambda record: None), {"cpu": compiler}, sweep)
     backend.close()
     assert [(record.variant, record.reason) for record in records if record.status not in ("ok", "skipped")] == []
 
@@ -303,15 +290,16 @@ def test_the_portable_kernel_is_right_in_every_shape_of_its_block(post):
     backend, compiler = CpuBackend(), CpuCompiler()
     for rows, threads, depth in itertools.product((2, 16), (64, 512), (4,)):
         (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (rows,), "THREADS": (threads,), "DEPTH": (depth,)})
-        arrays = Layers(backend, network, 1)
+        arena = Arena(backend, NetworkLayout(network), 1)
         codes = [backend.load(compiler.compile(step), step) for step in row.steps]
         for case, mode in itertools.product(checks, ("forward", "reverse")):
-            arrays.write(case, 1)
-            arrays.poison(1)
-            backend.bind(row.name, arrays.steps(row, codes, 1), arrays.memory, mode=mode).time(1)
-            assert case.judge(arrays.read()).message == "", (rows, threads, mode)
-            assert arrays.breach() == ""
-        arrays.free()
+            inputs = make_inputs(network, case.parameters, case.inputs)
+            arena.write(inputs, 1)
+            arena.reset(inputs, 1)
+            backend.bind(row.name, arena.make_steps(row.steps, codes, 1), arena.memory, mode=mode).time(1)
+            assert case.judge(arena.read()).message == "", (rows, threads, mode)
+            assert arena.find_breach() == ""
+        arena.free()
     backend.close()
 
 
@@ -321,7 +309,7 @@ def test_the_network_reads_a_digit_through_the_kernel(post):
     assert given.digits is not None
     backend = CpuBackend()
     (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (1,), "THREADS": (256,)})
-    outputs = answer(row, backend, CpuCompiler(), given, given.digits.inputs[3])
+    outputs = compute_outputs(row, backend, CpuCompiler(), given, given.digits.inputs[3])
     backend.close()
     expected = reference.propagate(network, given, given.digits.inputs[3:4]).outputs[0]
     np.testing.assert_allclose(outputs, expected, atol=1e-5)

@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.bench.operands import arena as operands
-from gemmbench.bench.operands.arena import Arena, cold_sets, set_bytes
+from gemmbench.bench.experiments.gemm import gemm_subject, make_inputs
+from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.planning.problems.problem import Problem
 
 ODD = Problem(5, 7, 3)
 SHAPES = [ODD, Problem(1, 1, 1), Problem(16, 32, 8), Problem(129, 17, 31, "tt")]
+
+
+def set_bytes(problem):
+    return GemmLayout(problem).guarded.total
 
 
 @pytest.fixture
@@ -18,10 +23,11 @@ def arena():
     """An arena of three sets with ints in place."""
 
     def build(problem=ODD, beta=0.0):
-        built = Arena(FakeBackend(), problem, 3)
+        built = Arena(FakeBackend(), GemmLayout(problem), 3)
         data = filled(problem, "ints", 1)
-        built.write_inputs(data, 3)
-        built.reset_c(data, beta, 3)
+        inputs = make_inputs(data, beta)
+        built.write(inputs, 3)
+        built.reset(inputs, 3)
         return built, data
 
     return build
@@ -34,8 +40,8 @@ def floats(arena, start, stop):
 @pytest.mark.parametrize("problem", SHAPES, ids=str)
 def test_there_is_nan_around_the_inputs_of_every_set(arena, problem):
     built, _ = arena(problem)
-    for at in built.sets:
-        for name, start in (("A", at.A), ("B", at.B)):
+    for at in built.starts:
+        for name, start in (("A", at["A"]), ("B", at["B"])):
             end = start + problem.operand_bytes(name)
             assert np.isnan(floats(built, start - 4096, start)).all()
             assert np.isnan(floats(built, end, end + 4096)).all()
@@ -44,32 +50,32 @@ def test_there_is_nan_around_the_inputs_of_every_set(arena, problem):
 @pytest.mark.parametrize("problem", SHAPES, ids=str)
 def test_there_is_a_pattern_and_no_nan_around_the_output(arena, problem):
     built, _ = arena(problem)
-    for at in built.sets:
-        end = at.C + problem.operand_bytes("C")
-        around = np.concatenate([floats(built, at.C - 4096, at.C), floats(built, end, end + 4096)])
+    for at in built.starts:
+        end = at["C"] + problem.operand_bytes("C")
+        around = np.concatenate([floats(built, at["C"] - 4096, at["C"]), floats(built, end, end + 4096)])
         assert np.isfinite(around).all() and len(set(around)) == 1
 
 
 @pytest.mark.parametrize("problem", SHAPES, ids=str)
 def test_operands_are_aligned_and_lie_in_every_set_as_they_were_made(arena, problem):
     built, data = arena(problem, beta=2.0)
-    assert {getattr(at, name) % 256 for at in built.sets for name in "ABC"} == {0}
-    for index, at in enumerate(built.sets):
+    assert {at[name] % 256 for at in built.starts for name in "ABC"} == {0}
+    for index, at in enumerate(built.starts):
         for name in "ABC":
-            found = floats(built, getattr(at, name), getattr(at, name) + problem.operand_bytes(name))
+            found = floats(built, at[name], at[name] + problem.operand_bytes(name))
             assert (found == getattr(data, name).ravel()).all()
-        assert (built.read_c(index) == data.C).all()
+        assert (built.read(index) == data.C).all()
 
 
 def test_c_is_nan_everywhere_when_beta_is_0(arena):
     built, data = arena()
-    built.reset_c(data, 0.0, 3)
-    assert all(np.isnan(built.read_c(index)).all() for index in range(3))
+    built.reset(make_inputs(data, 0.0), 3)
+    assert all(np.isnan(built.read(index)).all() for index in range(3))
 
 
 def test_an_untouched_arena_has_no_breach(arena):
     built, _ = arena()
-    assert [built.breach(index) for index in range(3)] == ["", "", ""]
+    assert [built.find_breach(index) for index in range(3)] == ["", "", ""]
 
 
 @pytest.mark.parametrize("index", [0, 2])
@@ -85,44 +91,44 @@ def test_an_untouched_arena_has_no_breach(arena):
 )
 def test_one_byte_written_outside_is_seen_and_placed(arena, index, name, side, words):
     built, _ = arena()
-    start = getattr(built.sets[index], name)
+    start = built.starts[index][name]
     where = start - 1 if side == "before" else start + ODD.operand_bytes(name)
     built.memory.fill(where, 1, 0)
-    found = built.breach(index)
+    found = built.find_breach(index)
     assert found.startswith("wrote outside its output: ") and words in found
-    assert built.breach(index) == ""
+    assert built.find_breach(index) == ""
 
 
 @pytest.mark.parametrize("distance", [0, 15, 16, 511, 512, 513, 1024, 3000])
 def test_one_byte_is_seen_wherever_it_lies_in_a_guard_zone(arena, distance):
     built, _ = arena()
-    built.memory.fill(built.sets[0].C + ODD.operand_bytes("C") + distance, 1, 0)
-    assert "1 bytes after the end of C changed" in built.breach()
+    built.memory.fill(built.starts[0]["C"] + ODD.operand_bytes("C") + distance, 1, 0)
+    assert "1 bytes after the end of C changed" in built.find_breach()
 
 
 def test_a_breach_of_one_set_is_no_breach_of_another(arena):
     built, _ = arena()
-    built.memory.fill(built.sets[1].C + ODD.operand_bytes("C"), 1, 0)
-    assert built.breach(0) == built.breach(2) == ""
+    built.memory.fill(built.starts[1]["C"] + ODD.operand_bytes("C"), 1, 0)
+    assert built.find_breach(0) == built.find_breach(2) == ""
 
 
 def test_a_wide_breach_is_restored_whole_so_that_nobody_else_is_blamed(arena):
     built, _ = arena()
-    built.memory.fill(built.sets[0].C + ODD.operand_bytes("C"), 2048, 0)
-    assert built.breach() != ""
-    assert built.breach() == ""
+    built.memory.fill(built.starts[0]["C"] + ODD.operand_bytes("C"), 2048, 0)
+    assert built.find_breach() != ""
+    assert built.find_breach() == ""
 
 
 @pytest.mark.parametrize("sets", [1, 3])
 @pytest.mark.parametrize("name", ["A", "B"])
 def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
-    built, data = Arena(FakeBackend(), ODD, sets), filled(ODD, "ints", 1)
-    built.write_inputs(data, 1)
-    assert built.spoilt(data) == ""
-    built.memory.fill(getattr(built.sets[0], name) + ODD.operand_bytes(name) - 1, 1, 0x7F)
-    assert built.spoilt(data) == f"changed its input {name}"
-    built.write_inputs(data, 1)
-    assert built.spoilt(data) == ""
+    built, inputs = Arena(FakeBackend(), GemmLayout(ODD), sets), make_inputs(filled(ODD, "ints", 1), 0.0)
+    built.write(inputs, 1)
+    assert built.find_changed_input(inputs) == ""
+    built.memory.fill(built.starts[0][name] + ODD.operand_bytes(name) - 1, 1, 0x7F)
+    assert built.find_changed_input(inputs) == f"changed its input {name}"
+    built.write(inputs, 1)
+    assert built.find_changed_input(inputs) == ""
 
 
 @pytest.mark.parametrize(
@@ -135,19 +141,19 @@ def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
     ],
 )
 def test_enough_sets_rotate_to_cover_four_times_the_cache(size, cache, room, expected):
-    assert cold_sets(Problem(size, size, size), cache, room) == expected
+    assert gemm_subject(Problem(size, size, size)).count_cold_sets(cache, room) == expected
 
 
 def test_too_little_room_gives_fewer_sets_that_are_not_cold():
     cube = Problem(64, 64, 64)
-    assert cold_sets(cube, 1 << 20, 5 * set_bytes(cube)) == (5, False)
-    assert cold_sets(cube, 1 << 20, 1) == (1, False)
+    assert gemm_subject(cube).count_cold_sets(1 << 20, 5 * set_bytes(cube)) == (5, False)
+    assert gemm_subject(cube).count_cold_sets(1 << 20, 1) == (1, False)
 
 
 def test_a_set_holds_its_operands_and_guards_of_many_rows():
     cube = Problem(64, 64, 64)
     assert set_bytes(cube) >= cube.bytes + 4 * 128 * 64 * 4
-    assert operands.set_bytes(Problem(1, 1, 1)) < 1 << 17
+    assert set_bytes(Problem(1, 1, 1)) < 1 << 17
 
 
 @pytest.mark.parametrize("problem", SHAPES, ids=str)
@@ -155,10 +161,11 @@ def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(problem)
     backend = FakeBackend()
     backend.guards, asked, allocate = False, [], backend.allocate
     backend.allocate = lambda *sizes: asked.extend(sizes) or allocate(*sizes)
-    built, data = Arena(backend, problem, 2), filled(problem, "ints", 1)
+    built, data = Arena(backend, GemmLayout(problem), 2), filled(problem, "ints", 1)
     assert asked == [problem.operand_bytes(name) for name in "ABC"] * 2
-    assert tuple(at for each in built.sets for at in (each.A, each.B, each.C)) == built.memory.starts
-    built.write_inputs(data, 2)
-    built.reset_c(data, 2.0, 2)
-    assert all((built.read_c(index) == data.C).all() for index in range(2))
-    assert (built.breach(0), built.breach(1), built.spoilt(data)) == ("", "", "")
+    assert tuple(start for starts in built.starts for start in starts.values()) == built.memory.starts
+    inputs = make_inputs(data, 2.0)
+    built.write(inputs, 2)
+    built.reset(inputs, 2)
+    assert all((built.read(index) == data.C).all() for index in range(2))
+    assert (built.find_breach(0), built.find_breach(1), built.find_changed_input(inputs)) == ("", "", "")

@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.backends.base import ALIGN
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.bench.operands.guards import NAN, PATTERN, Breach, Layout, Zone
+from gemmbench.bench.operands.guards import NAN, PATTERN, Breach, GuardedLayout, Zone
 
 BASE = 1 << 12
 
@@ -12,9 +12,10 @@ BASE = 1 << 12
 @pytest.fixture
 def layout():
     """Guards of 512 bytes around an array of 100."""
-    found = Layout()
+    found = GuardedLayout()
     found.guard(512, NAN)
-    assert found.array(100, PATTERN) == 512
+    found.add_output("C", 100)
+    assert found.outputs[0].offset == 512
     found.guard(512, PATTERN)
     return found
 
@@ -36,11 +37,11 @@ def test_what_lies_in_the_array_or_outside_the_set_is_no_breach(layout, memory):
     memory.fill(BASE + 512, 100, 1)
     memory.fill(BASE - 8, 8, 1)
     memory.fill(BASE + layout.total, 8, 1)
-    assert layout.breach(memory, BASE) is None
+    assert layout.find_breach(memory, BASE) is None
 
 
 def test_the_first_breach_is_told_and_all_are_restored(layout, memory):
     memory.fill(BASE + 500, 12, 0)
     memory.fill(BASE + 612, 3, 0)
-    assert layout.breach(memory, BASE) == Breach(layout.zones[0], 500, 12)
-    assert layout.breach(memory, BASE) is None
+    assert layout.find_breach(memory, BASE) == Breach(layout.zones[0], 500, 12)
+    assert layout.find_breach(memory, BASE) is None

@@ -8,11 +8,12 @@ import yaml
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.support import why_unsupported
-from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.experiments.gemms import skip_record
-from gemmbench.bench.runner import build_all
+from gemmbench.bench.build import compile_plans
+from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.expansion import configurations, expand
 from gemmbench.planning.plans.plan import Skip
 from gemmbench.planning.problems.problem import Problem
@@ -44,9 +45,9 @@ def verify(opened):
         targets = {"cpu": backend.device.target}
         (plan,) = expand([problem], chosen, "cpu", targets, lambda variant, _: why_unsupported(variant))
         if isinstance(plan, Skip):
-            return skip_record(plan)
-        built = build_all([plan], {"cpu": impatient.get(name, patient)}, lambda *_: None)
-        batch = Batch(1, problem, (plan,), (built[plan],), Policy())
+            return make_skip_record(make_chain(plan))
+        built = compile_plans([plan], {"cpu": impatient.get(name, patient)}, lambda *_: None)
+        batch = make_gemm_batch((plan,), (built[plan],), Policy())
         (record,) = LocalWorker({"cpu": backend}, measured=False).experiment(batch)
         return record
 

@@ -9,7 +9,7 @@ from gemmbench.backends.base import Artifact, Build, Window
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
@@ -145,7 +145,7 @@ def test_cpu_plans_run_in_a_block_of_their_own_before_the_others(make_plan, monk
     }
     host = backends["cpu"].device
     backends["cpu"].device = replace(host, target=replace(host.target, is_gpu=False))
-    records = LocalWorker(backends).experiment(Batch(1, ODD, tuple(plans), (CODE, CODE), QUICK))
+    records = LocalWorker(backends).experiment(make_gemm_batch(plans, (CODE, CODE), QUICK))
     assert [record.variant for record in records] == ["naive", "host"]
     assert order == sorted(order)
 

@@ -8,7 +8,7 @@ import yaml
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.bench.experiments.batch import Batch
+from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker import process
 from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
@@ -41,7 +41,8 @@ def remote(tmp_path):
 def batch(make_plan):
     def make(*names, rounds=2):
         plans = tuple(make_plan(name, SMALL) for name in names)
-        return Batch(3, SMALL, plans, (CODE,) * len(plans), Policy(rounds=rounds, until=0.0, cache="hot"))
+        policy = Policy(rounds=rounds, until=0.0, cache="hot")
+        return make_gemm_batch(plans, (CODE,) * len(plans), policy)
 
     return make
 

@@ -11,10 +11,11 @@ from gemmbench.backends.registry import library_variants, why_refused
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.manifest import read_variant
-from gemmbench.planning.networks.forward_plans import distinct_plans, plan_rows
 from gemmbench.planning.networks.network import Network, network, with_batch
+from gemmbench.planning.networks.network_chains import plan_chains
 from gemmbench.planning.networks.network_config import MlpOptions, RowChoice, read_mlp
 from gemmbench.planning.paths import data_folder
+from gemmbench.planning.plans.chain import list_plans
 from gemmbench.planning.plans.expansion import expand
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
 from gemmbench.planning.problems.problem import Problem
@@ -29,7 +30,7 @@ def planned(name: str, params: dict[str, tuple[int, ...]] | None = None, of: Net
     choice = RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {})
     targets = targets or {"cuda": GPU, "cpu": CPU}
     primary = next(iter(targets))
-    found = plan_rows(of, [(choice, catalog.get(choice.variant))], read_passes(), primary, targets, lambda *_: "")
+    found = plan_chains(of, [(choice, catalog.get(choice.variant))], read_passes(), primary, targets, lambda *_: "")
     return found[0] if len(found) == 1 else found
 
 
@@ -135,7 +136,7 @@ def test_a_graph_needs_a_gpu():
 def test_every_configuration_is_a_row_and_plans_are_compiled_once():
     rows = planned("mlp_fused", {"ROWS": (2, 4), "THREADS": (256,)})
     assert [str(row.config) for row in rows] == [f"ROWS={rows} THREADS=256 DEPTH=4" for rows in (2, 4)]
-    assert len(distinct_plans([planned("cublas"), planned("cublas+graph")])) == 6
+    assert len(list_plans([planned("cublas"), planned("cublas+graph")])) == 6
 
 
 def test_a_network_kernel_is_no_gemm():

@@ -22,13 +22,14 @@ import numpy as np
 
 from gemmbench.backends.base import Window
 from gemmbench.backends.jobs import Job, Parts, TransferBackend
-from gemmbench.bench.experiments.context import WARM_SECONDS, Announce, Station
-from gemmbench.bench.experiments.gemms import EXACT_SCALARS
+from gemmbench.bench.experiments.context import WARM_SECONDS, Announce, ExperimentContext
+from gemmbench.bench.experiments.gemm import EXACT_SCALARS
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.host_matrices import Matrices
+from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
@@ -65,7 +66,7 @@ class ModeTrial(Trial):
 
 
 @dataclass(frozen=True)
-class _Watched:
+class _AnnouncedJob:
     """A Job that announces its runs."""
 
     job: Job
@@ -80,14 +81,14 @@ class _Watched:
         return parts
 
 
-class TransferBench:
+class TransferExperiment:
     """One problem on one device: a set of operands there, and the matrices on the host, pageable and pinned."""
 
-    def __init__(self, station: Station, device: TransferBackend, problem: Problem, policy: Policy):
+    def __init__(self, context: ExperimentContext, device: TransferBackend, problem: Problem, policy: Policy):
         """Allocate. Raises OutOfMemory."""
-        self.station, self.device, self.problem, self.policy = station, device, problem, policy
+        self.context, self.device, self.problem, self.policy = context, device, problem, policy
         with ExitStack() as held:
-            self.arena = Arena(device, problem, 1)
+            self.arena = Arena(device, GemmLayout(problem), 1)
             held.callback(self.arena.free)
             self.matrices: dict[bool, Matrices] = {}
             for pinned in (False, True):
@@ -104,9 +105,9 @@ class TransferBench:
         alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
         reference = self._reference("ints", self.policy.seed + 1, alpha, beta)
         for number, trial in enumerate(trials):
-            self.station.progress(f"verify transfers {trial.plan.variant.name}", number, len(trials))
-            if trial.alive and not self.station.interrupted():
-                with trial.blamed():
+            self.context.progress(f"verify transfers {trial.name}", number, len(trials))
+            if trial.alive and not self.context.interrupted():
+                with trial.catch_faults():
                     self._bind(trial, reference)
                     trial.judge(reference.check_exact(self._fresh_result(trial)))
                     self._check_guards(trial)
@@ -119,22 +120,22 @@ class TransferBench:
         """Time the modes of one kernel in the same rounds, then check each once more."""
         for trial in trials:
             if trial.alive:
-                with trial.blamed():
+                with trial.catch_faults():
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
         first = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
-        rounds = Rounds(timed, self.policy, MOST_JOBS, self.station.interrupted, self._round, first)
+        rounds = Rounds(timed, self.policy, MOST_JOBS, self.context.interrupted, self._round, first)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
-        if not self.station.interrupted():
+        if not self.context.interrupted():
             self._check_again([trial for trial in timed if trial.alive], reference)
         for trial in trials:
             trial.job = None
 
     def _round(self, done: int, of: int) -> None:
-        self.station.progress("transfers, round", done, of)
+        self.context.progress("transfers, round", done, of)
 
     def _reference(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
         reference = make_reference(self.problem, fill, seed, alpha, beta)
@@ -144,24 +145,25 @@ class TransferBench:
 
     def _bind(self, trial: ModeTrial, reference: Reference) -> None:
         pieces = [piece.with_scalars(reference.alpha, reference.beta) for piece in trial.pieces]
-        queue = steps(self.matrices[trial.pinned], pieces, self.arena.sets[0], trial.streams)
+        (at,) = self.arena.layout.locate(trial.chain.steps, self.arena.starts[0])
+        queue = steps(self.matrices[trial.pinned], pieces, at, trial.streams)
         job = self.device.job(queue, self.arena.memory, trial.pinned)
-        trial.job = _Watched(job, trial.number, self.station.announce)
+        trial.job = _AnnouncedJob(job, trial.number, self.context.announce)
 
     def _fresh_result(self, trial: ModeTrial) -> np.ndarray:
         """C on the host after one run on memory that held nothing but NaN."""
         assert trial.job is not None
-        matrices, at = self.matrices[trial.pinned], self.arena.sets[0]
+        matrices, starts = self.matrices[trial.pinned], self.arena.starts[0]
         matrices.poison()
         for name in "ABC":
-            self.arena.memory.fill(getattr(at, name), self.problem.operand_bytes(name), guards.NAN)
+            self.arena.memory.fill(starts[name], self.problem.operand_bytes(name), guards.NAN)
         trial.job.run()
         return matrices.result()
 
     def _check_again(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
         twins: dict[tuple[Piece, ...], tuple[str, np.ndarray]] = {}
         for trial in trials:
-            with trial.blamed():
+            with trial.catch_faults():
                 result = self._fresh_result(trial)
                 trial.judge(reference.check_rounding(result))
                 self._check_guards(trial)
@@ -171,5 +173,5 @@ class TransferBench:
                     trial.judge(Check(False, "repeat", message=fault))
 
     def _check_guards(self, trial: ModeTrial) -> None:
-        if breach := self.arena.breach():
+        if breach := self.arena.find_breach():
             trial.judge(Check(False, "guard", message=breach))

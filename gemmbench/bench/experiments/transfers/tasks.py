@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from gemmbench.backends.base import Artifact, Compiler
-from gemmbench.bench.experiments.batch import Built
+from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.context import Progress, silent
 from gemmbench.bench.experiments.transfers.job_steps import Piece
 from gemmbench.bench.record import Record
-from gemmbench.bench.runner import build_all, plan_key, record_key
+from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.expansion import Refusal, expand
 from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.problems.panels import Cut, Panel, cut
@@ -35,10 +35,10 @@ def best(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
     seconds: dict[tuple[object, ...], float] = {}
     for record in timed:
         if record.phase == "final" or (record.problem, record.variant) not in again:
-            seconds[record_key(record)] = median(record.samples)
+            seconds[record.kernel_key] = median(record.samples)
     found: dict[tuple[Problem, str], Plan] = {}
-    for plan in sorted(plans, key=lambda plan: seconds.get(plan_key(plan), math.inf)):
-        if plan_key(plan) in seconds:
+    for plan in sorted(plans, key=lambda plan: seconds.get(make_chain(plan).kernel_key, math.inf)):
+        if make_chain(plan).kernel_key in seconds:
             found.setdefault((plan.problem, plan.variant.name), plan)
     return [plan for plan in plans if found.get((plan.problem, plan.variant.name)) == plan]
 
@@ -54,7 +54,7 @@ def tasks(
     """Plan the panels and compile what is not compiled yet. Raises DeviceError."""
     pieces = {plan: _panels(plan, how, targets, refuses) for plan in plans}
     panels = [plan for cuts in pieces.values() for _, plan in cuts if isinstance(plan, Plan)]
-    built = build_all([*plans, *panels], compilers, progress)
+    built = compile_plans([*plans, *panels], compilers, progress)
     found = []
     for plan, cuts in pieces.items():
         code = built[plan]

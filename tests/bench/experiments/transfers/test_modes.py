@@ -13,9 +13,10 @@ from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import Launch
 from gemmbench.bench.experiments.transfers import modes as transfers
+from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
 from gemmbench.bench.experiments.transfers.tasks import Task
-from gemmbench.bench.transfer_runner import TransferRunner
+from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems.panels import Cut, Panel, cut
@@ -50,8 +51,8 @@ def measured(task):
     def run(*tasks, backend=None, faults=None, policy=QUICK, how=FOUR, done=(), interrupted=lambda: False):
         device, rows = backend or FakeBackend(Script(transfers=RATES, faults=faults or {})), []
         worker = LocalWorker({"fake": device}, interrupted=interrupted)
-        runner = TransferRunner(worker, "fake", policy, how, rows.append, interrupted=interrupted, done=done)
-        runner.run(tasks or [task()])
+        runner = Runner(worker, rows.append, interrupted=interrupted, done={key: [] for key in done})
+        runner.run(split_tasks(tasks or [task()], "fake", policy, how))
         return rows
 
     return run

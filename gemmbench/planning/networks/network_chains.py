@@ -1,4 +1,4 @@
-"""From a network and rows to forward plans: what each row launches, or why it cannot run."""
+"""From a network and the chosen rows to chains: what each row launches, or why it cannot run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.networks.network_config import RowChoice
+from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.plans.expansion import Refusal, configurations, expand, place, plan_network
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
 from gemmbench.planning.problems.problem import Problem
@@ -16,51 +17,26 @@ Helpers = Mapping[str, Variant]
 """Variants that do to a whole C what an epilogue could not, by name: activation, softmax."""
 
 
-@dataclass(frozen=True)
-class Forward:
-    """One row: the network computed in `steps`, one after the other, on one device.
-
-    A step is a GEMM of a layer, a pass over its output, or the whole network. `reason`
-    says why there is none; `order` is the place of the row in the table.
-    """
-
-    network: Network
-    choice: RowChoice
-    config: Config
-    device: str
-    order: int
-    steps: tuple[Plan, ...] = ()
-    reason: str = ""
-
-    @property
-    def name(self) -> str:
-        """The row's name, such as `cublas+graph`."""
-        return self.choice.name
-
-    @property
-    def launches(self) -> list[str]:
-        """What is launched, in order: `tiled+bias+relu`, `softmax`."""
-        return ["+".join((step.variant.name, *step.epilogue)) for step in self.steps]
-
-
-def plan_rows(
+def plan_chains(
     network: Network,
     chosen: Sequence[tuple[RowChoice, Variant]],
     helpers: Helpers,
     primary: str,
     targets: Mapping[str, Target],
     refuses: Refusal,
-) -> list[Forward]:
+) -> list[Chain]:
     """Plan every row in every configuration that it asks for, in order."""
-    found = []
+    chains = []
     for order, (choice, variant) in enumerate(chosen):
         device = place(variant, primary, targets)
         planner = _Planner(network, helpers, targets, refuses, device)
         for config in configurations(variant, choice.params):
-            steps = planner.steps(variant, config, choice.graph)
-            row = Forward(network, choice, config, device, order)
-            found.append(replace(row, reason=steps) if isinstance(steps, str) else replace(row, steps=steps))
-    return found
+            planned = planner.steps(variant, config, choice.graph)
+            steps, reason = ((), planned) if isinstance(planned, str) else (planned, "")
+            about = network, choice.label, choice.published_ms
+            chain = Chain(variant, config, device, network.problem, order, steps, reason, choice.graph, *about)
+            chains.append(chain)
+    return chains
 
 
 @dataclass(frozen=True)
@@ -113,8 +89,3 @@ def _fused(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
     """The beginning of `wanted` that a variant offers: an activation cannot go before the bias."""
     count = next((number for number, name in enumerate(wanted) if name not in offered), len(wanted))
     return tuple(wanted[:count])
-
-
-def distinct_plans(rows: Sequence[Forward]) -> list[Plan]:
-    """The plans of all rows, each once, for the compilers."""
-    return list(dict.fromkeys(step for row in rows for step in row.steps))

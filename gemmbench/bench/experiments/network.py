@@ -1,0 +1,72 @@
+"""A network as the subject of an experiment, and what it makes of one digit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gemmbench.backends.base import Backend, Compiler, Executable
+from gemmbench.bench.experiments.subject import Case, Subject
+from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.layouts import NetworkLayout
+from gemmbench.bench.operands.network_parameters import Digits, Parameters
+from gemmbench.bench.verify import network_cases
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.sweeps.policy import Policy
+
+
+def network_subject(network: Network, parameters: Parameters) -> Subject:
+    """Verified on integers, then on real numbers; after timing, the digits are counted that it reads right."""
+
+    def make_cases(seed: int) -> Iterator[Case]:
+        for case in network_cases.verification_cases(network, parameters, seed):
+            yield Case(make_inputs(network, case.parameters, case.inputs), case.exact, case.judge)
+
+    def make_timed_inputs(policy: Policy) -> Inputs:
+        case = network_cases.timed_case(network, parameters, policy.data, policy.seed)
+        return make_inputs(network, case.parameters, case.inputs)
+
+    def measure_accuracy(arena: Arena, executable: Executable) -> float:
+        assert parameters.digits is not None
+        return _measure_accuracy(network, parameters, parameters.digits, arena, executable)
+
+    counted = None if parameters.digits is None else measure_accuracy
+    return Subject(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, counted)
+
+
+def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Inputs:
+    """A batch of inputs and the parameters, as they lie on the device."""
+    return Inputs((np.ascontiguousarray(inputs), parameters.packed(network)))
+
+
+def _measure_accuracy(
+    network: Network, parameters: Parameters, digits: Digits, arena: Arena, executable: Executable
+) -> float:
+    """The share of the test digits that a row reads right."""
+    right = 0
+    for start in range(0, len(digits.labels), network.batch):
+        labels = digits.labels[start : start + network.batch]
+        batch = network_cases.take_batch(digits, start, network.batch)
+        arena.write(make_inputs(network, parameters, batch), 1)
+        executable.time(1)
+        right += int((arena.read()[: len(labels)].argmax(axis=1) == labels).sum())
+    return right / len(digits.labels)
+
+
+def compute_outputs(
+    chain: Chain, backend: Backend, compiler: Compiler, parameters: Parameters, one: np.ndarray
+) -> np.ndarray:
+    """The outputs of a chain for one input, repeated to fill its batch. Raises PlanError."""
+    network = chain.network
+    assert network is not None
+    arena = Arena(backend, NetworkLayout(network), 1)
+    try:
+        loaded = [backend.load(compiler.compile(step), step) for step in chain.steps]
+        arena.write(make_inputs(network, parameters, np.tile(one, (network.batch, 1))), 1)
+        steps = arena.make_steps(chain.steps, loaded, 1)
+        backend.bind(chain.name, steps, arena.memory, chain.graph, backend.modes[0]).time(1)
+        return arena.read()[0]
+    finally:
+        arena.free()

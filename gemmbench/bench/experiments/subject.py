@@ -1,0 +1,53 @@
+"""What the rows of a batch compute: where its operands lie, what they hold, and what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemmbench.backends.base import Executable
+from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.cold_sets import count_cold_sets
+from gemmbench.bench.operands.layouts import SetLayout
+from gemmbench.bench.verify.reference import Check
+from gemmbench.bench.verify.relaunch import Relauncher
+from gemmbench.planning.sweeps.policy import Policy
+
+Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
+"""(failed check, result, relauncher, whether an earlier check passed) -> the check, with a better cause if any."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs to verify a row on, and how to judge its result.
+
+    `exact` cases have one right result, bit by bit, and are launched in every mode of the back end that
+    verifies. `scalars` are alpha and beta if they are not those of the problem.
+    """
+
+    inputs: Inputs
+    exact: bool
+    judge: Callable[[np.ndarray], Check]
+    scalars: tuple[float, float] | None = None
+    explain: Explain | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A GEMM or a network, as an experiment needs it.
+
+    A launch uses `touched` bytes of an operand set. `make_cases` takes the seed. `measure_accuracy` runs
+    after timing, on the first operand set.
+    """
+
+    layout: SetLayout
+    touched: int
+    make_cases: Callable[[int], Iterable[Case]]
+    make_timed_inputs: Callable[[Policy], Inputs]
+    measure_accuracy: Callable[[Arena, Executable], float] | None = None
+
+    def count_cold_sets(self, last_level_cache: int, room: int) -> tuple[int, bool]:
+        """How many operand sets keep every launch cold, and whether they do."""
+        return count_cold_sets(self.touched, self.layout.guarded.total, last_level_cache, room)

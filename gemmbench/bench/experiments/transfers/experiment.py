@@ -1,0 +1,92 @@
+"""The experiment on transfers: the tasks of one problem, every mode checked, the modes of a kernel timed together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import cast
+
+from gemmbench.backends.jobs import TransferBackend
+from gemmbench.bench.experiments.context import ExperimentContext
+from gemmbench.bench.experiments.transfers.batch import TransferBatch
+from gemmbench.bench.experiments.transfers.modes import ModeTrial, TransferExperiment
+from gemmbench.bench.experiments.transfers.tasks import Task
+from gemmbench.bench.experiments.trial_record import describe_chain, describe_result
+from gemmbench.bench.record import MODES, TransferRecord
+from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.planning.plans.chain import make_chain
+
+
+def measure_transfers(context: ExperimentContext, batch: TransferBatch) -> list[TransferRecord]:
+    """Check and measure every task; four records each. After an interruption, a mode without samples has none.
+
+    Raises DeviceLost.
+    """
+    device = cast("TransferBackend", context.backends[batch.device])
+    group = [(task, _trials(batch, number)) for number, task in enumerate(batch.tasks)]
+    try:
+        _measure(TransferExperiment(context, device, batch.problem, batch.policy), group)
+    except DeviceLost:
+        raise
+    except PlanError as fault:
+        for trial in (trial for _, trials in group for trial in trials if trial.alive):
+            trial.fail(fault)
+    return [
+        _record(batch, device, task, trial)
+        for task, trials in group
+        for trial in trials
+        if trial.measurement.samples or not trial.alive
+    ]
+
+
+def _measure(experiment: TransferExperiment, group: Sequence[tuple[Task, list[ModeTrial]]]) -> None:
+    try:
+        experiment.check([trial for _, trials in group for trial in trials])
+        reference = experiment.prepare()
+        for _, trials in group:
+            if not experiment.context.interrupted():
+                experiment.measure(trials, reference)
+    finally:
+        with suppress(PlanError):  # after a crashed kernel nothing can be freed
+            experiment.free()
+
+
+def _trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
+    task = batch.tasks[number]
+    chain, whole, panels = make_chain(task.whole.plan), (task.whole,), task.panels
+    streams = min(batch.cut.streams, max(len(panels), 1))
+    trials = [
+        ModeTrial(chain, mode="pageable", pieces=whole, pinned=False),
+        ModeTrial(chain, mode="pinned", pieces=whole),
+        ModeTrial(chain, mode="panels", pieces=panels),
+        ModeTrial(chain, mode="overlapped", pieces=panels, streams=streams),
+    ]
+    for trial in trials[2:] if task.why_not else ():
+        trial.status, trial.reason = "skipped", task.why_not
+    for mode, trial in enumerate(trials):
+        trial.number = len(MODES) * number + mode
+        if fault := batch.find_fault(trial.number):
+            trial.fail(fault)
+    return trials
+
+
+def _record(batch: TransferBatch, device: TransferBackend, task: Task, trial: ModeTrial) -> TransferRecord:
+    problem, policy = batch.problem, batch.policy
+    inputs = sum(problem.operand_bytes(name) for name in ("ABC" if problem.beta else "AB"))
+    in_turn = trial.streams == 1
+    return TransferRecord(
+        **describe_chain(trial.chain),
+        **describe_result(trial, policy) | {"gated": policy.gate and trial.pinned},
+        mode=trial.mode,
+        key=batch.key(task),
+        panels=len(trial.pieces),
+        panel_rows=trial.pieces[0].panel.rows if trial.pieces else 0,
+        streams=trial.streams,
+        copy_engines=device.copy_engines,
+        h2d_bytes=inputs,
+        b_bytes=problem.operand_bytes("B"),
+        d2h_bytes=problem.operand_bytes("C"),
+        h2d=[parts.h2d for parts in trial.measured] if in_turn else [],
+        kernel=[parts.kernel for parts in trial.measured] if in_turn else [],
+        d2h=[parts.d2h for parts in trial.measured] if in_turn else [],
+    )

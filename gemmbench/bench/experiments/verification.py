@@ -1,0 +1,103 @@
+"""Verification: every trial is launched on every case, and its result judged before anything is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from gemmbench.backends.base import Backend, Executable
+from gemmbench.bench.experiments.context import ExperimentContext
+from gemmbench.bench.experiments.subject import Case
+from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
+from gemmbench.bench.verify.reference import Check
+from gemmbench.bench.verify.relaunch import Relauncher
+
+Bind = Callable[[Trial, str, tuple[float, float] | None], Executable]
+"""(trial, mode, alpha and beta or None for those of the problem) -> the trial, bound to the first operand set."""
+
+
+@dataclass(frozen=True)
+class _Launched:
+    """A trial whose result is being judged on the host."""
+
+    trial: Trial
+    executable: Executable
+    result: np.ndarray
+    check: Future[Check]
+
+
+@dataclass
+class Verification:
+    """Checks trials on the first operand set of an arena.
+
+    While the host judges the result of one launch, the device computes that of the next.
+    """
+
+    context: ExperimentContext
+    backend: Backend
+    arena: Arena
+    bind: Bind
+    _buffers: list[np.ndarray] = field(default_factory=list)
+    _launched: _Launched | None = None
+
+    def run(self, trials: Sequence[Trial], cases: Iterable[Case]) -> None:
+        """Check every trial on every case, until it fails or the run is interrupted."""
+        self._buffers = [self.arena.layout.empty_result() for _ in range(2)]
+        with ThreadPoolExecutor(1) as host:
+            for case in cases:
+                if alive := [trial for trial in trials if trial.alive]:
+                    self._run_case(alive, case, host)
+
+    def _run_case(self, trials: Sequence[Trial], case: Case, host: ThreadPoolExecutor) -> None:
+        self.arena.write(case.inputs, 1)
+        # A missing barrier shows in one order of the threads and hides in the other.
+        modes = (self.backend.modes[1:] or self.backend.modes) if case.exact else self.backend.modes[:1]
+        for number, trial in enumerate(trials):
+            self.context.progress(f"verify {trial.name}", number, len(trials))
+            if self.context.interrupted():
+                break
+            for mode in modes:
+                self._launch(trial, case, mode, host)
+        self._settle(case)
+
+    def _launch(self, trial: Trial, case: Case, mode: str, host: ThreadPoolExecutor) -> None:
+        """Launch a trial and have its result judged; then settle the launch before."""
+        if self._launched is not None and self._launched.trial is trial:
+            self._settle(case)
+        if not trial.alive:
+            return
+        with trial.catch_faults():
+            executable = self.bind(trial, mode, case.scalars)
+            self.arena.reset(case.inputs, 1)  # after binding: recording a graph runs its launches once
+            executable.time(1)
+            result = self.arena.read(into=self._buffers[0])
+            if breach := self.arena.find_breach() or self.arena.find_changed_input(case.inputs):
+                self.arena.write(case.inputs, 1)  # for the trials to come
+                trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
+                return
+            self._buffers.reverse()
+            check = host.submit(case.judge, result)
+            self._settle(case)
+            self._launched = _Launched(trial, executable, result, check)
+
+    def _settle(self, case: Case) -> None:
+        """Judge the trial that was launched last. A wrong one is launched again, to find out why."""
+        if self._launched is None:
+            return
+        launched, self._launched = self._launched, None
+        trial, check = launched.trial, launched.check.result()
+        with trial.catch_faults():
+            if not check.ok and case.explain:
+                bind = partial(self._bind_again, trial, case)
+                relauncher = Relauncher(self.arena, launched.executable, bind, self.backend.modes)
+                check = case.explain(check, launched.result, relauncher, trial.check is not None)
+            trial.judge(check)
+
+    def _bind_again(self, trial: Trial, case: Case, mode: str) -> Executable:
+        return self.bind(trial, mode, case.scalars)

@@ -1,0 +1,103 @@
+"""What an operand set of a GEMM or of a network is made of, and which of its arrays each step uses.
+
+GEMM      | NaN | A | NaN | B | NaN | pattern | C | pattern |
+network   | NaN | X | NaN | parameters | pattern | h1 | pattern | h2 | pattern | Y | pattern |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from gemmbench.backends.base import ALIGN, OperandSet
+from gemmbench.bench.operands import guards
+from gemmbench.bench.operands.guards import GuardedLayout
+from gemmbench.planning.networks.network import Network
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems.problem import Problem
+
+_NETWORK_GUARD = 16 << 10
+
+Starts = Mapping[str, int]
+"""Where each array of one operand set begins in the memory, by its name."""
+
+
+class SetLayout(Protocol):
+    """The arrays of an operand set; the last output is the result."""
+
+    guarded: GuardedLayout
+
+    def empty_result(self) -> np.ndarray:
+        """A host array for the result."""
+
+    def locate(self, steps: Sequence[Plan], starts: Starts) -> list[OperandSet]:
+        """The operands of each step."""
+
+
+class GemmLayout:
+    """A, B and C of one problem."""
+
+    def __init__(self, problem: Problem):
+        self.problem, self.guarded = problem, GuardedLayout()
+        row_bytes = max(problem.operand_bytes(name) // problem.shape(name)[0] for name in "ABC")
+        # A kernel that forgets a bound check goes a tile too far: 128 rows, within reason.
+        guard = min(max(128 * row_bytes, 4096), 4 << 20)
+        guard += -guard % ALIGN
+        for name in "AB":
+            self.guarded.guard(guard, guards.NAN)
+            self.guarded.add_input(name, problem.operand_bytes(name), problem.shape(name)[0])
+        self.guarded.guard(guard, guards.NAN)
+        self.guarded.guard(guard, guards.PATTERN)
+        self.guarded.add_output("C", problem.operand_bytes("C"), problem.shape("C")[0])
+        self.guarded.guard(guard, guards.PATTERN)
+
+    def empty_result(self) -> np.ndarray:
+        """As SetLayout."""
+        return np.empty(self.problem.shape("C"), self.problem.storage("C").numpy_type())
+
+    def locate(self, steps: Sequence[Plan], starts: Starts) -> list[OperandSet]:
+        """As SetLayout."""
+        return [OperandSet(starts["A"], starts["B"], starts["C"]) for _ in steps]
+
+
+class NetworkLayout:
+    """Inputs X, parameters and every layer's output: h1, h2, ..., Y."""
+
+    def __init__(self, network: Network):
+        self.network, self.guarded = network, GuardedLayout()
+        inputs, *outputs = network.sizes
+        self._outputs = [*(f"h{number}" for number in range(1, network.layers)), "Y"]
+        self.guarded.guard(_NETWORK_GUARD, guards.NAN)
+        self.guarded.add_input("X", 4 * network.batch * inputs, network.batch)
+        self.guarded.guard(_NETWORK_GUARD, guards.NAN)
+        self.guarded.add_input("parameters", 4 * network.parameters)
+        for name, width in zip(self._outputs, outputs, strict=True):
+            self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
+            self.guarded.add_output(name, 4 * network.batch * width, network.batch)
+        self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
+
+    def empty_result(self) -> np.ndarray:
+        """As SetLayout."""
+        return np.empty((self.network.batch, self.network.sizes[-1]), np.float32)
+
+    def locate(self, steps: Sequence[Plan], starts: Starts) -> list[OperandSet]:
+        """As SetLayout."""
+        located, layer = [], -1
+        for step in steps:
+            layer += step.problem.beta == 0  # a pass over an output belongs to the GEMM before it
+            located.append(self._whole(starts) if step.network else self._layer(layer, starts))
+        return located
+
+    def _whole(self, starts: Starts) -> OperandSet:
+        return OperandSet(starts["X"], starts["parameters"], starts["Y"])
+
+    def _layer(self, layer: int, starts: Starts) -> OperandSet:
+        network, parameters = self.network, starts["parameters"]
+        return OperandSet(
+            starts[self._outputs[layer - 1]] if layer else starts["X"],
+            parameters + 4 * network.weights_at[layer],
+            starts[self._outputs[layer]],
+            parameters + 4 * network.biases_at[layer],
+        )

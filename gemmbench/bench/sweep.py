@@ -1,0 +1,104 @@
+"""A sweep measured: compiled, run in batches, and the fastest configurations measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gemmbench.backends.base import Compiler
+from gemmbench.bench.build import Built, compile_plans, name_code
+from gemmbench.bench.experiments.batch import ChainBatch
+from gemmbench.bench.experiments.splitting import choose_finalists, split_chains
+from gemmbench.bench.experiments.trial_record import make_skip_record
+from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.bench.record import Record
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.timing import stats
+from gemmbench.errors import UsageError
+from gemmbench.planning.plans.chain import Chain, list_plans
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.policy import Policy
+
+
+@dataclass(frozen=True)
+class ChainSweep:
+    """The chains of a sweep, and how to measure and compare them.
+
+    `rivals` are rows that are compared with each other, not only with the baseline. `parameters` are those
+    of a network. `earlier` holds all rows of the run that is resumed.
+    """
+
+    chains: Sequence[Chain]
+    policy: Policy
+    baseline: str
+    rivals: tuple[str, ...] = ()
+    parameters: Parameters | None = None
+    earlier: Sequence[Record] = ()
+
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        """Rows that the others are compared with."""
+        return tuple(dict.fromkeys((self.baseline, *self.rivals)))
+
+
+def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], sweep: ChainSweep) -> list[Record]:
+    """Emit and return one record per chain, those that cannot run first, then the finals of what was swept.
+
+    `compilers` maps a device to its compiler. Raises UsageError if the code of a chain is not the one that
+    its earlier rows were measured with.
+    """
+    records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
+    for record in records:
+        runner.emit(record)
+    able = [chain for chain in sweep.chains if not chain.reason]
+    built = compile_plans(list_plans(able), compilers, runner.progress)
+    _refuse_other_code(able, built, sweep.earlier)
+    batches = _make_batches(sweep, able, built, "sweep")
+    records += runner.run(batches)
+    medians = _find_medians(records)
+    finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline)
+    return records + runner.run(_make_batches(sweep, finalists, built, "final", 1 + len(batches)))
+
+
+def _make_batches(
+    sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built], phase: str, first: int = 1
+) -> list[ChainBatch]:
+    return [
+        ChainBatch(
+            policy=sweep.policy,
+            chains=group,
+            built=tuple(tuple(built[step] for step in chain.steps) for chain in group),
+            index=index,
+            phase=phase,
+            anchors=sweep.anchors,
+            parameters=sweep.parameters,
+        )
+        for index, group in enumerate(split_chains(chains, sweep.baseline), first)
+    ]
+
+
+def _find_medians(records: Sequence[Record]) -> dict[tuple[object, ...], float]:
+    """Seconds of the rows that may win, by their keys."""
+    ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == "sweep"]
+    return {_row_key(record): stats.summarize(record.by_round).value for record in ranked}
+
+
+def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], earlier: Sequence[Record]) -> None:
+    measured = {_row_key(record): record for record in earlier if record.artifact}
+    for chain in chains:
+        before = measured.get(_row_key(chain))
+        if before is None:
+            continue
+        if before.network and before.network.title != str(chain.network):
+            raise UsageError(f"{chain.name} was measured on {before.network.title}; start a new run without --resume")
+        if before.artifact != " ".join(name_code(built[step]) for step in chain.steps):
+            where = "" if chain.network else f" at {chain.problem.size}"
+            why = "its text, its compiler or its library has changed since"
+            raise UsageError(
+                f"{chain.name}{where} was measured with other code: {why}; start a new run without --resume"
+            )
+
+
+def _row_key(row: Record | Chain) -> tuple[object, ...]:
+    """What a chain and its record share. A run measures one network, whose rows need no problem to tell them apart."""
+    return row.kernel_key[1:] if row.network else row.kernel_key
