@@ -12,7 +12,7 @@ from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.expansion import check_params, configurations, count_configurations, expand
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep_config import read_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -113,7 +113,7 @@ def test_every_value_of_every_parameter_is_of_use(gemm):
 @pytest.mark.parametrize("on_cpu", [False, True], ids=["gpu", "cpu"])
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
-    sweep = read_sweep(str(path), Options(), on_cpu)
+    sweep = read_sweep(str(path), SweepOverrides(), on_cpu)
     catalog = Catalog([ROOT / "cuda"], library_variants())
     chosen = [(catalog.get(choice.name), choice.params) for choice in sweep.choices]
     check_params(chosen)
@@ -125,7 +125,7 @@ def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
 @pytest.mark.parametrize("on_cpu", [False, True], ids=["gpu", "cpu"])
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_leaves_something_to_run(path, on_cpu):
-    sweep = read_sweep(str(path), Options(), on_cpu)
+    sweep = read_sweep(str(path), SweepOverrides(), on_cpu)
     catalog = Catalog([ROOT / "cuda"], library_variants())
     targets = {"cpu": CPU} if on_cpu else {"cuda": GPU, "cpu": CPU}
     for choice in sweep.choices:

@@ -12,7 +12,7 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
 RUNS, SLOWDOWN = 100, 0.02
@@ -53,7 +53,7 @@ def _compare_repeatedly(worker: LocalWorker, spin: int) -> tuple[list[tuple[str,
 
 def _build_spinning(spins: tuple[int, ...]) -> tuple[dict[Plan, Built], list[Plan]]:
     params = ("SPIN=" + ",".join(map(str, spins)),)
-    built = build_plans(["spinning"], Options(sizes="1024", params=params, baseline="spinning"), KERNELS)
+    built = build_plans(["spinning"], SweepOverrides(sizes="1024", params=params, baseline="spinning"), KERNELS)
     by_spin = {dict(plan.config.values)["SPIN"]: plan for plan in built}
     return built, [by_spin[spin] for spin in spins]
 

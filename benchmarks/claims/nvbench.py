@@ -16,7 +16,7 @@ from gemmbench.bench.operands.fill import filled
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
 NAMES = ("tiled", "blocktile_2d", "cublas")
@@ -46,7 +46,7 @@ class _Stream:
 
 def check(folder: Path) -> Claim:
     """Time the kernels with both programs and compare."""
-    built = build_plans(NAMES, Options(sizes=SIZES))
+    built = build_plans(NAMES, SweepOverrides(sizes=SIZES))
     with open_worker() as worker:
         theirs = _time_with_nvbench(worker, built)
         ours = {cache: _time_with_gemmbench(worker, built, cache) for cache in LIMITS}

@@ -11,14 +11,14 @@ from gemmbench.bench.experiments.context import silent
 from gemmbench.bench.record import Record
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.sweeps import SweepRequest, plan_sweep
 
 MACHINE = registry.describe_machine(registry.choose_device("cuda"))
 
 
-def build_plans(names: Sequence[str], options: Options, kernels: str | None = None) -> dict[Plan, Built]:
+def build_plans(names: Sequence[str], options: SweepOverrides, kernels: str | None = None) -> dict[Plan, Built]:
     """Plan and compile the named variants."""
     request = SweepRequest(replace(options, variants=tuple(names)), compare=True, kernels=kernels)
     planned = plan_sweep(request, MACHINE)

@@ -17,7 +17,7 @@ from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.errors import DeviceError, UsageError, nearest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.limits import TimeLimits
 
 NAMES = ("cuda", "cpu", "fake")
 """The packages; `--device auto` takes the first that is usable."""
@@ -90,13 +90,13 @@ def _names(choice: DeviceChoice) -> tuple[str, ...]:
     return (*entry_of(choice.primary).companions, choice.primary)
 
 
-def make_compilers(machine: Machine, names: Iterable[str], limit: float = Limits.compile) -> dict[str, Compiler]:
+def make_compilers(machine: Machine, names: Iterable[str], limit: float = TimeLimits.compile) -> dict[str, Compiler]:
     """The compilers of the named back ends; `limit` is seconds for one kernel."""
     return {name: services_of(name).compiler(machine.choice, limit) for name in names}
 
 
 def open_backends(
-    machine: Machine, names: Iterable[str], gate: bool, launch_limit: float = Limits.launch
+    machine: Machine, names: Iterable[str], gate: bool, launch_limit: float = TimeLimits.launch
 ) -> dict[str, Backend]:
     """Open the named back ends; `launch_limit` is seconds for a launch, where the device can end one.
 

@@ -22,7 +22,7 @@ from gemmbench.cli.options import (
 from gemmbench.cli.output import finish
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
-from gemmbench.planning.networks.network_config import MlpOptions
+from gemmbench.planning.networks.network_config import NetworkOverrides
 from gemmbench.report.digit import picture, says
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
@@ -67,7 +67,7 @@ def mlp(options: NetworkOptions) -> int:
 
 
 def _make_request(options: NetworkOptions) -> NetworkRequest:
-    changes = MlpOptions(
+    changes = NetworkOverrides(
         variants=options.rows,
         params=options.params,
         batch=options.batch,

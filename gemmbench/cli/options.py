@@ -15,8 +15,8 @@ from gemmbench.cli.option_fields import option
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
-from gemmbench.planning.sweeps.limits import Limits
-from gemmbench.planning.sweeps.options import Cache, Fill, Options
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.results_file import NEWEST, Destination
 
@@ -155,9 +155,9 @@ class LimitOptions:
     )
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> TimeLimits:
         """The time limits. Raises UsageError."""
-        return Limits.of(compile=self.compile_limit, launch=self.launch_limit, sweep=self.sweep_limit)
+        return TimeLimits.make(compile=self.compile_limit, launch=self.launch_limit, sweep=self.sweep_limit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +219,6 @@ class OutputOptions:
         return any((self.export_csv, self.export_json, self.export_markdown))
 
 
-def sweep_options(variants: tuple[str, ...], problem: ProblemOptions, measure: MeasureOptions) -> Options:
+def sweep_options(variants: tuple[str, ...], problem: ProblemOptions, measure: MeasureOptions) -> SweepOverrides:
     """What the command line changes in a config; the groups have the names of its fields."""
-    return Options(variants=variants, **vars(problem), **vars(measure))
+    return SweepOverrides(variants=variants, **vars(problem), **vars(measure))

@@ -21,7 +21,7 @@ from gemmbench.cli.options import (
 from gemmbench.cli.output import choose_exit_code, choose_plain_style, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
-from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
+from gemmbench.planning.networks.network_config import NetworkOverrides, read_network_sweep
 from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import store
 from gemmbench.report.posts import network_story, story
@@ -70,7 +70,7 @@ def _tell_story(run: Run, style: str) -> str:
 
 def _read_title() -> str:
     """The title of the post on a network."""
-    return read_mlp(NETWORK_CONFIG, MlpOptions(), on_cpu=False).title
+    return read_network_sweep(NETWORK_CONFIG, NetworkOverrides(), on_cpu=False).title
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Run]]:

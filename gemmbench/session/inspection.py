@@ -15,11 +15,11 @@ from gemmbench.backends.base import Device, InspectingCompiler
 from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.networks.network_config import MlpOptions, read_mlp
+from gemmbench.planning.networks.network_config import NetworkOverrides, read_network_sweep
 from gemmbench.planning.plans.expansion import check_params, configurations, plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.sweeps.parsing import chosen_params
+from gemmbench.planning.sweeps.parsing import parse_params
 from gemmbench.report.inspection import USUAL_CLOCK, USUAL_SMS, Inspection
 from gemmbench.report.sass import Peak, Reading
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
@@ -103,9 +103,9 @@ def _plan_for(request: KernelRequest, architecture: Architecture) -> list[Plan |
 
 
 def _plan_network(request: KernelRequest, variant: Variant, machine: Machine) -> list[Plan | Skip]:
-    params = chosen_params(request.params)
+    params = parse_params(request.params)
     check_params([(variant, params)])
-    network, target = read_mlp("mlp", MlpOptions(), on_cpu=False).network, machine.primary.target
+    network, target = read_network_sweep("mlp", NetworkOverrides(), on_cpu=False).network, machine.primary.target
     configs = configurations(variant, params)
     return [plan_network(network, variant, one, target.kind, target, registry.why_refused) for one in configs]
 

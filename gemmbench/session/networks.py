@@ -21,10 +21,15 @@ from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network_chains import plan_chains
-from gemmbench.planning.networks.network_config import MlpOptions, MlpSweep, RowChoice, read_mlp
+from gemmbench.planning.networks.network_config import (
+    NetworkOverrides,
+    NetworkRowChoice,
+    NetworkSweep,
+    read_network_sweep,
+)
 from gemmbench.planning.plans.chain import GRAPH, Chain
 from gemmbench.planning.plans.expansion import check_params
-from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report import store
 from gemmbench.session.machine import open_catalog
@@ -37,10 +42,10 @@ from gemmbench.session.session import open_session
 class NetworkRequest:
     """What to measure and how. `config` is the name or path of a network's config, which `options` change."""
 
-    options: MlpOptions = field(default_factory=MlpOptions)
+    options: NetworkOverrides = field(default_factory=NetworkOverrides)
     config: str = "mlp"
     kernels: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: TimeLimits = field(default_factory=TimeLimits)
     destination: Destination = field(default_factory=Destination)
 
 
@@ -48,7 +53,7 @@ class NetworkRequest:
 class PlannedNetwork:
     """A network with its parameters, and its rows planned for a machine."""
 
-    sweep: MlpSweep
+    sweep: NetworkSweep
     machine: Machine
     parameters: Parameters
     rows: list[Chain]
@@ -61,7 +66,7 @@ class PlannedNetwork:
 
 def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwork:
     """Read the config and plan its rows, the baseline included. Raises UsageError and SpecError."""
-    sweep = read_mlp(request.config, request.options, on_cpu=machine.on_cpu)
+    sweep = read_network_sweep(request.config, request.options, on_cpu=machine.on_cpu)
     given = _make_parameters(sweep)
     sweep = _add_baseline(sweep, machine.default_baseline)
     chosen = _look_up(sweep, open_catalog(request.kernels))
@@ -73,22 +78,22 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
     return PlannedNetwork(sweep, machine, given, rows)
 
 
-def _make_parameters(sweep: MlpSweep) -> Parameters:
+def _make_parameters(sweep: NetworkSweep) -> Parameters:
     if sweep.weights:
         return parameters.load(sweep.weights, sweep.network)
     return parameters.random(sweep.network, sweep.policy.seed)
 
 
-def _add_baseline(sweep: MlpSweep, default: str) -> MlpSweep:
+def _add_baseline(sweep: NetworkSweep, default: str) -> NetworkSweep:
     """The sweep with a baseline, which is one of its rows."""
     baseline = sweep.baseline or default
     rows = sweep.rows
     if baseline not in [row.name for row in rows]:
-        rows = (*rows, RowChoice(baseline.removesuffix(GRAPH), baseline.endswith(GRAPH), {}))
+        rows = (*rows, NetworkRowChoice(baseline.removesuffix(GRAPH), baseline.endswith(GRAPH), {}))
     return replace(sweep, baseline=baseline, rows=rows)
 
 
-def _look_up(sweep: MlpSweep, catalog: Catalog) -> list[tuple[RowChoice, Variant]]:
+def _look_up(sweep: NetworkSweep, catalog: Catalog) -> list[tuple[NetworkRowChoice, Variant]]:
     """Each row with its variant, parameters checked. Raises UsageError and SpecError."""
     chosen = []
     for row in sweep.rows:

@@ -10,7 +10,7 @@ from gemmbench.bench.build import compile_plans
 from gemmbench.bench.noise import Noise, against_itself
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.session import open_session
@@ -21,7 +21,7 @@ SECONDS = 4.0
 
 
 def measure_noise(
-    machine: Machine, kernels: str | None, limits: Limits, reporter: Reporter = SILENT
+    machine: Machine, kernels: str | None, limits: TimeLimits, reporter: Reporter = SILENT
 ) -> tuple[list[Noise], bool]:
     """Measure plans against themselves; returns the noise of each, and whether it was interrupted.
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from gemmbench.backends.machine import Machine
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.networks.network_config import MlpOptions
-from gemmbench.planning.sweeps.limits import Limits
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.networks.network_config import NetworkOverrides
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep_config import known_posts
 from gemmbench.session.networks import NetworkRequest, run_network
 from gemmbench.session.reporter import SILENT, Reporter
@@ -26,9 +26,9 @@ class PostsRequest:
     """Which posts to repeat (none: all of them) and how; `options` change their configs."""
 
     names: tuple[str, ...] = ()
-    options: Options = field(default_factory=Options)
+    options: SweepOverrides = field(default_factory=SweepOverrides)
     kernels: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: TimeLimits = field(default_factory=TimeLimits)
     destination: Destination = field(default_factory=Destination)
 
 
@@ -65,7 +65,7 @@ def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
     return [name for name in chosen if name != NETWORK_POST]
 
 
-def _options_without_network(options: Options) -> list[str]:
+def _options_without_network(options: SweepOverrides) -> list[str]:
     """The options given that have no meaning for a network."""
     values = {
         "--sizes": options.sizes,
@@ -97,5 +97,5 @@ def _sweep_request(config: str, request: PostsRequest) -> SweepRequest:
 
 def _network_request(request: PostsRequest) -> NetworkRequest:
     """The network with the parameters, baseline and policy of the request."""
-    options = MlpOptions(**vars(request.options))
+    options = NetworkOverrides(**vars(request.options))
     return NetworkRequest(options, NETWORK_CONFIG, request.kernels, request.limits, request.destination)

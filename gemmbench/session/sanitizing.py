@@ -16,7 +16,7 @@ from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.expansion import check_params, configurations, unfit_device
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import awkward
-from gemmbench.planning.sweeps.parsing import chosen_params
+from gemmbench.planning.sweeps.parsing import parse_params
 from gemmbench.report.sanitizing import Finding
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.machine import find_gpu, open_catalog
@@ -82,7 +82,7 @@ def _prepare_subjects(request: VerifyRequest, machine: Machine, folder: str, rep
     catalog = open_catalog(request.kernels)
     named = catalog.ladder(request.variants or catalog.names)
     variants = [variant for variant in named if request.variants or variant.is_kernel]
-    check_params([(variant, chosen_params(request.params)) for variant in variants])
+    check_params([(variant, parse_params(request.params)) for variant in variants])
     subjects: list[Subject] = []
     plans: list[Plan] = []
     for variant in variants:
@@ -107,7 +107,7 @@ def _narrow(request: VerifyRequest, variant: Variant) -> VerifyRequest:
         request,
         sizes=request.sizes or shapes,
         precisions=request.precisions or variant.precisions[0],
-        params=tuple(text for text in request.params if names.issuperset(chosen_params([text]))),
+        params=tuple(text for text in request.params if names.issuperset(parse_params([text]))),
     )
 
 
@@ -134,7 +134,7 @@ def _network_subject(variant: Variant, request: VerifyRequest, machine: Machine,
     options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
     command = ("mlp", variant.name, *options, *_common_words(request, machine))
     reason = unfit_device(variant, machine.primary.target) or registry.why_refused(variant, machine.choice.primary)
-    configs = tuple(configurations(variant, chosen_params(request.params)))
+    configs = tuple(configurations(variant, parse_params(request.params)))
     return Subject(variant.name, configs, command, _param_words(request), reason)
 
 

@@ -13,7 +13,7 @@ from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
-from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.reporter import Reporter
 
@@ -38,7 +38,7 @@ class Session:
 def open_session(
     machine: Machine,
     devices: Iterable[str],
-    limits: Limits,
+    limits: TimeLimits,
     reporter: Reporter,
     *,
     gate: bool = True,
@@ -63,7 +63,7 @@ def open_session(
 def _open_worker(
     machine: Machine,
     names: list[str],
-    limits: Limits,
+    limits: TimeLimits,
     progress: Progress,
     is_interrupted: Callable[[], bool],
     gate: bool,

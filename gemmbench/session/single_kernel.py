@@ -17,8 +17,8 @@ from gemmbench.planning.plans.expansion import check_memory, check_params, confi
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import parse_sizes
-from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_params, chosen_precisions
-from gemmbench.planning.sweeps.policy import checked_seed
+from gemmbench.planning.sweeps.parsing import parse_layouts, parse_params, parse_precisions
+from gemmbench.planning.sweeps.policy import check_seed
 from gemmbench.session.machine import open_catalog
 
 
@@ -42,15 +42,15 @@ class KernelRequest:
 
     def list_problems(self, variant: Variant) -> list[Problem]:
         """The problems to plan. Raises UsageError."""
-        precisions = chosen_precisions(self.precisions) or variant.precisions[:1]
-        layouts = chosen_layouts(self.layouts) or variant.layouts[:1]
+        precisions = parse_precisions(self.precisions) or variant.precisions[:1]
+        layouts = parse_layouts(self.layouts) or variant.layouts[:1]
         combinations = itertools.product(precisions, layouts, parse_sizes(self.sizes))
         return [Problem(*shape, layout=layout, precision_name=name) for name, layout, shape in combinations]
 
 
 def plan_kernel(request: KernelRequest, variant: Variant, machine: Machine) -> list[Plan | Skip]:
     """Plan a variant for every problem and configuration of the request. Raises UsageError."""
-    params = chosen_params(request.params)
+    params = parse_params(request.params)
     check_params([(variant, params)])
     chosen = [(variant, configurations(variant, params))]
     problems, primary = request.list_problems(variant), machine.choice.primary
@@ -87,7 +87,7 @@ def launch_kernel_once(request: KernelRequest, seed: int | None, machine: Machin
     artifact = registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)
     device = registry.open_backends(machine, [plan.device], gate=False)[plan.device]
     try:
-        launch_once(device, plan, artifact, checked_seed(seed or 0))
+        launch_once(device, plan, artifact, check_seed(seed or 0))
     finally:
         device.close()
 

@@ -17,10 +17,10 @@ from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand, place
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.panels import Cut
-from gemmbench.planning.sweeps.limits import Limits
-from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.sweep import Choice, Sweep
-from gemmbench.planning.sweeps.sweep_config import named_sweep, read_sweep
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
+from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
 from gemmbench.report import store
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.reporter import SILENT, Reporter
@@ -38,11 +38,11 @@ class SweepRequest:
     how to cut the jobs that are measured with their copies (None: no transfers).
     """
 
-    options: Options = field(default_factory=Options)
+    options: SweepOverrides = field(default_factory=SweepOverrides)
     config: str = "quick"
     compare: bool = False
     kernels: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: TimeLimits = field(default_factory=TimeLimits)
     transfers: Cut | None = None
     destination: Destination = field(default_factory=Destination)
 
@@ -97,14 +97,14 @@ def plan_sweep(request: SweepRequest, machine: Machine) -> PlannedSweep:
     catalog = open_catalog(request.kernels, [choice.name for choice in sweep.choices] + [sweep.baseline])
     baseline = _choose_baseline(sweep, machine, catalog, explicit=request.options.baseline is not None)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
-    choices = sweep.choices if everywhere else (*sweep.choices, Choice(baseline, {}))
+    choices = sweep.choices if everywhere else (*sweep.choices, VariantChoice(baseline, {}))
     sweep = replace(sweep, baseline=baseline, choices=choices)
     return PlannedSweep(sweep, machine, _expand_sweep(sweep, _look_up(sweep, catalog), machine))
 
 
 def _read_sweep(request: SweepRequest, machine: Machine) -> Sweep:
     if request.compare:
-        return named_sweep(request.options.variants, request.config, request.options, machine.on_cpu)
+        return read_comparison(request.options.variants, request.config, request.options, machine.on_cpu)
     return read_sweep(request.config, request.options, machine.on_cpu)
 
 

@@ -17,9 +17,9 @@ from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import awkward
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import parse_sizes
-from gemmbench.planning.sweeps.limits import Limits
-from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_params, chosen_precisions
-from gemmbench.planning.sweeps.policy import Policy, checked_seed
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.parsing import parse_layouts, parse_params, parse_precisions
+from gemmbench.planning.sweeps.policy import Policy, check_seed
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.session import open_session
@@ -40,7 +40,7 @@ class VerifyRequest:
     params: tuple[str, ...] = ()
     kernels: str | None = None
     seed: int | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: TimeLimits = field(default_factory=TimeLimits)
 
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> tuple[list[Record], bool]:
@@ -48,10 +48,10 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     catalog = open_catalog(request.kernels)
     named = catalog.ladder(request.variants or catalog.names)
     variants = [variant for variant in named if request.variants or variant.computes == "gemm"]
-    check_params([(variant, chosen_params(request.params)) for variant in variants])
+    check_params([(variant, parse_params(request.params)) for variant in variants])
     expanded = [item for variant in variants for item in plan_verification(variant, request, machine)]
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
-    policy = Policy(seed=checked_seed(request.seed or 0))
+    policy = Policy(seed=check_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         runner: Runner[Record] = Runner(session.worker, lambda record: None, session.progress, session.is_interrupted)
         sweep = ChainSweep([make_chain(item) for item in expanded], policy, baseline="")
@@ -60,9 +60,9 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
 
 def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:
     """Plan what is verified of a variant. Raises UsageError."""
-    params = {ALL: ()} if request.every else chosen_params(request.params)
-    layouts = chosen_layouts(request.layouts) or variant.layouts
-    precisions = chosen_precisions(request.precisions) or variant.precisions
+    params = {ALL: ()} if request.every else parse_params(request.params)
+    layouts = parse_layouts(request.layouts) or variant.layouts
+    precisions = parse_precisions(request.precisions) or variant.precisions
     configs = configurations(variant, params) if params else awkward.one_change_each(variant)
     shapes = parse_sizes(request.sizes) if request.sizes else awkward.SHAPES
     found = _plan(variant, awkward.problems(shapes, layouts, precisions), configs, machine)

@@ -13,7 +13,7 @@ from gemmbench.bench.environment import describe
 from gemmbench.bench.estimate import seconds
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep_config import read_sweep
 from gemmbench.report import store
@@ -25,7 +25,7 @@ def machine():
 
 
 def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
-    sweep = read_sweep("quick", Options(), on_cpu=False)
+    sweep = read_sweep("quick", SweepOverrides(), on_cpu=False)
     found = describe(machine, sweep, "gemmbench run --rounds 4", {"driver": "1.0"})
     assert (found.schema, found.gemmbench, found.sweep) == (SCHEMA, __version__, "quick")
     assert (found.command, found.baseline) == ("gemmbench run --rounds 4", "cublas")
@@ -39,7 +39,7 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
     conditions = Conditions(mig=False, ecc=True, persistence=None, power_limit=700.0)
     device = replace(machine.primary, conditions=conditions)
     watched = Machine(machine.choice, {"fake": device})
-    found = describe(watched, read_sweep("quick", Options(), on_cpu=False), "", {})
+    found = describe(watched, read_sweep("quick", SweepOverrides(), on_cpu=False), "", {})
     assert found.conditions == conditions
     with store.Journal(tmp_path / "x.jsonl", found) as journal:
         journal.write(make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])))
@@ -49,7 +49,7 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
 
 
 def test_every_run_has_its_own_name(machine):
-    sweep = read_sweep("quick", Options(), on_cpu=False)
+    sweep = read_sweep("quick", SweepOverrides(), on_cpu=False)
     names = {describe(machine, sweep, "", {}).run for _ in range(20)}
     assert len(names) > 15
     assert all(re.fullmatch(r"\d{8}-\d{6}-quick-[0-9a-f]{4}", name) for name in names)

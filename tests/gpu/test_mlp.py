@@ -25,7 +25,7 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.networks.network_chains import plan_chains
-from gemmbench.planning.networks.network_config import RowChoice
+from gemmbench.planning.networks.network_config import NetworkRowChoice
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.policy import Policy
@@ -48,7 +48,9 @@ CHAINS = ["tiled", "blocktile_2d", "naive", "cublas", "cublas+graph", "cublaslt"
 
 def planned(backend: Any, name: str, network: Network, **params: int) -> Chain:
     catalog = Catalog([data_folder("cuda")], registry.library_variants())
-    choice = RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), {k: (v,) for k, v in params.items()})
+    choice = NetworkRowChoice(
+        name.removesuffix("+graph"), name.endswith("+graph"), {k: (v,) for k, v in params.items()}
+    )
     targets = {"cuda": backend.device.target}
     variant = catalog.get(choice.variant)
     (row,) = plan_chains(network, [(choice, variant)], read_passes(), "cuda", targets, registry.why_refused)

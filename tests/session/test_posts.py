@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.session import posts
 from gemmbench.session.posts import NETWORK_POST, PostsRequest, choose_posts
 from gemmbench.session.results_file import RunResult
@@ -32,19 +32,19 @@ def test_a_post_is_named_by_its_beginning(notes):
 @pytest.mark.parametrize(("name", "value"), REFUSED)
 def test_a_network_that_is_named_refuses_what_it_cannot_obey(notes, name, value):
     with pytest.raises(UsageError, match="003-neural-network is a network with its own sizes") as fault:
-        choose_posts(PostsRequest(("003",), Options(**{name: value})), notes)
+        choose_posts(PostsRequest(("003",), SweepOverrides(**{name: value})), notes)
     assert str(fault.value).startswith(f"--{name.removesuffix('s') if name != 'sizes' else name}: ")
 
 
 @pytest.mark.parametrize(("name", "value"), REFUSED)
 def test_a_network_that_is_not_named_is_left_out_with_a_message(notes, name, value):
-    assert choose_posts(PostsRequest((), Options(**{name: value})), notes) == OTHERS
+    assert choose_posts(PostsRequest((), SweepOverrides(**{name: value})), notes) == OTHERS
     (message,) = notes.messages
     assert message.startswith("post 003-neural-network is left out: it is a network, which takes no --")
 
 
 def test_other_posts_take_the_option(notes):
-    assert choose_posts(PostsRequest(("004",), Options(sizes="64")), notes) == ["posts/004-gemm"]
+    assert choose_posts(PostsRequest(("004",), SweepOverrides(sizes="64")), notes) == ["posts/004-gemm"]
     assert notes.messages == []
 
 
@@ -56,7 +56,7 @@ def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, 
         return RunResult(None, interrupted=True)
 
     monkeypatch.setattr(posts, "run_network", run_network)
-    options = Options(params=("TILE=8",), baseline="cublas", rounds=3, seed=7)
+    options = SweepOverrides(params=("TILE=8",), baseline="cublas", rounds=3, seed=7)
     assert len(list(posts.repeat_posts(PostsRequest(("003",), options, kernels="mine"), machine, notes))) == 1
     (request,) = requests
     changed = request.options

@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems.panels import Cut
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
@@ -13,7 +13,9 @@ from gemmbench.session.sweeps import SweepRequest, plan_sweep, run_sweep
 
 
 def request(*variants, **changes):
-    options = Options(variants=variants, sizes="16", rounds=2, cache="hot", baseline=changes.pop("baseline", None))
+    options = SweepOverrides(
+        variants=variants, sizes="16", rounds=2, cache="hot", baseline=changes.pop("baseline", None)
+    )
     return SweepRequest(options, **changes)
 
 

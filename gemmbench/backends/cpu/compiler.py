@@ -23,7 +23,7 @@ from gemmbench.backends.cpu.support import ALIGNMENT, synchronises
 from gemmbench.backends.source import compiler_text
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.limits import TimeLimits
 
 PRELUDE = Path(__file__).parent / "prelude"
 
@@ -82,7 +82,7 @@ def _dynamic_shared(declaration: re.Match[str]) -> str:
 class CpuCompiler:
     """The C++ compiler of this machine: $CXX, else g++, clang++ or c++. `limit` is seconds for one compilation."""
 
-    def __init__(self, limit: float = Limits.compile):
+    def __init__(self, limit: float = TimeLimits.compile):
         self._limit = limit
 
     def compile(self, plan: Plan) -> Artifact:

@@ -16,7 +16,7 @@ import numpy as np
 from gemmbench.planning.problems.precision import Precision
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.storage import FLOAT32, FLOAT64, StorageType
-from gemmbench.planning.sweeps.options import Fill
+from gemmbench.planning.sweeps.overrides import Fill
 
 _PIECE = 1 << 22  # elements
 _KEPT = 1 << 28  # bytes of A, B and C that are kept for the batches to come

@@ -11,7 +11,7 @@ from gemmbench.bench.operands.network_parameters import Digits, Parameters
 from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.verify.network_reference import Case
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.sweeps.options import Fill
+from gemmbench.planning.sweeps.overrides import Fill
 
 
 def take_batch(digits: Digits, start: int, batch: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from gemmbench.bench.operands.fill import Operands, filled, is_kept
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.options import Fill
+from gemmbench.planning.sweeps.overrides import Fill
 
 _FULL_CHECK_LIMIT = 1024**3
 """The most products M N K of a problem of which every element is compared."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.networks.network_config import RowChoice
+from gemmbench.planning.networks.network_config import NetworkRowChoice
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.plans.expansion import Refusal, configurations, expand, place, plan_network
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
@@ -19,7 +19,7 @@ Helpers = Mapping[str, Variant]
 
 def plan_chains(
     network: Network,
-    chosen: Sequence[tuple[RowChoice, Variant]],
+    chosen: Sequence[tuple[NetworkRowChoice, Variant]],
     helpers: Helpers,
     primary: str,
     targets: Mapping[str, Target],

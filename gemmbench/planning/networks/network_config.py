@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gemmbench.errors import UsageError
-from gemmbench.planning import yaml_document as yamlfile
 from gemmbench.planning.manifests.variant import Params
 from gemmbench.planning.networks.network import Network, network
 from gemmbench.planning.paths import shown
 from gemmbench.planning.plans.chain import GRAPH
-from gemmbench.planning.sweeps.config_file import find_config, read_document, settled
-from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.parsing import chosen_params
+from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, read_document
+from gemmbench.planning.sweeps.config_reader import ConfigReader
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.parsing import parse_params
 from gemmbench.planning.sweeps.policy import MeasureModel, Policy, make_policy
 
 RANDOM = "random"
@@ -28,11 +27,11 @@ class RowModel(msgspec.Struct, forbid_unknown_fields=True):
 
     variant: str
     label: str = ""
-    params: dict[str, int | list[int]] = {}
+    params: dict[str, Any] = {}
     published_ms: float | int | None = None
 
 
-class MlpModel(msgspec.Struct, forbid_unknown_fields=True):
+class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of a config of `gemmbench mlp`, as they are written."""
 
     layers: list[str]
@@ -49,7 +48,7 @@ class MlpModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class RowChoice:
+class NetworkRowChoice:
     """One row that is asked for; `graph`: its launches recorded once and replayed as one. `line` is the config's."""
 
     variant: str
@@ -66,7 +65,7 @@ class RowChoice:
 
 
 @dataclass(frozen=True)
-class MlpSweep:
+class NetworkSweep:
     """Everything a run is asked for. `weights` is a file, or None for random ones; `baseline` may be empty.
 
     `title` is that of the post whose network this is, "" if there is none."""
@@ -74,7 +73,7 @@ class MlpSweep:
     name: str
     network: Network
     weights: Path | None
-    rows: tuple[RowChoice, ...]
+    rows: tuple[NetworkRowChoice, ...]
     baseline: str
     policy: Policy
     place: str = ""
@@ -82,42 +81,34 @@ class MlpSweep:
 
 
 @dataclass
-class MlpOptions(Options):
+class NetworkOverrides(SweepOverrides):
     """What the command line says; None or empty leaves the config's word. `variants` are names of rows."""
 
     batch: int | None = None
     weights: str | None = None
 
 
-def read_mlp(name: str, options: MlpOptions, on_cpu: bool) -> MlpSweep:
+def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> NetworkSweep:
     """Read a config and apply the command line. Raises UsageError, or SpecError at the line of the fault."""
     path = find_config(name)
     document = read_document(path)
     if "layers" not in document.data:
         raise document.fault((), "no `layers`: this is no config of a network; gemmbench run -c reads sweeps")
-    document, model = settled(document, MlpModel, on_cpu)
-    weights = _weights(document, model, path, options)
-    rows = _rows(document, model, options)
-    baseline = options.baseline if options.baseline is not None else model.baseline
-    asked = _network(document, model, options)
-    policy = _measuring(document, model, options)
-    return MlpSweep(path.stem, asked, weights, rows, baseline, policy, document.place, model.title)
+    document, model = apply_on_cpu(document, NetworkModel, on_cpu)
+    reader = ConfigReader(document, options)
+    return NetworkSweep(
+        name=path.stem,
+        network=_read_network(reader, model, options),
+        weights=_find_weights(reader, model, path, options),
+        rows=_read_rows(reader, model),
+        baseline=options.baseline if options.baseline is not None else model.baseline,
+        policy=make_policy(reader, model.measure),
+        place=document.place,
+        title=model.title,
+    )
 
 
-def _measuring(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Policy:
-    def own(key: str, check: Callable[[Any], Any]) -> Any:
-        asked = getattr(options, key)
-        if asked is not None:
-            return check(asked)
-        try:
-            return check(getattr(model.measure, key))
-        except UsageError as fault:
-            raise document.fault(("measure", key), str(fault)) from None
-
-    return make_policy(own, options.gate)
-
-
-def _network(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> Network:
+def _read_network(reader: ConfigReader, model: NetworkModel, options: NetworkOverrides) -> Network:
     batch = model.batch if options.batch is None else options.batch
     try:
         return network(model.layers, model.activations, batch)
@@ -125,36 +116,41 @@ def _network(document: yamlfile.Document, model: MlpModel, options: MlpOptions) 
         key, _, message = str(fault).partition(": ")
         if key == "batch" and options.batch is not None:
             raise UsageError(f"--batch {options.batch}: {message}") from None
-        raise document.fault((key,), str(fault)) from None
+        raise reader.document.fault((key,), str(fault)) from None
 
 
-def _weights(document: yamlfile.Document, model: MlpModel, config: Path, options: MlpOptions) -> Path | None:
-    """The weights file: beside the config, or where the command line says. Raises UsageError, SpecError."""
-    chosen = options.weights or model.weights
-    if chosen == RANDOM:
-        return None
-    path = Path(options.weights) if options.weights else config.parent / chosen
-    if path.is_file():
-        return path
-    message = f"weights: no file {shown(path)}; name a .npz with W1, b1, W2, ..., or write `{RANDOM}`"
-    raise UsageError(message) if options.weights else document.fault(("weights",), message)
+def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, options: NetworkOverrides) -> Path | None:
+    """The weights file: next to the config, or where the command line says. Raises UsageError or SpecError."""
+
+    def find(name: str) -> Path | None:
+        path = Path(options.weights) if options.weights else config.parent / name
+        if name == RANDOM or path.is_file():
+            return None if name == RANDOM else path
+        raise UsageError(f"weights: no file {shown(path)}; name a .npz with W1, b1, W2, ..., or write `{RANDOM}`")
+
+    return reader.choose(("weights",), find, model.weights)
 
 
-def _rows(document: yamlfile.Document, model: MlpModel, options: MlpOptions) -> tuple[RowChoice, ...]:
-    chosen = chosen_params(options.params)
+def _read_rows(reader: ConfigReader, model: NetworkModel) -> tuple[NetworkRowChoice, ...]:
     written = [RowModel(row) if isinstance(row, str) else row for row in model.rows]
-    if options.variants:
-        known = {row.variant: row for row in reversed(written)}
-        found = [_row(known.get(name, RowModel(name)), chosen, None) for name in options.variants]
+    listed = [_read_row(reader, index, row) for index, row in enumerate(written)]
+    if names := reader.options.variants:
+        known = {row.name: row for row in reversed(listed)}
+        rows = [replace(known.get(name) or _make_row(name), line=None) for name in names]
     else:
-        found = [_row(row, chosen, document.line(("rows", index))) for index, row in enumerate(written)]
-    if not found:
+        rows = listed
+    if not rows:
         raise UsageError("rows: none; name variants, such as [tiled, cublas, mlp_fused]")
-    return tuple({row.name: row for row in found}.values())
+    params = parse_params(reader.options.params)
+    return tuple({row.name: replace(row, params={**row.params, **params}) for row in rows}.values())
 
 
-def _row(model: RowModel, chosen: Params, line: int | None) -> RowChoice:
-    own = {name: tuple(values) if isinstance(values, list) else (values,) for name, values in model.params.items()}
-    published = None if model.published_ms is None else float(model.published_ms)
-    variant, graph = model.variant.removesuffix(GRAPH), model.variant.endswith(GRAPH)
-    return RowChoice(variant, graph, {**own, **chosen}, model.label, published, line)
+def _read_row(reader: ConfigReader, index: int, written: RowModel) -> NetworkRowChoice:
+    params = reader.read_params(("rows", index, "params"), written.params)
+    published = None if written.published_ms is None else float(written.published_ms)
+    line = reader.document.line(("rows", index))
+    return replace(_make_row(written.variant), params=params, label=written.label, published_ms=published, line=line)
+
+
+def _make_row(name: str) -> NetworkRowChoice:
+    return NetworkRowChoice(name.removesuffix(GRAPH), name.endswith(GRAPH), {})

@@ -1,4 +1,4 @@
-"""Config files: where they lie, their text, and their keys as a validated model."""
+"""Config files: where they are, and their keys as a validated model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmbench.planning import yaml_document as yamlfile
 from gemmbench.planning.paths import data_folder, shown
 from gemmbench.planning.yaml_document import Document, Model
 
-_WHICH = ("sizes", "shapes", "axes")
+_SHAPE_KEYS = ("sizes", "shapes", "axes")
 
 
 def find_config(name: str) -> Path:
@@ -23,8 +23,8 @@ def find_config(name: str) -> Path:
     raise UsageError(f"no config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or the path of a file")
 
 
-def name_of(path: Path) -> str:
-    """What names the file again: its name among the configs, else its path."""
+def name_config(path: Path) -> str:
+    """Return the name that finds the file again: its name among the configs, else its path."""
     home = data_folder("configs").resolve()
     if path.resolve().is_relative_to(home):
         return str(path.resolve().relative_to(home).with_suffix(""))
@@ -32,7 +32,7 @@ def name_of(path: Path) -> str:
 
 
 def read_document(path: Path) -> Document:
-    """The keys of a config as they are written. Raises UsageError, or SpecError at the line of the fault."""
+    """Return the keys of a config as they are written. Raises UsageError, or SpecError at a line."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
@@ -40,20 +40,20 @@ def read_document(path: Path) -> Document:
     return yamlfile.load(text, shown(path))
 
 
-def settled(document: Document, kind: type[Model], on_cpu: bool) -> tuple[Document, Model]:
-    """The document and its model, on a CPU with the keys of `on_cpu` in force. Raises SpecError."""
+def apply_on_cpu(document: Document, kind: type[Model], on_cpu: bool) -> tuple[Document, Model]:
+    """Return the document and its model; on a CPU, the keys of `on_cpu` replace the others. Raises SpecError."""
     model = document.convert(kind)
     if not on_cpu or not document.data.get("on_cpu"):
         return document, model
-    document = _overlaid(document, document.data["on_cpu"])
+    document = _replace_keys(document, document.data["on_cpu"])
     return document, document.convert(kind)
 
 
-def _overlaid(document: Document, changes: dict[str, Any]) -> Document:
-    """The document with the keys of its `on_cpu` in force; their lines come along."""
+def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
+    """Return the document with the keys of its `on_cpu` replaced, and their lines."""
     data, lines = dict(document.data), dict(document.lines)
-    if any(key in changes for key in _WHICH):
-        for key in _WHICH:
+    if any(key in changes for key in _SHAPE_KEYS):
+        for key in _SHAPE_KEYS:
             data.pop(key, None)
     for key, value in changes.items():
         both = isinstance(value, dict) and isinstance(data.get(key), dict)

@@ -9,7 +9,7 @@ from gemmbench.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimeLimits:
     """Seconds: for compiling one kernel, for one launch, for the whole sweep (inf: as long as it takes)."""
 
     compile: float = 120.0
@@ -17,7 +17,7 @@ class Limits:
     sweep: float = math.inf
 
     @classmethod
-    def of(cls, **asked: float | None) -> Limits:
+    def make(cls, **asked: float | None) -> TimeLimits:
         """The limits that were asked for, None for the usual one. Raises UsageError."""
         for name, seconds in asked.items():
             if seconds is not None and not seconds > 0:

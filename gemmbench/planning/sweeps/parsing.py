@@ -13,7 +13,7 @@ from gemmbench.planning.problems.problem import LAYOUTS
 _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
 
 
-def chosen_params(written: Sequence[str]) -> Params:
+def parse_params(written: Sequence[str]) -> Params:
     """Parameters as the command line writes them, `BM=64,128` or `all`. Raises UsageError."""
     found: dict[str, tuple[int, ...]] = {}
     for text in written:
@@ -27,12 +27,12 @@ def chosen_params(written: Sequence[str]) -> Params:
     return found
 
 
-def chosen_precisions(names: str | Sequence[str] | None) -> list[str]:
+def parse_precisions(names: str | Sequence[str] | None) -> list[str]:
     """Precisions, listed or separated by commas; [] for None. Raises UsageError."""
     return [precision(name).name for name in _listed("precisions", names)]
 
 
-def chosen_layouts(names: str | Sequence[str] | None) -> list[str]:
+def parse_layouts(names: str | Sequence[str] | None) -> list[str]:
     """Layouts, listed or separated by commas; [] for None. Raises UsageError."""
     listed = _listed("layouts", names)
     for name in listed:

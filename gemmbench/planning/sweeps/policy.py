@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.options import Cache, Fill
+from gemmbench.planning.sweeps.config_reader import Checked, ConfigReader
+from gemmbench.planning.sweeps.overrides import Cache, Fill
 
 
 class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,34 +47,46 @@ class Policy:
     until: float = 0.005
 
 
-def make_policy(own: Callable[[str, Callable[[Any], Any]], Any], gate: bool) -> Policy:
-    """The policy; `own(key, check)` is a checked value of the command line or the config. Raises UsageError.
+def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
+    """Return the policy of the command line and the config. Raises UsageError or SpecError.
 
-    Rounds that are asked for without `until` are a number to be measured, not a limit.
+    `rounds` without `until` is the number of rounds to measure, not a limit.
     """
-    checks: dict[str, Callable[[Any], Any]] = {"cache": str, "data": str, "seed": checked_seed}
-    checks |= {"rounds": _checked_rounds, "until": _checked_until, "max_time": _checked_time, "energy": _checked_energy}
-    asked = {key: own(key, check) for key, check in checks.items()}
-    if asked["rounds"] is not None and asked["until"] is None:
-        asked["until"] = 0.0
-    return Policy(**{key: value for key, value in asked.items() if value is not None}, gate=gate)
+
+    def choose(key: str, check: Callable[[Any], Checked]) -> Checked:
+        return reader.choose(("measure", key), check, getattr(written, key))
+
+    usual = Policy()
+    rounds, until = choose("rounds", _check_rounds), choose("until", _parse_share)
+    if until is None:
+        until = usual.until if rounds is None else 0.0
+    return Policy(
+        cache=reader.options.cache or written.cache,
+        data=reader.options.data or written.data,
+        seed=choose("seed", check_seed),
+        rounds=usual.rounds if rounds is None else rounds,
+        max_time=choose("max_time", _check_time),
+        gate=reader.options.gate,
+        energy=choose("energy", _check_energy),
+        until=until,
+    )
 
 
-def checked_seed(seed: int) -> int:
-    """A seed, or UsageError."""
+def check_seed(seed: int) -> int:
+    """Return a seed. Raises UsageError if it is negative."""
     if seed < 0:
         raise UsageError(f"seed: {seed} is negative; give 0 or more")
     return seed
 
 
-def _checked_rounds(rounds: int | None) -> int | None:
+def _check_rounds(rounds: int | None) -> int | None:
     if rounds is not None and rounds < 1:
         raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (10 for an interval)")
     return rounds
 
 
-def _checked_until(share: float | str | None) -> float | None:
-    """A share as it is written, `0.5%` or `0.005`; None stays None."""
+def _parse_share(share: float | str | None) -> float | None:
+    """Return a share written as `0.5%` or `0.005`; None stays None."""
     if share is None:
         return None
     text = str(share).strip()
@@ -82,17 +95,17 @@ def _checked_until(share: float | str | None) -> float | None:
     except ValueError:
         value = math.nan
     if not 0 <= value < 1:
-        raise UsageError(f"until: '{share}' is no share; write 0.5% or 0.005, or 0 for all rounds")
+        raise UsageError(f"until: '{share}' is not a share; write 0.5% or 0.005, or 0 for all rounds")
     return value
 
 
-def _checked_time(seconds: float) -> float:
+def _check_time(seconds: float) -> float:
     if not 0 < seconds < math.inf:
         raise UsageError(f"max_time: {seconds} s leaves no time; give a positive number of seconds")
     return float(seconds)
 
 
-def _checked_energy(seconds: float) -> float:
+def _check_energy(seconds: float) -> float:
     if not 0 <= seconds <= 60:
         raise UsageError(f"energy: {seconds} s; give seconds of load for each kernel, such as 2, at most 60 (0: none)")
     return float(seconds)

@@ -21,7 +21,7 @@ class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
     percent: float | int | None = None
 
 
-class RowModel(msgspec.Struct, forbid_unknown_fields=True):
+class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
     """One row: the post's name for it, the variant that repeats it, what was published."""
 
     label: str
@@ -38,7 +38,7 @@ class PostModel(msgspec.Struct, forbid_unknown_fields=True):
 
     title: str
     source: str
-    rows: list[RowModel]
+    rows: list[PostRowModel]
     gpu: str = ""
     columns: dict[str, ColumnKind] = {}
     note: str = ""
@@ -92,14 +92,14 @@ class Post:
     rows: tuple[PostRow, ...]
     note: str
 
-    @classmethod
-    def of(cls, model: PostModel, config: str) -> Post:
-        """Build from a config. Raises UsageError for a malformed size."""
-        rows = tuple(_row(row) for row in model.rows)
-        return cls(config, model.title, model.source, model.gpu, tuple(model.columns.items()), rows, model.note)
+
+def make_post(model: PostModel, config: str) -> Post:
+    """Build the post of a config file. Raises UsageError for a malformed size."""
+    rows = tuple(_make_row(row) for row in model.rows)
+    return Post(config, model.title, model.source, model.gpu, tuple(model.columns.items()), rows, model.note)
 
 
-def _row(model: RowModel) -> PostRow:
+def _make_row(model: PostRowModel) -> PostRow:
     shapes = tuple(shape for size in model.sizes for shape in parse_sizes(size))
     published = model.published
     return PostRow(

@@ -11,7 +11,7 @@ from gemmbench.planning.sweeps.post import Post, PostRow
 
 
 @dataclass(frozen=True)
-class Choice:
+class VariantChoice:
     """One variant of a sweep, with the parameter values to try ({}: its default configuration).
 
     `own` parameters were written for this variant alone. `line` is where in the config; None
@@ -39,7 +39,7 @@ class Sweep:
 
     name: str
     problems: tuple[Problem, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[VariantChoice, ...]
     baseline: str
     policy: Policy
     place: str = ""

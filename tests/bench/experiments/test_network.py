@@ -28,7 +28,7 @@ from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.networks.network_chains import plan_chains
-from gemmbench.planning.networks.network_config import MlpOptions, RowChoice, read_mlp
+from gemmbench.planning.networks.network_config import NetworkOverrides, NetworkRowChoice, read_network_sweep
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -57,7 +57,7 @@ def without_one_weight(given: Parameters, layer: int) -> Parameters:
 
 @pytest.fixture(scope="module")
 def post() -> Network:
-    return read_mlp("mlp", MlpOptions(), on_cpu=False).network
+    return read_network_sweep("mlp", NetworkOverrides(), on_cpu=False).network
 
 
 # The reference
@@ -167,7 +167,7 @@ def test_the_stored_accuracy_is_that_of_the_stored_weights_on_the_stored_digits(
 def rows_of(names: list[str], device: str, network: Network, params=None):
     target = (describe_fake() if device == "fake" else CpuBackend().device).target
     catalog = Catalog([data_folder("cuda")], registry.library_variants())
-    choices = [RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
+    choices = [NetworkRowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
     chosen = [(choice, catalog.get(choice.variant)) for choice in choices]
     return plan_chains(network, chosen, read_passes(), device, {device: target}, registry.why_refused)
 

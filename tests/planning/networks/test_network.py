@@ -13,7 +13,7 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.networks.network import Network, network, with_batch
 from gemmbench.planning.networks.network_chains import plan_chains
-from gemmbench.planning.networks.network_config import MlpOptions, RowChoice, read_mlp
+from gemmbench.planning.networks.network_config import NetworkOverrides, NetworkRowChoice, read_network_sweep
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.chain import list_plans
 from gemmbench.planning.plans.expansion import expand
@@ -27,7 +27,7 @@ CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36, is_
 
 def planned(name: str, params: dict[str, tuple[int, ...]] | None = None, of: Network = POST, targets=None):
     catalog = Catalog([data_folder("cuda")], library_variants())
-    choice = RowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {})
+    choice = NetworkRowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {})
     targets = targets or {"cuda": GPU, "cpu": CPU}
     primary = next(iter(targets))
     found = plan_chains(of, [(choice, catalog.get(choice.variant))], read_passes(), primary, targets, lambda *_: "")
@@ -175,7 +175,7 @@ def config(tmp_path: Path):
 
 
 def test_a_config_is_read(config):
-    sweep = read_mlp(config(), MlpOptions(), on_cpu=False)
+    sweep = read_network_sweep(config(), NetworkOverrides(), on_cpu=False)
     assert (sweep.name, sweep.network, sweep.weights) == ("mine", Network((8, 6, 3), ("relu", "softmax"), 5), None)
     assert [(row.name, row.line) for row in sweep.rows] == [("tiled", 6), ("cublas+graph", 7)]
     assert (sweep.rows[0].params, sweep.rows[0].label, sweep.rows[0].published_ms) == ({"TILE": (8, 16)}, "tiles", 2.0)
@@ -183,13 +183,15 @@ def test_a_config_is_read(config):
 
 
 def test_on_a_cpu_its_own_keys_are_in_force(config):
-    sweep = read_mlp(config(), MlpOptions(), on_cpu=True)
+    sweep = read_network_sweep(config(), NetworkOverrides(), on_cpu=True)
     assert ([row.name for row in sweep.rows], sweep.network.batch) == (["tiled"], 4)
 
 
 def test_the_command_line_has_the_last_word(config):
-    options = MlpOptions(variants=("tiled", "naive+graph"), params=("TILE=32",), batch=9, baseline="tiled", cache="hot")
-    sweep = read_mlp(config(), options, on_cpu=False)
+    options = NetworkOverrides(
+        variants=("tiled", "naive+graph"), params=("TILE=32",), batch=9, baseline="tiled", cache="hot"
+    )
+    sweep = read_network_sweep(config(), options, on_cpu=False)
     assert [(row.name, row.label) for row in sweep.rows] == [("tiled", "tiles"), ("naive+graph", "")]
     assert (sweep.rows[0].params, sweep.network.batch, sweep.baseline) == ({"TILE": (32,)}, 9, "tiled")
     assert sweep.policy.cache == "hot"
@@ -207,35 +209,35 @@ def test_the_command_line_has_the_last_word(config):
 )
 def test_a_fault_in_a_config_names_its_line(config, changed, message):
     with pytest.raises(SpecError) as fault:
-        read_mlp(config(**changed), MlpOptions(), on_cpu=False)
+        read_network_sweep(config(**changed), NetworkOverrides(), on_cpu=False)
     assert message in str(fault.value)
 
 
 def test_an_unknown_key_of_a_row_is_told_with_the_keys_of_a_row(config):
     with pytest.raises(SpecError, match=r"mine\.yaml:6: unknown key 'parms' \(did you mean .params.*; known: variant"):
-        read_mlp(config(CONFIG.replace("params: {TILE", "parms: {TILE")), MlpOptions(), on_cpu=False)
+        read_network_sweep(config(CONFIG.replace("params: {TILE", "parms: {TILE")), NetworkOverrides(), on_cpu=False)
 
 
 def test_a_missing_weights_file_is_told(config):
     with pytest.raises(SpecError, match=r"mine\.yaml:\d+: weights: no file .*none\.npz; name a \.npz"):
-        read_mlp(config(CONFIG + "weights: none.npz\n"), MlpOptions(), on_cpu=False)
+        read_network_sweep(config(CONFIG + "weights: none.npz\n"), NetworkOverrides(), on_cpu=False)
     with pytest.raises(UsageError, match=r"weights: no file none\.npz"):
-        read_mlp(config(), MlpOptions(weights="none.npz"), on_cpu=False)
+        read_network_sweep(config(), NetworkOverrides(weights="none.npz"), on_cpu=False)
 
 
 def test_a_batch_of_the_command_line_is_blamed_on_it(config):
     with pytest.raises(UsageError, match="--batch 0: 0 is not positive"):
-        read_mlp(config(), MlpOptions(batch=0), on_cpu=False)
+        read_network_sweep(config(), NetworkOverrides(batch=0), on_cpu=False)
 
 
 def test_a_sweep_is_no_network():
     with pytest.raises(SpecError, match=r"configs/quick\.yaml.*no `layers`"):
-        read_mlp("quick", MlpOptions(), on_cpu=False)
+        read_network_sweep("quick", NetworkOverrides(), on_cpu=False)
 
 
 @pytest.mark.parametrize("on_cpu", [False, True])
 def test_the_config_of_the_post_has_its_network_and_its_rows(on_cpu):
-    sweep = read_mlp("mlp", MlpOptions(), on_cpu)
+    sweep = read_network_sweep("mlp", NetworkOverrides(), on_cpu)
     assert sweep.network == POST
     assert sweep.weights is not None
     published = [row.published_ms for row in sweep.rows if row.published_ms]

@@ -6,10 +6,10 @@ from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.config_file import find_config
-from gemmbench.planning.sweeps.options import Options
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.planning.sweeps.sweep import Choice
-from gemmbench.planning.sweeps.sweep_config import named_sweep, read_sweep
+from gemmbench.planning.sweeps.sweep import VariantChoice
+from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
 
 BASE = "variants: [naive, tiled]\nsizes: [64]\n"
 
@@ -21,7 +21,7 @@ def sweep(tmp_path, monkeypatch):
 
     def read(text, on_cpu=False, **options):
         (tmp_path / "mine.yaml").write_text(text)
-        return read_sweep("mine.yaml", Options(**options), on_cpu)
+        return read_sweep("mine.yaml", SweepOverrides(**options), on_cpu)
 
     return read
 
@@ -42,7 +42,7 @@ def sizes(found):
 
 def test_a_config_of_the_project_is_found_by_name():
     assert find_config("quick").name == "quick.yaml"
-    assert read_sweep("quick", Options(), on_cpu=False).name == "quick"
+    assert read_sweep("quick", SweepOverrides(), on_cpu=False).name == "quick"
 
 
 def test_a_config_is_found_by_path(sweep):
@@ -59,7 +59,7 @@ def test_an_unknown_config_offers_the_nearest():
 def test_what_is_left_out_has_its_default(sweep):
     found = sweep(BASE)
     assert found.problems == (Problem(64, 64, 64, "nn", "f32", 1.0, 0.0),)
-    assert found.choices == (Choice("naive", {}), Choice("tiled", {}))
+    assert found.choices == (VariantChoice("naive", {}), VariantChoice("tiled", {}))
     assert found.baseline == ""
     assert found.policy == Policy("cold", "uniform", 0, 64, 5.0, 1e-3, True, until=0.005)
 
@@ -119,7 +119,7 @@ def test_sizes_shapes_and_axes_give_problems_each_once(sweep, text, expected):
         ("sizes: [64]\nmeasure: {seed: x}", "mine.yaml:3: measure.seed: Expected `int`, got `str`"),
         ("sizes: [64]\nalpha: no", "mine.yaml:3: YAML reads `no` as a truth value"),
         ("sizes: [64", "mine.yaml:3: broken YAML: "),
-        ("layers: [8x8]", "mine.yaml:2: `layers`: this is the config of a network; gemmbench mlp -c reads it"),
+        ("layers: [8x8]", "mine.yaml:2: `layers`: this is the config file of a network; use gemmbench mlp -c"),
     ],
 )
 def test_a_fault_in_a_config_names_the_file_and_the_line(faulty, text, message):
@@ -133,7 +133,7 @@ def test_a_fault_in_a_config_names_the_file_and_the_line(faulty, text, message):
         ("layouts:\n  - nx", "mine.yaml:4: unknown layout 'nx' (did you mean"),
         ("precisions: []", "mine.yaml:3: precisions"),
         ("layouts: []", "mine.yaml:3: layouts"),
-        ("measure:\n  until: 0.5 %%", "mine.yaml:4: until: '0.5 %%' is no share; write 0.5%"),
+        ("measure:\n  until: 0.5 %%", "mine.yaml:4: until: '0.5 %%' is not a share; write 0.5%"),
         ("measure:\n  rounds: 0", "mine.yaml:4: rounds: 0 is below 1; give at least 1"),
         ("measure:\n  max_time: 0", "mine.yaml:4: max_time: 0 s leaves no time"),
         ("measure:\n  seed: -1", "mine.yaml:4: seed: -1 is negative"),
@@ -150,15 +150,18 @@ def test_variants_may_bring_their_own_values(sweep):
         "variants:\n  - naive\n  - tiled: {TILE: 32}\n  - cublaslt: all\n  - other: {BM: [64, 128], BN: 8}\n"
     )
     assert found.choices == (
-        Choice("naive", {"TILE": (8, 16)}),
-        Choice("tiled", {"TILE": (32,)}),
-        Choice("cublaslt", {ALL: ()}),
-        Choice("other", {"BM": (64, 128), "BN": (8,)}),
+        VariantChoice("naive", {"TILE": (8, 16)}),
+        VariantChoice("tiled", {"TILE": (32,)}),
+        VariantChoice("cublaslt", {ALL: ()}),
+        VariantChoice("other", {"BM": (64, 128), "BN": (8,)}),
     )
 
 
 def test_all_values_of_all_parameters_are_asked_for_by_a_word(sweep):
-    assert sweep(BASE + "params: all\n").choices == (Choice("naive", {ALL: ()}), Choice("tiled", {ALL: ()}))
+    assert sweep(BASE + "params: all\n").choices == (
+        VariantChoice("naive", {ALL: ()}),
+        VariantChoice("tiled", {ALL: ()}),
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,8 +218,8 @@ def test_a_fault_in_on_cpu_names_its_own_line(faulty, text, message):
 
 
 def test_a_comparison_takes_sizes_and_policy_from_a_config():
-    found = named_sweep(("naive", "cublas"), "quick", Options(), on_cpu=False)
-    quick = read_sweep("quick", Options(), on_cpu=False)
+    found = read_comparison(("naive", "cublas"), "quick", SweepOverrides(), on_cpu=False)
+    quick = read_sweep("quick", SweepOverrides(), on_cpu=False)
     assert found.name == "compare"
     assert [choice.name for choice in found.choices] == ["naive", "cublas"]
     assert (found.problems, found.policy, found.baseline) == (quick.problems, quick.policy, quick.baseline)

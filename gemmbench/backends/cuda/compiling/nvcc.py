@@ -19,7 +19,7 @@ from gemmbench.backends.cuda.compiling import ptxas
 from gemmbench.backends.source import compiler_text
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.limits import Limits
+from gemmbench.planning.sweeps.limits import TimeLimits
 
 _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
 _MOST_LINES = 10
@@ -32,7 +32,7 @@ class NvccCompiler:
     seconds for one compilation.
     """
 
-    def __init__(self, limit: float = Limits.compile):
+    def __init__(self, limit: float = TimeLimits.compile):
         self._limit = limit
 
     @cached_property

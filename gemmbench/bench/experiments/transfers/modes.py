@@ -34,7 +34,7 @@ from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.options import Fill
+from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 
 MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be

@@ -10,7 +10,7 @@ Fill = Literal["uniform", "normal", "zeros", "ones", "ints"]
 
 
 @dataclass
-class Options:
+class SweepOverrides:
     """What the command line says; None or empty leaves the config's word."""
 
     variants: tuple[str, ...] = ()

@@ -4,9 +4,9 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.sweeps.options import Options
-from gemmbench.planning.sweeps.parsing import chosen_layouts, chosen_precisions
-from gemmbench.planning.sweeps.sweep import Choice
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.parsing import parse_layouts, parse_precisions
+from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.planning.sweeps.sweep_config import read_sweep
 
 CONFIG = """
@@ -25,7 +25,7 @@ measure: {seed: 1, rounds: 4}
 def sweep(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(CONFIG)
-    return lambda **options: read_sweep(str(path), Options(**options), on_cpu=False)
+    return lambda **options: read_sweep(str(path), SweepOverrides(**options), on_cpu=False)
 
 
 def fault_of(sweep, **options):
@@ -50,15 +50,15 @@ def test_precisions_layouts_and_scalars_replace_those_of_the_config(sweep):
 
 def test_named_variants_replace_those_of_the_config_and_take_its_common_values(sweep):
     assert sweep(variants=("tiled", "other", "tiled")).choices == (
-        Choice("tiled", {"TILE": (8,)}),
-        Choice("other", {"TILE": (8,)}),
+        VariantChoice("tiled", {"TILE": (8,)}),
+        VariantChoice("other", {"TILE": (8,)}),
     )
 
 
 def test_params_replace_the_values_of_every_variant(sweep):
     found = sweep(params=("BM=64,128", "BK= 8"))
     values = {"BM": (64, 128), "BK": (8,)}
-    assert found.choices == (Choice("naive", values), Choice("tiled", values))
+    assert found.choices == (VariantChoice("naive", values), VariantChoice("tiled", values))
 
 
 def test_param_all_asks_for_every_value_and_may_be_narrowed(sweep):
@@ -112,10 +112,10 @@ def test_the_baseline_is_changed(sweep):
     [
         ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (10 for an interval)"),
         ({"rounds": -3}, "rounds: -3 is below 1"),
-        ({"until": "5"}, "until: '5' is no share; write 0.5% or 0.005, or 0 for all rounds"),
-        ({"until": "-1%"}, "until: '-1%' is no share"),
-        ({"until": "soon"}, "until: 'soon' is no share"),
-        ({"until": "nan"}, "until: 'nan' is no share"),
+        ({"until": "5"}, "until: '5' is not a share; write 0.5% or 0.005, or 0 for all rounds"),
+        ({"until": "-1%"}, "until: '-1%' is not a share"),
+        ({"until": "soon"}, "until: 'soon' is not a share"),
+        ({"until": "nan"}, "until: 'nan' is not a share"),
         ({"max_time": 0.0}, "max_time: 0.0 s leaves no time; give a positive number of seconds"),
         ({"max_time": -1.0}, "max_time: -1.0 s leaves no time"),
         ({"max_time": float("nan")}, "max_time: nan s leaves no time"),
@@ -133,6 +133,6 @@ def test_a_bad_option_names_the_value_and_the_rule(sweep, options, message):
 
 
 def test_lists_of_precisions_and_layouts_hold_each_name_once():
-    assert chosen_precisions("f32, tf32,f32") == ["f32", "tf32"]
-    assert chosen_layouts("tt,nn ,tt") == ["tt", "nn"]
-    assert chosen_precisions(None) == chosen_layouts(None) == []
+    assert parse_precisions("f32, tf32,f32") == ["f32", "tf32"]
+    assert parse_layouts("tt,nn ,tt") == ["tt", "nn"]
+    assert parse_precisions(None) == parse_layouts(None) == []
