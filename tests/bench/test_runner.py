@@ -212,7 +212,7 @@ def test_a_resumed_run_measures_what_is_missing(run, make_plan):
     first, *_ = run(plans)
     done = by_key([record for record in first if record.problem.M == 8])
     again, worker, _, emitted = run(plans, done=done)
-    assert [batch.subject for batch in worker.batches] == [LARGE]
+    assert [batch.problem_or_network for batch in worker.batches] == [LARGE]
     assert [record.problem.M for record in emitted] == [16] and labels(again) == labels(first)
 
 

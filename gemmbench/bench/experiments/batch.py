@@ -77,21 +77,21 @@ class ChainBatch(Batch[Record]):
     parameters: Parameters | None = None
 
     @property
-    def subject(self) -> Problem | Network:
+    def problem_or_network(self) -> Problem | Network:
         """What its chains compute."""
-        return self.chains[0].subject
+        return self.chains[0].problem_or_network
 
     @property
     def title(self) -> str:
         """As Batch."""
-        return str(self.subject)
+        return str(self.problem_or_network)
 
     @property
     def key(self) -> str:
         """The only one of `keys`."""
-        parts: list[object] = [self.subject, self.phase, self.anchors]
-        if self.parameters and isinstance(self.subject, Network):
-            packed = self.parameters.packed(self.subject).tobytes()
+        parts: list[object] = [self.problem_or_network, self.phase, self.anchors]
+        if self.parameters and isinstance(self.problem_or_network, Network):
+            packed = self.parameters.packed(self.problem_or_network).tobytes()
             parts += [hashlib.sha256(packed).hexdigest(), self.parameters.digits is not None]
         for chain, built in zip(self.chains, self.built, strict=True):
             geometries = [step.geometry for step in chain.steps]

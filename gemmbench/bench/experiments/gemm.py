@@ -1,4 +1,4 @@
-"""A GEMM as the subject of an experiment."""
+"""A GEMM as the workload of an experiment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from gemmbench.bench.experiments.subject import Case, Subject
+from gemmbench.bench.experiments.workload import VerificationCase, Workload
 from gemmbench.bench.operands.arena import Inputs
 from gemmbench.bench.operands.fill import Operands, filled
 from gemmbench.bench.operands.layouts import GemmLayout
@@ -20,10 +20,10 @@ EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 """alpha and beta on integers."""
 
 
-def gemm_subject(problem: Problem) -> Subject:
+def gemm_workload(problem: Problem) -> Workload:
     """Verified on integers with scalars of their own, then on real data with those of the problem."""
     touched = sum(problem.operand_bytes(operand) for operand in "ABC")
-    return Subject(GemmLayout(problem), touched, partial(_make_cases, problem), partial(_make_timed_inputs, problem))
+    return Workload(GemmLayout(problem), touched, partial(_make_cases, problem), partial(_make_timed_inputs, problem))
 
 
 def make_inputs(operands: Operands, beta: float) -> Inputs:
@@ -35,17 +35,17 @@ def _make_timed_inputs(problem: Problem, policy: Policy) -> Inputs:
     return make_inputs(filled(problem, policy.data, policy.seed), problem.beta)
 
 
-def _make_cases(problem: Problem, seed: int) -> Iterator[Case]:
+def _make_cases(problem: Problem, seed: int) -> Iterator[VerificationCase]:
     for alpha, beta in EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]:
         yield _make_case(make_reference(problem, "ints", seed + 1, alpha, beta), exact=True)
     yield _make_case(make_reference(problem, "uniform", seed + 2, problem.alpha, problem.beta), exact=False)
 
 
-def _make_case(reference: Reference, exact: bool) -> Case:
+def _make_case(reference: Reference, exact: bool) -> VerificationCase:
     judge = reference.check_exact if exact else reference.check_rounding
 
     def explain(check: Check, result: np.ndarray, relauncher: Relauncher, passed: bool) -> Check:
         return explain_by_relaunch(check, result, reference, relauncher, passed)
 
     inputs, scalars = make_inputs(reference.operands, reference.beta), (reference.alpha, reference.beta)
-    return Case(inputs, exact, judge, scalars, explain)
+    return VerificationCase(inputs, exact, judge, scalars, explain)

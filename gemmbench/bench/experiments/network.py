@@ -1,4 +1,4 @@
-"""A network as the subject of an experiment, and what it makes of one digit."""
+"""A network as the workload of an experiment, and its outputs for one digit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gemmbench.backends.base import Backend, Compiler, Executable
-from gemmbench.bench.experiments.subject import Case, Subject
+from gemmbench.bench.experiments.workload import VerificationCase, Workload
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import Digits, Parameters
@@ -17,12 +17,12 @@ from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
 
-def network_subject(network: Network, parameters: Parameters) -> Subject:
+def network_workload(network: Network, parameters: Parameters) -> Workload:
     """Verified on integers, then on real numbers; after timing, the digits are counted that it reads right."""
 
-    def make_cases(seed: int) -> Iterator[Case]:
+    def make_cases(seed: int) -> Iterator[VerificationCase]:
         for case in network_cases.verification_cases(network, parameters, seed):
-            yield Case(make_inputs(network, case.parameters, case.inputs), case.exact, case.judge)
+            yield VerificationCase(make_inputs(network, case.parameters, case.inputs), case.exact, case.judge)
 
     def make_timed_inputs(policy: Policy) -> Inputs:
         case = network_cases.timed_case(network, parameters, policy.data, policy.seed)
@@ -33,7 +33,7 @@ def network_subject(network: Network, parameters: Parameters) -> Subject:
         return _measure_accuracy(network, parameters, parameters.digits, arena, executable)
 
     counted = None if parameters.digits is None else measure_accuracy
-    return Subject(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, counted)
+    return Workload(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, counted)
 
 
 def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Inputs:

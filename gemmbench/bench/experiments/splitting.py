@@ -16,7 +16,7 @@ def split_chains(chains: Iterable[Chain], baseline: str) -> list[tuple[Chain, ..
     """Chains of one problem in groups of at most 16, each with the baseline's first chain of that problem."""
     problems: dict[Problem | Network, list[Chain]] = {}
     for chain in chains:
-        problems.setdefault(chain.subject, []).append(chain)
+        problems.setdefault(chain.problem_or_network, []).append(chain)
     return [group for same in problems.values() for group in _split_problem(same, baseline)]
 
 
@@ -38,8 +38,10 @@ def choose_finalists(
     swept: dict[tuple[Problem | Network, str], list[tuple[float, Chain]]] = {}
     for chain in chains:
         if (seconds := find_seconds(chain)) is not None:
-            swept.setdefault((chain.subject, chain.name), []).append((seconds, chain))
+            swept.setdefault((chain.problem_or_network, chain.name), []).append((seconds, chain))
     best = [min(timed, key=itemgetter(0))[1] for timed in swept.values() if len(timed) > 1]
-    subjects, rows = {chain.subject for chain in best}, {(chain.subject, chain.name) for chain in best}
-    anchors = [chain for chain in chains if chain.name == baseline and chain.subject in subjects]
-    return list(dict.fromkeys([*best, *(chain for chain in anchors if (chain.subject, chain.name) not in rows)]))
+    names: dict[Problem | Network, set[str]] = {}
+    for chain in best:
+        names.setdefault(chain.problem_or_network, set()).add(chain.name)
+    wanted = [chain for chain in chains if baseline not in names.get(chain.problem_or_network, {baseline})]
+    return list(dict.fromkeys([*best, *(chain for chain in wanted if chain.name == baseline)]))

@@ -11,8 +11,8 @@ import numpy as np
 
 from gemmbench.backends.base import Backend, Executable
 from gemmbench.bench.experiments.context import ExperimentContext
-from gemmbench.bench.experiments.subject import Case
 from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.experiments.workload import VerificationCase
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
@@ -46,7 +46,7 @@ class Verification:
     _buffers: list[np.ndarray] = field(default_factory=list)
     _launched: _Launched | None = None
 
-    def run(self, trials: Sequence[Trial], cases: Iterable[Case]) -> None:
+    def run(self, trials: Sequence[Trial], cases: Iterable[VerificationCase]) -> None:
         """Check every trial on every case, until it fails or the run is interrupted."""
         self._buffers = [self.arena.layout.empty_result() for _ in range(2)]
         with ThreadPoolExecutor(1) as host:
@@ -54,7 +54,7 @@ class Verification:
                 if alive := [trial for trial in trials if trial.alive]:
                     self._run_case(alive, case, host)
 
-    def _run_case(self, trials: Sequence[Trial], case: Case, host: ThreadPoolExecutor) -> None:
+    def _run_case(self, trials: Sequence[Trial], case: VerificationCase, host: ThreadPoolExecutor) -> None:
         self.arena.write(case.inputs, 1)
         # A missing barrier shows in one order of the threads and hides in the other.
         modes = (self.backend.modes[1:] or self.backend.modes) if case.exact else self.backend.modes[:1]
@@ -66,7 +66,7 @@ class Verification:
                 self._launch(trial, case, mode, host)
         self._settle(case)
 
-    def _launch(self, trial: Trial, case: Case, mode: str, host: ThreadPoolExecutor) -> None:
+    def _launch(self, trial: Trial, case: VerificationCase, mode: str, host: ThreadPoolExecutor) -> None:
         """Launch a trial and have its result judged; then settle the launch before."""
         if self._launched is not None and self._launched.trial is trial:
             self._settle(case)
@@ -86,7 +86,7 @@ class Verification:
             self._settle(case)
             self._launched = _Launched(trial, executable, result, check)
 
-    def _settle(self, case: Case) -> None:
+    def _settle(self, case: VerificationCase) -> None:
         """Judge the trial that was launched last. A wrong one is launched again, to find out why."""
         if self._launched is None:
             return
@@ -99,5 +99,5 @@ class Verification:
                 check = case.explain(check, launched.result, relauncher, trial.check is not None)
             trial.judge(check)
 
-    def _bind_again(self, trial: Trial, case: Case, mode: str) -> Executable:
+    def _bind_again(self, trial: Trial, case: VerificationCase, mode: str) -> Executable:
         return self.bind(trial, mode, case.scalars)

@@ -42,7 +42,7 @@ class Chain:
         return self.variant.name + GRAPH * self.graph
 
     @property
-    def subject(self) -> Problem | Network:
+    def problem_or_network(self) -> Problem | Network:
         """What it computes."""
         return self.network or self.problem
 

@@ -14,7 +14,7 @@ from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
 from gemmbench.backends.fake.device import describe as describe_fake
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.passes.kernels import read_passes
-from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_subject
+from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_workload
 from gemmbench.bench.operands import network_parameters as parameters
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
@@ -231,11 +231,11 @@ def test_digits_are_timed_and_counted(fake, post):
 
 
 def test_operand_sets_exceed_the_cache_four_times(post):
-    subject = network_subject(post, random(post, 0))
-    count, cold = subject.count_cold_sets(50 << 20, 1 << 34)
+    workload = network_workload(post, random(post, 0))
+    count, cold = workload.count_cold_sets(50 << 20, 1 << 34)
     assert cold
     assert count * post.bytes >= 4 * (50 << 20)
-    assert subject.count_cold_sets(50 << 20, 1 << 20) == (1, False)
+    assert workload.count_cold_sets(50 << 20, 1 << 20) == (1, False)
 
 
 def test_a_write_outside_the_outputs_is_seen_and_restored():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.bench.experiments.gemm import gemm_subject, make_inputs
+from gemmbench.bench.experiments.gemm import gemm_workload, make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import filled
 from gemmbench.bench.operands.layouts import GemmLayout
@@ -141,13 +141,13 @@ def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
     ],
 )
 def test_enough_sets_rotate_to_cover_four_times_the_cache(size, cache, room, expected):
-    assert gemm_subject(Problem(size, size, size)).count_cold_sets(cache, room) == expected
+    assert gemm_workload(Problem(size, size, size)).count_cold_sets(cache, room) == expected
 
 
 def test_too_little_room_gives_fewer_sets_that_are_not_cold():
     cube = Problem(64, 64, 64)
-    assert gemm_subject(cube).count_cold_sets(1 << 20, 5 * set_bytes(cube)) == (5, False)
-    assert gemm_subject(cube).count_cold_sets(1 << 20, 1) == (1, False)
+    assert gemm_workload(cube).count_cold_sets(1 << 20, 5 * set_bytes(cube)) == (5, False)
+    assert gemm_workload(cube).count_cold_sets(1 << 20, 1) == (1, False)
 
 
 def test_a_set_holds_its_operands_and_guards_of_many_rows():

@@ -20,7 +20,7 @@ Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
 
 
 @dataclass(frozen=True)
-class Case:
+class VerificationCase:
     """Inputs to verify a row on, and how to judge its result.
 
     `exact` cases have one right result, bit by bit, and are launched in every mode of the back end that
@@ -35,7 +35,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Workload:
     """A GEMM or a network, as an experiment needs it.
 
     A launch uses `touched` bytes of an operand set. `make_cases` takes the seed. `measure_accuracy` runs
@@ -44,7 +44,7 @@ class Subject:
 
     layout: SetLayout
     touched: int
-    make_cases: Callable[[int], Iterable[Case]]
+    make_cases: Callable[[int], Iterable[VerificationCase]]
     make_timed_inputs: Callable[[Policy], Inputs]
     measure_accuracy: Callable[[Arena, Executable], float] | None = None
 

@@ -1,0 +1,153 @@
+"""The trials of a batch on one device: operands in place, each verified, all timed in rounds, then checked again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+from gemmbench.backends.base import Backend, Executable
+from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
+from gemmbench.bench.experiments.repeat_check import RepeatCheck
+from gemmbench.bench.experiments.trial import Placement, Trial
+from gemmbench.bench.experiments.verification import Verification
+from gemmbench.bench.experiments.workload import Workload
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.timing import energy
+from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.timing.telemetry import TelemetrySampler
+from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.planning.sweeps.policy import Policy
+
+_ROOM = 0.8
+"""The share of a device's memory that operand sets may fill."""
+
+
+class DeviceExperiment:
+    """The trials of a batch that run on one device; `anchors` names the rows that the others are compared with."""
+
+    arena: Arena
+
+    def __init__(
+        self,
+        context: ExperimentContext,
+        workload: Workload,
+        policy: Policy,
+        backend: Backend,
+        trials: Sequence[Trial],
+        anchors: Sequence[str] = (),
+    ):
+        self.context, self.workload, self.policy, self.backend = context, workload, policy, backend
+        self.trials, self.anchors = trials, anchors
+
+    @property
+    def alive(self) -> list[Trial]:
+        """Trials that nothing has ended."""
+        return [trial for trial in self.trials if trial.alive]
+
+    def run(self) -> Placement:
+        """Take every trial as far as it goes. Raises DeviceLost."""
+        placement = self._choose_placement()
+        try:
+            self.arena = Arena(self.backend, self.workload.layout, placement.sets)
+        except DeviceLost:
+            raise
+        except PlanError as fault:
+            for trial in self.alive:
+                trial.fail(fault)
+            return placement
+        try:
+            self._load()
+            verification = Verification(self.context, self.backend, self.arena, self._bind_first_set)
+            verification.run(self.alive, self.workload.make_cases(self.policy.seed))
+            if self.context.measured and self.alive and not self.context.interrupted():
+                self._measure(placement.sets)
+        finally:
+            with suppress(DeviceLost):
+                self.arena.free()
+        return placement
+
+    def _choose_placement(self) -> Placement:
+        if self.policy.cache == "hot" or not self.context.measured:
+            return Placement(1, False)
+        target = self.backend.device.target
+        return Placement(*self.workload.count_cold_sets(target.l2, int(target.memory * _ROOM)))
+
+    def _load(self) -> None:
+        for trial in self.alive:
+            with trial.catch_faults(), self.context.announced(trial.number):
+                pairs = zip(trial.artifacts, trial.chain.steps, strict=True)
+                trial.loaded = [self.backend.load(artifact, step) for artifact, step in pairs]
+
+    def _bind_first_set(self, trial: Trial, mode: str, scalars: tuple[float, float] | None) -> Executable:
+        return self._bind(trial, 1, mode, scalars)
+
+    def _bind(
+        self, trial: Trial, sets: int, mode: str | None = None, scalars: tuple[float, float] | None = None
+    ) -> Executable:
+        """Bind a trial to the first sets, by default as it is timed. Raises PlanError."""
+        chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
+        steps = self.arena.make_steps(chain.steps, trial.loaded, sets)
+        bind = partial(self.backend.bind, chain.name, steps, self.arena.memory)
+        mode = self.backend.modes[0] if mode is None else mode
+        if chain.graph:
+            with self.context.announced(trial.number):  # recording a graph runs its launches once
+                bound = bind(graph=True, mode=mode)
+        else:
+            bound = bind(mode=mode)
+        return AnnouncedExecutable(bound, trial.number, self.context.announce)
+
+    def _measure(self, sets: int) -> None:
+        """Time every trial that is alive, in the same rounds; then check it again."""
+        inputs = self.workload.make_timed_inputs(self.policy)
+        self.arena.write(inputs, sets)
+        self.arena.reset(inputs, sets)
+        bound: list[tuple[Trial, Executable]] = []
+        for trial in self.alive:
+            with trial.catch_faults():
+                bound.append((trial, self._bind(trial, sets)))
+        self._time(bound)
+        repeat = RepeatCheck(self.arena, inputs, self._bind, self.policy.max_time, self.backend.max_launches)
+        for trial, executable in bound:
+            if trial.alive and not self.context.interrupted():
+                with trial.catch_faults():
+                    repeat.run(trial, sets)
+                self._measure_energy(trial, executable)
+        self._measure_accuracy()
+
+    def _time(self, bound: Sequence[tuple[Trial, Executable]]) -> None:
+        last = {trial.name: number for number, (trial, _) in enumerate(bound)}
+        with TelemetrySampler(self.backend.monitor) as sampler:
+            rounds = Rounds(
+                [sampler.track(executable) for _, executable in bound],
+                self.policy,
+                self.backend.max_launches,
+                self.context.interrupted,
+                lambda done, of: self.context.progress("round", done, of),
+                [last[name] for name in self.anchors if name in last],
+            )
+            measurements = rounds.run(self.context.warm_seconds())
+        for number, ((trial, _), measurement) in enumerate(zip(bound, measurements, strict=True)):
+            trial.measurement = measurement
+            trial.telemetry = sampler.summarize(number, len(measurement.samples))
+            if measurement.fault is not None:
+                trial.fail(measurement.fault)
+
+    def _measure_energy(self, trial: Trial, executable: Executable) -> None:
+        """Measure energy under steady load, if it is asked for and the device has a counter."""
+        monitor, seconds = self.backend.monitor, self.policy.energy
+        if monitor is not None and trial.telemetry is not None and trial.alive and seconds:
+            with trial.catch_faults():
+                found = energy.measure_energy(
+                    executable, monitor, seconds, self.backend.max_launches, self.context.interrupted
+                )
+                trial.telemetry = energy.with_energy(trial.telemetry, found)
+
+    def _measure_accuracy(self) -> None:
+        """Count what each row reads right, if the workload has a known answer."""
+        if self.workload.measure_accuracy is None:
+            return
+        for trial in self.alive:
+            if not self.context.interrupted():
+                with trial.catch_faults():
+                    trial.accuracy = self.workload.measure_accuracy(self.arena, self._bind(trial, 1))
