@@ -1,3 +1,72 @@
-"""gemmbench: verify, time and compare CUDA GEMM kernels, one `.cu` file each."""
+"""gemmbench: verify, time and compare CUDA GEMM kernels, one `.cu` file each.
 
-__version__ = "0.1.0"
+The Python interface, without the command line:
+
+    run        verify and time kernels, and compare them with a baseline
+    compare    decide which of several variants is faster
+    verify     verify kernels on shapes where they often break
+    load       read a results file
+
+    >>> import gemmbench
+    >>> result = gemmbench.run(["naive", "tiled"], sizes=64, device="fake", out=None)
+    >>> [(record.variant, record.status) for record in result.records]
+    [('naive', 'ok'), ('tiled', 'ok'), ('cublas', 'ok')]
+
+The functions return RunResults, CompareResults and VerifyResults; every error that they raise on
+purpose is a GemmbenchError. They are imported when they are first used: `import gemmbench` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from gemmbench.version import __version__
+
+if TYPE_CHECKING:
+    from gemmbench.bench.record import Environment, Record, TransferRecord
+    from gemmbench.errors import DeviceError, GemmbenchError, SpecError, StoreError, UsageError
+    from gemmbench.interface.functions import compare, load, run, verify
+    from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
+    from gemmbench.report.verdicts import Verdict
+
+_MODULES = {
+    "gemmbench.interface.functions": ("compare", "load", "run", "verify"),
+    "gemmbench.interface.results": ("CompareResults", "RunResults", "VerifyResults"),
+    "gemmbench.bench.record": ("Environment", "Record", "TransferRecord"),
+    "gemmbench.report.verdicts": ("Verdict",),
+    "gemmbench.errors": ("DeviceError", "GemmbenchError", "SpecError", "StoreError", "UsageError"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "CompareResults",
+    "DeviceError",
+    "Environment",
+    "GemmbenchError",
+    "Record",
+    "RunResults",
+    "SpecError",
+    "StoreError",
+    "TransferRecord",
+    "UsageError",
+    "Verdict",
+    "VerifyResults",
+    "__version__",
+    "compare",
+    "load",
+    "run",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of the interface when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gemmbench' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
-from gemmbench import __version__
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
 from gemmbench.planning.sweeps.sweep import Sweep
+from gemmbench.version import __version__
 
 
 def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from gemmbench import __version__
 from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.errors import INTERRUPTED, GemmbenchError
+from gemmbench.version import __version__
 
 COMMANDS = {
     "compare": CommandEntry(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from gemmbench.bench.experiments.context import SWEEP, Progress, silent
+from gemmbench.bench.experiments.context import Progress, silent
 from gemmbench.session.reporter import Reporter
 
 
@@ -27,17 +27,11 @@ class Terminal(Reporter):
             return
         # Imported here because rich takes longer to import than most commands take to answer.
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-            sweep, step = bars.add_task("sweep", total=None), bars.add_task("", total=None)
+        from gemmbench.interface.progress import draw_bars
 
-            def report(what: str, done: int, of: int) -> None:
-                task = sweep if what.startswith(SWEEP) else step
-                bars.update(task, description=what.removeprefix(SWEEP), completed=done, total=of)
-
-            yield report
+        with draw_bars(Console(stderr=True)) as progress:
+            yield progress
 
 
 TERMINAL = Terminal()

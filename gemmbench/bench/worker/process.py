@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
-import gemmbench
 from gemmbench.bench.worker.messages import Open, Stop, ToRunner, ToWorker
 from gemmbench.errors import DeviceError, LaunchError
 
@@ -110,7 +109,7 @@ class WorkerProcess:
 def _import_path() -> list[str]:
     """The entries of sys.path as absolute paths, and the folder that gemmbench was imported from."""
     entries = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - "" is the working folder
-    root = str(Path(gemmbench.__file__).resolve().parents[1])
+    root = str(Path(__file__).resolve().parents[3])
     return entries if root in map(os.path.realpath, entries) else [root, *entries]
 
 

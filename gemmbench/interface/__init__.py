@@ -1,0 +1,8 @@
+"""The Python interface behind `import gemmbench`: the same sessions as the commands, with Python types, without click.
+
+functions   run, compare, verify, load
+results     what they return: records, tables, data frames
+arguments   Python arguments as the options of a sweep
+options     the keyword arguments that the functions share
+progress    progress bars in a terminal or a notebook, messages in the log
+"""

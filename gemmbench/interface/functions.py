@@ -1,0 +1,175 @@
+"""The functions of the Python interface: run, compare, verify, load."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemmbench.errors import UsageError
+from gemmbench.interface.arguments import Names, list_names
+from gemmbench.interface.options import (
+    SweepOptions,
+    VerifyOptions,
+    shell_command,
+    sweep_overrides,
+    takes,
+    time_limits,
+    transfer_cut,
+    verify_request,
+)
+from gemmbench.interface.progress import NotebookReporter
+from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
+from gemmbench.report import store
+from gemmbench.report.verdicts import verdicts
+from gemmbench.session.machine import find_machine
+from gemmbench.session.results_file import NEWEST, Destination
+from gemmbench.session.sweeps import SweepRequest, run_sweep
+from gemmbench.session.verification import verify_kernels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """The arguments of run and compare that are not options of the sweep."""
+
+    config: str | Path
+    device: str
+    kernels: str | Path | None
+    out: str | Path | None
+    resume: bool | str | Path
+    progress: bool | None
+
+
+@takes(SweepOptions)
+def run(
+    variants: Names = (),
+    *,
+    config: str | Path = "quick",
+    device: str = "auto",
+    kernels: str | Path | None = None,
+    out: str | Path | None = "results",
+    resume: bool | str | Path = False,
+    progress: bool | None = None,
+    **options: Unpack[SweepOptions],
+) -> RunResults:
+    """Verify and time kernels, and compare them with a baseline, as `gemmbench run` does.
+
+    variants: names of kernels and libraries; without any, those of the config.
+    config: name of a config, or path of a YAML file.
+    device: "auto", "cpu", "cuda" or "cuda:N".
+    kernels: a folder with more .cu files.
+    out: the folder of the results file; None to keep no file.
+    resume: a results file to continue, or True for the newest of this sweep and device.
+    progress: draw progress bars; None draws them in a terminal or notebook.
+
+    Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError if the
+    results cannot be written. A kernel that fails raises nothing: the status of its row tells.
+
+    >>> import gemmbench
+    >>> result = gemmbench.run(["naive", "tiled"], sizes=[64, (32, 48, 16)], device="fake", out=None)
+    >>> result
+    <RunResults: quick on Fake GPU, 6 ok>
+    >>> record = result.records[0]
+    >>> record.variant, record.problem.size, record.status, len(record.samples)
+    ('naive', '64', 'ok', 10)
+    """
+    setup = _Setup(config, device, kernels, out, resume, progress)
+    return _measure("run", list_names(variants), setup, options)
+
+
+@takes(SweepOptions)
+def compare(
+    *variants: str,
+    config: str | Path = "quick",
+    device: str = "auto",
+    kernels: str | Path | None = None,
+    out: str | Path | None = "results",
+    resume: bool | str | Path = False,
+    progress: bool | None = None,
+    **options: Unpack[SweepOptions],
+) -> CompareResults:
+    """Measure at least two variants together, and decide which is faster, as `gemmbench compare` does.
+
+    A verdict is "faster" or "slower" if the whole 95 % interval of the paired ratio lies outside 1 +- 1 %,
+    "same" if it lies inside, otherwise "inconclusive". "REVISION:NAME" is a kernel as of a git revision.
+    The other arguments and the errors are those of `run`.
+
+    >>> import gemmbench
+    >>> result = gemmbench.compare("naive", "tiled", sizes=64, device="fake", out=None)
+    >>> [verdict.word for verdict in result.verdicts]
+    ['same']
+    """
+    names = tuple(dict.fromkeys(variants))
+    if len(names) < 2:
+        raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
+    setup = _Setup(config, device, kernels, out, resume, progress)
+    results = _measure("compare", names, setup, options)
+    return CompareResults(results.saved, results.interrupted, results.path, verdicts(results.saved, names))
+
+
+@takes(VerifyOptions)
+def verify(
+    variants: Names = (),
+    *,
+    device: str = "auto",
+    kernels: str | Path | None = None,
+    every: bool = False,
+    progress: bool | None = None,
+    **options: Unpack[VerifyOptions],
+) -> VerifyResults:
+    """Verify kernels on shapes where they often break, without timing them, as `gemmbench verify` does.
+
+    variants: names of kernels and libraries; without any, all that run on the device.
+    device, kernels, progress: as in `run`.
+    every: verify every configuration, not only one change per parameter.
+
+    Raises UsageError for a bad argument and DeviceError for a device that cannot be used.
+
+    >>> import gemmbench
+    >>> checks = gemmbench.verify("tiled", sizes=[33, (1, 37, 5)], device="fake")
+    >>> checks.ok, len(checks.records), checks.failures
+    (True, 96, [])
+    """
+    reporter = NotebookReporter(progress)
+    request = verify_request(list_names(variants), every, kernels, options)
+    return VerifyResults(*verify_kernels(request, find_machine(device, reporter), reporter))
+
+
+def load(path: str | Path) -> RunResults:
+    """Read a results file that a run has written.
+
+    Raises StoreError if it cannot be read.
+
+    >>> import gemmbench, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = gemmbench.run("naive", sizes=64, device="fake", out=folder).path
+    ...     loaded = gemmbench.load(path)
+    >>> [record.variant for record in loaded.records]
+    ['naive', 'cublas']
+    """
+    saved = store.read(Path(path))
+    return RunResults(saved, any(record.stopped == "interrupted" for record in saved.records), saved.path)
+
+
+def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: SweepOptions) -> RunResults:
+    reporter = NotebookReporter(setup.progress)
+    with ExitStack() as stack:
+        folder = Path(setup.out) if setup.out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        resume = (NEWEST if setup.resume is True else str(setup.resume)) if setup.resume else None
+        typed = shell_command(command, variants, setup.config, setup.device, setup.kernels, options)
+        request = SweepRequest(
+            sweep_overrides(variants, options),
+            str(setup.config),
+            command == "compare",
+            str(setup.kernels) if setup.kernels else None,
+            time_limits(options),
+            transfer_cut(options),
+            Destination(folder, resume, typed),
+        )
+        result = run_sweep(request, find_machine(setup.device, reporter), reporter)
+    return RunResults(result.run, result.interrupted, result.run.path if setup.out else None)

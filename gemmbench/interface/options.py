@@ -1,0 +1,177 @@
+"""The keyword arguments that `run`, `compare` and `verify` share, and what they mean to a session."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypedDict, TypeVar
+
+from gemmbench.errors import nearest
+from gemmbench.interface.arguments import Names, Params, Sizes, format_params, format_sizes, format_until, join_names
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides
+from gemmbench.session.verification import VerifyRequest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class VerifyOptions(TypedDict, total=False):
+    """Options; None takes awkward sizes, and everything that a variant declares.
+
+    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".
+    precision, layout: a name or several, such as "f32" or ["nn", "nt"].
+    params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
+    seed: seed of the data.
+    compile_limit, launch_limit, sweep_limit: time limits in seconds.
+    """
+
+    sizes: Sizes | None
+    precision: Names | None
+    layout: Names | None
+    params: Params | None
+    seed: int | None
+    compile_limit: float | None
+    launch_limit: float | None
+    sweep_limit: float | None
+
+
+class SweepOptions(VerifyOptions, total=False):
+    """Options; None keeps the value of the config.
+
+    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".
+    precision, layout: a name or several, such as "f32" or ["nn", "nt"].
+    params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
+    alpha, beta: C = alpha A B + beta C; with beta 0, C is not read.
+    baseline: the variant that counts as 100 %.
+    cache: "cold" rotates operand sets so that nothing stays in the L2 cache; "hot" reuses one set.
+    data, seed: contents of A and B ("uniform", "normal", "zeros", "ones" or "ints"), and their seed.
+    rounds: number of rounds (with `until`: the maximum); an interval needs at least 10.
+    until: measure until the 95 % interval is within this share of the value, such as 0.005 or "0.5%".
+    max_time: maximum seconds of timing per kernel and problem.
+    energy: also measure joules per launch, under a load of this many seconds.
+    gate: False launches without the gate that hides the time of the host.
+    with_transfers, panels, streams: also measure whole jobs with their copies, cut into panels.
+    compile_limit, launch_limit, sweep_limit: time limits in seconds.
+    """
+
+    alpha: float | None
+    beta: float | None
+    baseline: str | None
+    cache: Cache | None
+    data: Fill | None
+    rounds: int | None
+    until: float | str | None
+    max_time: float | None
+    energy: float | None
+    gate: bool | None
+    with_transfers: bool | None
+    panels: int | None
+    streams: int | None
+
+
+def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Show the keys of a TypedDict instead of `**options` in help and signature, and refuse other keywords."""
+    names = list(options.__annotations__)
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        own = [parameter for parameter in signature.parameters.values() if parameter.kind != parameter.VAR_KEYWORD]
+        keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+        known = [parameter.name for parameter in own] + names
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in kwargs:
+                if name not in known:
+                    hint = nearest(name, known)
+                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'{hint}")
+            return function(*args, **kwargs)
+
+        checked.__signature__ = signature.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
+        text, _, examples = (inspect.getdoc(function) or "").partition("\n>>>")
+        checked.__doc__ = f"{text}\n{inspect.getdoc(options)}\n\n>>>{examples}"
+        return checked
+
+    return decorate
+
+
+def sweep_overrides(variants: tuple[str, ...], options: SweepOptions) -> SweepOverrides:
+    """What the options change in a config, as the session takes it. Raises UsageError."""
+    return SweepOverrides(
+        variants=variants,
+        sizes=format_sizes(options.get("sizes")),
+        precisions=join_names(options.get("precision")),
+        layouts=join_names(options.get("layout")),
+        params=format_params(options.get("params")),
+        alpha=options.get("alpha"),
+        beta=options.get("beta"),
+        baseline=options.get("baseline"),
+        cache=options.get("cache"),
+        data=options.get("data"),
+        seed=options.get("seed"),
+        rounds=options.get("rounds"),
+        until=format_until(options.get("until")),
+        max_time=options.get("max_time"),
+        energy=options.get("energy"),
+        gate=options.get("gate") is not False,
+    )
+
+
+def verify_request(
+    variants: tuple[str, ...], every: bool, kernels: str | Path | None, options: VerifyOptions
+) -> VerifyRequest:
+    """What to verify, as the session takes it. Raises UsageError."""
+    return VerifyRequest(
+        variants,
+        every,
+        format_sizes(options.get("sizes")),
+        join_names(options.get("precision")),
+        join_names(options.get("layout")),
+        format_params(options.get("params")),
+        str(kernels) if kernels else None,
+        options.get("seed"),
+        time_limits(options),
+    )
+
+
+def time_limits(options: VerifyOptions) -> TimeLimits:
+    """The time limits in seconds. Raises UsageError."""
+    return TimeLimits.make(
+        compile=options.get("compile_limit"), launch=options.get("launch_limit"), sweep=options.get("sweep_limit")
+    )
+
+
+def transfer_cut(options: SweepOptions) -> Cut | None:
+    """How to cut the jobs that are measured with their copies; None to measure none."""
+    if not options.get("with_transfers"):
+        return None
+    return Cut(options.get("panels") or Cut.panels, options.get("streams") or Cut.streams)
+
+
+def shell_command(
+    command: str,
+    variants: Sequence[str],
+    config: str | Path,
+    device: str,
+    kernels: str | Path | None,
+    options: SweepOptions,
+) -> str:
+    """The command that measures the same in a shell; the results file records it."""
+    words = ["gemmbench", command, *variants, "--config", str(config), "--device", device]
+    words += ["--kernels", str(kernels)] if kernels else []
+    chosen = sweep_overrides((), options)
+    flags: dict[str, object] = {"sizes": chosen.sizes, "precision": chosen.precisions, "layout": chosen.layouts}
+    named = (*flags, "params", "gate", "with_transfers")
+    flags |= {name: value for name, value in options.items() if name not in named}
+    for name, value in flags.items():
+        words += [] if value is None else ["--" + name.replace("_", "-"), str(value)]
+    for text in chosen.params:
+        words += ["--param", text]
+    words += [] if chosen.gate else ["--no-gate"]
+    words += ["--with-transfers"] if options.get("with_transfers") else []
+    return shlex.join(words)

@@ -1,0 +1,56 @@
+"""Progress bars in a terminal or a notebook, and messages through the log."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from gemmbench.bench.experiments.context import SWEEP, Progress, silent
+from gemmbench.session.reporter import Reporter
+
+_logger = logging.getLogger("gemmbench")
+
+
+@contextmanager
+def draw_bars(console: Console) -> Iterator[Progress]:
+    """Draw a bar for the sweep and one for its current step; they vanish at the end of the block."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
+        sweep, step = bars.add_task("sweep", total=None), bars.add_task("", total=None)
+
+        def report(what: str, done: int, of: int) -> None:
+            task = sweep if what.startswith(SWEEP) else step
+            bars.update(task, description=what.removeprefix(SWEEP), completed=done, total=of)
+
+        yield report
+
+
+class NotebookReporter(Reporter):
+    """Draws progress bars, and logs messages as warnings of the logger `gemmbench`.
+
+    With `progress` None it draws only in a terminal, and in a notebook that has ipywidgets.
+    """
+
+    def __init__(self, progress: bool | None = None):
+        self._console = Console(stderr=True)
+        self._draws = _can_draw(self._console) if progress is None else progress
+
+    def message(self, text: str) -> None:
+        """Log one message."""
+        _logger.warning(text)
+
+    def progress_bar(self) -> AbstractContextManager[Progress]:
+        """Draw bars inside the block, if this reporter does."""
+        return draw_bars(self._console) if self._draws else nullcontext(silent)
+
+
+def _can_draw(console: Console) -> bool:
+    if console.is_jupyter:
+        return importlib.util.find_spec("ipywidgets") is not None
+    return console.is_terminal

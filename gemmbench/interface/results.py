@@ -1,0 +1,141 @@
+"""What the Python interface returns: records, and what follows from them, as tables and data frames."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemmbench.bench.record import Environment, Record, TransferRecord
+from gemmbench.errors import GemmbenchError
+from gemmbench.report import tables, transfer_tables, verification
+from gemmbench.report.comparison import flat, problem_cells
+from gemmbench.report.store import Run
+from gemmbench.report.verdicts import Verdict
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, repr=False)
+class RunResults:
+    """The rows of a run. A notebook shows them as its tables.
+
+    `interrupted` is true if the run ended early, after Ctrl-C or at its time limit.
+    `path` is the results file; None if none was kept.
+    """
+
+    saved: Run
+    interrupted: bool = False
+    path: Path | None = None
+
+    @property
+    def records(self) -> list[Record]:
+        """One record per row, with every sample in seconds per launch."""
+        return self.saved.records
+
+    @property
+    def transfers(self) -> list[TransferRecord]:
+        """One record per kernel and mode of `with_transfers`: whole jobs with their copies, in seconds."""
+        return self.saved.transfers
+
+    @property
+    def environment(self) -> Environment:
+        """What ran, on which device, with which versions and settings."""
+        return self.saved.environment
+
+    @property
+    def ok(self) -> bool:
+        """Whether something ran and every row that ran is right."""
+        return _all_right([*self.records, *self.transfers])
+
+    def table(self, style: str = "simple", wide: bool = False) -> str:
+        """The tables as text, in any format of tabulate. `wide` adds columns, as --wide does."""
+        return tables.text(self.saved, style, wide) + transfer_tables.section(self.saved, style)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with one line per row and the columns of the CSV export.
+
+        Times are in seconds, clocks in Hz. Raises GemmbenchError without pandas.
+        """
+        return _make_frame(flat(self.saved))
+
+    def __repr__(self) -> str:
+        title = f"{type(self).__name__}: {self.environment.sweep} on {self.environment.device}"
+        return f"<{title}, {_count_statuses(self.records)}>"
+
+    def _repr_html_(self) -> str:
+        return self.table("html")
+
+
+@dataclass(frozen=True, repr=False)
+class CompareResults(RunResults):
+    """The rows of a comparison, and a verdict for each pair of variants at each problem."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+
+
+@dataclass(frozen=True, repr=False)
+class VerifyResults:
+    """The checks of a verification, one record each."""
+
+    records: list[Record]
+    interrupted: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was checked and every check passed."""
+        return _all_right(self.records)
+
+    @property
+    def failures(self) -> list[str]:
+        """What is wrong, one line per failed configuration, with maps of C."""
+        return verification.failures(self.records)
+
+    def table(self, style: str = "simple") -> str:
+        """Checks passed, failed and skipped for each variant, with the worst rounding error."""
+        return verification.table(self.records, style)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with one line per check. Raises GemmbenchError without pandas."""
+        return _make_frame([_check_cells(record) for record in self.records])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {_count_statuses(self.records)}>"
+
+    def _repr_html_(self) -> str:
+        return self.table("html")
+
+
+def _all_right(records: Sequence[Record | TransferRecord]) -> bool:
+    ran = [record for record in records if record.status != "skipped"]
+    return bool(ran) and all(record.status == "ok" for record in ran)
+
+
+def _count_statuses(records: Sequence[Record]) -> str:
+    counts = Counter(record.status for record in records)
+    return ", ".join(f"{count} {status}" for status, count in counts.items()) or "no rows"
+
+
+def _check_cells(record: Record) -> dict[str, object]:
+    return {
+        "variant": record.variant,
+        "config": record.configuration,
+        **problem_cells(record.problem),
+        "device": record.backend,
+        "status": record.status,
+        "rule": record.check_rule,
+        "error_units": record.error,
+        "diagnosis": record.diagnosis,
+        "reason": record.reason,
+    }
+
+
+def _make_frame(rows: Sequence[dict[str, object]]) -> pandas.DataFrame:
+    try:
+        import pandas  # optional
+    except ImportError:
+        raise GemmbenchError("to_pandas() needs pandas: pip install pandas") from None
+    return pandas.DataFrame(rows)

@@ -1,0 +1,204 @@
+"""gemmbench.run, compare, verify and load, on the fake device."""
+
+import doctest
+import importlib
+import inspect
+import logging
+import shlex
+import subprocess
+import sys
+
+import pytest
+import yaml
+from rich.console import Console
+
+import gemmbench
+from gemmbench.cli import main
+from gemmbench.interface import progress
+from gemmbench.interface.options import SweepOptions
+from gemmbench.interface.progress import NotebookReporter
+
+MODULES = ["gemmbench", "gemmbench.interface.functions"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A script for the fake device; returns what `device` takes."""
+
+    def write(**content):
+        path = tmp_path / "script.yaml"
+        path.write_text(yaml.safe_dump(content))
+        return f"fake:{path}"
+
+    return write
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_are_right(name):
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried > 0 and failed == 0
+
+
+def test_a_run_gives_the_rows_of_the_command(folder):
+    result = gemmbench.run(["naive", "tiled"], sizes=[64, (32, 48, 16)], device="fake", rounds=10)
+    assert [record.variant for record in result.records] == ["naive", "tiled", "cublas"] * 2
+    assert [record.problem.size for record in result.records][::3] == ["64", "32x48x16"]
+    assert result.ok and not result.interrupted and result.path.parent.name == "results"
+    assert "naive" in result.table() and "| kernel" in result.table("github")
+    assert "registers" in result.table(wide=True)
+    assert result._repr_html_().count("<table>") == 2
+    assert repr(result) == "<RunResults: quick on Fake GPU, 6 ok>"
+    assert result.environment.command.startswith("gemmbench run naive tiled --config quick --device fake --sizes")
+
+
+def test_the_recorded_command_gives_the_same_rows(folder, monkeypatch):
+    result = gemmbench.run("tiled", sizes=64, device="fake", rounds=4, params={"TILE": [8, 16]}, out="one")
+    monkeypatch.setattr(sys, "argv", [*shlex.split(result.environment.command), "--out", "two"])
+    with pytest.raises(SystemExit):
+        main()
+    (path,) = (folder / "two").glob("*.jsonl")
+    again = gemmbench.load(path)
+    assert [record.identity for record in again.records] == [record.identity for record in result.records]
+
+
+def test_a_folder_is_given_or_no_file_is_kept(folder):
+    assert gemmbench.run("naive", sizes=64, device="fake", out=None).path is None
+    assert list(folder.iterdir()) == []
+    path = gemmbench.run("naive", sizes=64, device="fake", out=folder / "here").path
+    assert path.parent == folder / "here" and gemmbench.load(path).records
+
+
+def test_a_run_is_resumed():
+    first = gemmbench.run("naive", sizes=64, device="fake", rounds=4)
+    for resume in (True, first.path):
+        again = gemmbench.run("naive", sizes=64, device="fake", rounds=4, resume=resume)
+        assert (again.path, len(again.records)) == (first.path, 2)
+
+
+def test_a_kernel_that_fails_is_a_row_and_no_error(script):
+    result = gemmbench.run("naive", sizes=64, device=script(faults={"naive": "zero"}), out=None)
+    assert not result.ok and [record.status for record in result.records] == ["wrong", "ok"]
+
+
+def test_compare_ends_in_verdicts(script):
+    device = script(times={"naive": 2e-3, "tiled": 1e-3})
+    result = gemmbench.compare("naive", "tiled", sizes=[64, 128], device=device, out=None)
+    assert [verdict.word for verdict in result.verdicts] == ["faster"] * 2
+    assert repr(result).startswith("<CompareResults: ")
+
+
+@pytest.mark.parametrize("names", [(), ("naive",), ("naive", "naive")])
+def test_compare_needs_two_variants(names):
+    with pytest.raises(gemmbench.UsageError, match="two different variants"):
+        gemmbench.compare(*names, device="fake")
+
+
+def test_verify_gives_checks_and_says_what_is_wrong(script):
+    device = script(faults={"naive": "last_column"})
+    checks = gemmbench.verify(["naive", "tiled"], sizes=[33], layout="nn", precision="f32", device=device)
+    assert not checks.ok and {record.status for record in checks.records} == {"ok", "wrong"}
+    assert "look at the guard on N" in checks.failures[0]
+    assert "naive" in checks.table() and "<table>" in checks._repr_html_()
+
+
+def test_errors_are_those_of_the_package():
+    with pytest.raises(gemmbench.UsageError, match="did you mean 'tiled'"):
+        gemmbench.run("tild", device="fake")
+    with pytest.raises(gemmbench.StoreError, match="cannot be read"):
+        gemmbench.load("nothing.jsonl")
+    assert issubclass(gemmbench.UsageError, gemmbench.GemmbenchError)
+
+
+def test_an_unknown_argument_is_refused_with_the_nearest_name():
+    with pytest.raises(
+        TypeError, match=r"run\(\) got an unexpected keyword argument 'size' \(did you mean 'sizes'\?\)"
+    ):
+        gemmbench.run("naive", size=64)
+
+
+@pytest.mark.parametrize("name", ["run", "compare", "verify"])
+def test_help_and_signature_show_every_option(name):
+    function = getattr(gemmbench, name)
+    shown = inspect.signature(function).parameters
+    assert {"sizes", "params", "launch_limit"} <= set(shown) and "options" not in shown
+    for option in shown:
+        assert option in inspect.getdoc(function) or name == "compare"
+    if name != "verify":
+        assert set(SweepOptions.__annotations__) <= set(shown)
+
+
+def test_messages_are_logged(caplog):
+    with caplog.at_level(logging.WARNING, "gemmbench"):
+        NotebookReporter().message("no GPU is used")
+    assert caplog.messages == ["no GPU is used"]
+
+
+def test_bars_are_drawn_in_a_terminal_and_on_request():
+    assert draws(NotebookReporter(True)) and not draws(NotebookReporter(False)) and not draws(NotebookReporter())
+
+
+@pytest.mark.parametrize(("widgets", "drawn"), [(None, False), ("a spec", True)])
+def test_bars_in_a_notebook_need_ipywidgets(monkeypatch, widgets, drawn):
+    monkeypatch.setattr(progress.importlib.util, "find_spec", lambda name: widgets)
+    assert progress._can_draw(Console(force_jupyter=True)) == drawn
+
+
+def draws(reporter):
+    return reporter.progress_bar().__class__.__name__ == "_GeneratorContextManager"
+
+
+def test_a_run_with_bars_prints_nothing_to_stdout(capfd):
+    gemmbench.run("naive", sizes=64, device="fake", out=None, progress=True)
+    assert capfd.readouterr().out == ""
+
+
+def test_without_pandas_a_frame_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(gemmbench.GemmbenchError, match=r"to_pandas\(\) needs pandas: pip install pandas"):
+        gemmbench.run("naive", sizes=64, device="fake", out=None).to_pandas()
+
+
+def test_a_frame_has_the_columns_of_the_csv():
+    pytest.importorskip("pandas")
+    frame = gemmbench.run("naive", sizes=64, device="fake", out=None).to_pandas()
+    assert list(frame["variant"]) == ["naive", "cublas"] and frame["time_s"].dtype == float
+    checks = gemmbench.verify("naive", sizes=[33], device="fake").to_pandas()
+    assert set(checks["status"]) == {"ok"}
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'tune'"):
+        gemmbench.tune  # noqa: B018
+    assert {*gemmbench.__all__} <= set(dir(gemmbench))
+    for name in gemmbench.__all__:
+        assert getattr(gemmbench, name)
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_run_needs_no_click_and_an_import_nothing_at_all():
+    assert python(
+        "import gemmbench, sys; print('numpy' in sys.modules, 'rich' in sys.modules);"
+        "gemmbench.run('naive', sizes=16, device='fake', out=None, rounds=2); print('click' in sys.modules)"
+    ).split() == ["False", "False", "False"]
+
+
+def test_a_script_without_a_main_guard_runs_once(script, folder):
+    device = script(isolated=True, faults={"tiled": "die"})
+    (folder / "plain.py").write_text(
+        f"print('once')\nimport gemmbench\n"
+        f"result = gemmbench.run(['naive', 'tiled'], sizes=16, device={device!r}, out=None, rounds=2)\n"
+        f"print([record.status for record in result.records])\n"
+    )
+    found = subprocess.run([sys.executable, "plain.py"], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == "once\n['ok', 'failed', 'ok']\n"
