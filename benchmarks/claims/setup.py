@@ -13,7 +13,7 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.session.sweeps import SweepRequest, plan_sweep
+from gemmbench.session.sweeps import SweepRequest, plan_request
 
 MACHINE = registry.describe_machine(registry.choose_device("cuda"))
 
@@ -21,7 +21,7 @@ MACHINE = registry.describe_machine(registry.choose_device("cuda"))
 def build_plans(names: Sequence[str], options: SweepOverrides, kernels: str | None = None) -> dict[Plan, Built]:
     """Plan and compile the named variants."""
     request = SweepRequest(replace(options, variants=tuple(names)), compare=True, kernels=kernels)
-    planned = plan_sweep(request, MACHINE)
+    planned = plan_request(request, MACHINE)
     return compile_plans(planned.plans, registry.make_compilers(MACHINE, planned.devices), silent)
 
 

@@ -9,7 +9,7 @@ import click
 
 from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.options import VariantName, config_option
-from gemmbench.cli.run_options import RunOptions, conduct_sweep
+from gemmbench.cli.run import SweepOptions, conduct_sweep
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
 from gemmbench.report.verdicts import Verdict, verdicts
 
@@ -28,7 +28,7 @@ class CompareOptions:
         multiple=True,
         help="Exit with 1 if a variant is slower than one named before it, with 4 if a verdict is inconclusive.",
     )
-    run: RunOptions
+    sweep: SweepOptions
 
 
 @command(CompareOptions)
@@ -43,7 +43,7 @@ def compare(options: CompareOptions) -> int:
     names = tuple(dict.fromkeys(options.variants))
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
-    code, run = conduct_sweep(names, options.config, options.run, compare=True)
+    code, run = conduct_sweep(names, options.config, options.sweep, compare=True)
     if run is None:
         return code
     found = verdicts(run, names)

@@ -6,16 +6,17 @@ from collections import Counter
 
 import click
 
+from gemmbench.backends.machine import Machine
 from gemmbench.bench.estimate import seconds
 from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import OK
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.report.tables import tabulated
 from gemmbench.session.networks import PlannedNetwork
-from gemmbench.session.sweeps import PlannedSweep
 
 
-def print_plans(planned: PlannedSweep, style: str | None) -> int:
+def print_plans(planned: PlannedSweep, machine: Machine, style: str | None) -> int:
     """Print plans and skips; opens no device."""
     head = ["problem", "kernel", "configuration", "device", "grid", "block"]
     rows = [_cells(plan) for plan in planned.plans]
@@ -23,8 +24,8 @@ def print_plans(planned: PlannedSweep, style: str | None) -> int:
     skips = Counter((skip.variant.name, skip.reason) for skip in planned.skips)
     for (name, reason), count in skips.items():
         click.echo(f"skipped {count}: {name}: {reason}")
-    estimate = seconds(planned.plans, planned.machine, planned.sweep.policy)
-    device = planned.machine.primary.name
+    estimate = seconds(planned.plans, machine, planned.sweep.policy)
+    device = machine.primary.name
     click.echo(f"{len(rows)} plans, {skips.total()} skips, about {estimate:.0f} s on {device}")
     return OK
 

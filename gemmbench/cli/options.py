@@ -16,7 +16,7 @@ from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
 from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides
+from gemmbench.planning.sweeps.overrides import Cache, Fill
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.results_file import NEWEST, Destination
 
@@ -217,8 +217,3 @@ class OutputOptions:
     def exports(self) -> bool:
         """Something is exported."""
         return any((self.export_csv, self.export_json, self.export_markdown))
-
-
-def sweep_options(variants: tuple[str, ...], problem: ProblemOptions, measure: MeasureOptions) -> SweepOverrides:
-    """What the command line changes in a config; the groups have the names of its fields."""
-    return SweepOverrides(variants=variants, **vars(problem), **vars(measure))

@@ -16,12 +16,12 @@ from gemmbench.cli.options import (
     MeasureOptions,
     ProblemOptions,
     style_option,
-    sweep_options,
 )
 from gemmbench.cli.output import choose_exit_code, choose_plain_style, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.networks.network_config import NetworkOverrides, read_network_sweep
+from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import store
 from gemmbench.report.posts import network_story, story
@@ -84,7 +84,7 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Run]]:
 def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Run]]:
     request = PostsRequest(
         options.names,
-        sweep_options((), options.problem, options.measure),
+        SweepOverrides(**vars(options.problem), **vars(options.measure)),
         options.where.kernels,
         options.limit.limits,
         options.journal.destination,

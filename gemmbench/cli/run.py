@@ -4,26 +4,77 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmbench.cli.dry_run import print_plans
 from gemmbench.cli.option_fields import argument, command
-from gemmbench.cli.options import VariantName, config_option
-from gemmbench.cli.run_options import RunOptions, conduct_sweep
+from gemmbench.cli.options import (
+    DeviceOptions,
+    JournalOptions,
+    LimitOptions,
+    MeasureOptions,
+    OutputOptions,
+    ProblemOptions,
+    TransferOptions,
+    VariantName,
+    config_option,
+    dry_run_option,
+)
+from gemmbench.cli.output import finish
+from gemmbench.cli.terminal import TERMINAL
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.report.store import Run
+from gemmbench.session.machine import find_machine
+from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunCommand:
+class SweepOptions:
+    """Options that run and compare share."""
+
+    problem: ProblemOptions
+    where: DeviceOptions
+    measure: MeasureOptions
+    limit: LimitOptions
+    transfer: TransferOptions
+    journal: JournalOptions
+    dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time; run nothing.")
+    output: OutputOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
     """What `gemmbench run` takes."""
 
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     config: str = config_option("quick")
-    run: RunOptions
+    sweep: SweepOptions
 
 
-@command(RunCommand)
-def run(options: RunCommand) -> int:
+@command(RunOptions)
+def run(options: RunOptions) -> int:
     """Verify and time VARIANTs and compare them with the baseline.
 
     Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
     the results file as soon as it is measured.
     """
-    code, _ = conduct_sweep(options.variants, options.config, options.run)
+    code, _ = conduct_sweep(options.variants, options.config, options.sweep)
     return code
+
+
+def conduct_sweep(
+    variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool = False
+) -> tuple[int, Run | None]:
+    """Run and report a sweep, or print its plans; returns the exit code, and the results if it ran."""
+    machine = find_machine(options.where.device, TERMINAL)
+    request = SweepRequest(
+        SweepOverrides(variants=variants, **vars(options.problem), **vars(options.measure)),
+        config,
+        compare,
+        options.where.kernels,
+        options.limit.limits,
+        options.transfer.cut,
+        options.journal.destination,
+    )
+    if options.dry_run:
+        return print_plans(plan_request(request, machine), machine, options.output.style), None
+    result = run_sweep(request, machine, TERMINAL)
+    return finish(result, options.output, energy=bool(options.measure.energy)), result.run

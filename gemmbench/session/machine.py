@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
-from gemmbench.planning.manifests.catalog import MARK, Catalog
+from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.revision import variant_at
 from gemmbench.planning.paths import data_folder
 from gemmbench.session.reporter import Reporter
@@ -26,11 +26,10 @@ def find_gpu(device: str, purpose: str) -> Machine:
     return registry.describe_machine(registry.choose_profiled(device, purpose))
 
 
-def open_catalog(kernels: str | None, names: Iterable[str] = ()) -> Catalog:
+def open_catalog(kernels: str | None) -> Catalog:
     """Open the catalog of the project's kernels, the folder `kernels`, and the libraries.
 
-    Of `names`, it also holds those of a git revision. Raises UsageError and SpecError.
+    It also finds kernels of a git revision, such as HEAD~3:tiled. Raises UsageError.
     """
     folders = [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
-    revisions = [variant_at(name, folders) for name in dict.fromkeys(names) if MARK in name]
-    return Catalog(folders, [*registry.library_variants(), *revisions])
+    return Catalog(folders, registry.library_variants(), partial(variant_at, folders=folders))

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.environment import describe
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
-from gemmbench.errors import UsageError, at_line
-from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand, place
-from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
-from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
+from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
 from gemmbench.report import store
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.reporter import SILENT, Reporter
@@ -47,33 +40,9 @@ class SweepRequest:
     destination: Destination = field(default_factory=Destination)
 
 
-@dataclass(frozen=True)
-class PlannedSweep:
-    """A sweep planned for a machine."""
-
-    sweep: Sweep
-    machine: Machine
-    expanded: list[Plan | Skip]
-
-    @property
-    def plans(self) -> list[Plan]:
-        """What can run."""
-        return [item for item in self.expanded if isinstance(item, Plan)]
-
-    @property
-    def skips(self) -> list[Skip]:
-        """What cannot run, and why."""
-        return [item for item in self.expanded if isinstance(item, Skip)]
-
-    @property
-    def devices(self) -> list[str]:
-        """Back ends that the plans need."""
-        return sorted({plan.device for plan in self.plans})
-
-
 def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan a sweep and measure it into a results file. Raises GemmbenchError."""
-    planned = plan_sweep(request, machine)
+    planned = plan_request(request, machine)
     sweep, policy, limits = planned.sweep, planned.sweep.policy, request.limits
     with open_session(machine, planned.devices, limits, reporter, gate=policy.gate) as session:
         environment = describe(machine, sweep, request.destination.command, session.software)
@@ -89,59 +58,9 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
         return RunResult(run, session.is_interrupted())
 
 
-def plan_sweep(request: SweepRequest, machine: Machine) -> PlannedSweep:
-    """Read the config, choose the baseline and plan. Raises UsageError, SpecError, and DeviceError for transfers."""
+def plan_request(request: SweepRequest, machine: Machine) -> PlannedSweep:
+    """Plan a sweep without measuring it. Raises UsageError, SpecError, and DeviceError for transfers."""
     if request.transfers is not None:
         check_transfers(machine)
-    sweep = _read_sweep(request, machine)
-    catalog = open_catalog(request.kernels, [choice.name for choice in sweep.choices] + [sweep.baseline])
-    baseline = _choose_baseline(sweep, machine, catalog, explicit=request.options.baseline is not None)
-    everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
-    choices = sweep.choices if everywhere else (*sweep.choices, VariantChoice(baseline, {}))
-    sweep = replace(sweep, baseline=baseline, choices=choices)
-    return PlannedSweep(sweep, machine, _expand_sweep(sweep, _look_up(sweep, catalog), machine))
-
-
-def _read_sweep(request: SweepRequest, machine: Machine) -> Sweep:
-    if request.compare:
-        return read_comparison(request.options.variants, request.config, request.options, machine.on_cpu)
-    return read_sweep(request.config, request.options, machine.on_cpu)
-
-
-def _choose_baseline(sweep: Sweep, machine: Machine, catalog: Catalog, explicit: bool) -> str:
-    """The sweep's baseline if it can run here, else the machine's own; an explicit one must run."""
-    name = sweep.baseline or machine.default_baseline
-    with at_line(sweep.place, sweep.baseline_line):
-        variant = catalog.get(name)
-    if place(variant, machine.choice.primary, machine.targets) in machine.targets:
-        return name
-    if explicit:
-        raise UsageError(f"baseline {name} needs a GPU; take --baseline {machine.default_baseline}")
-    return machine.default_baseline
-
-
-def _look_up(sweep: Sweep, catalog: Catalog) -> list[Variant]:
-    """The variants of a sweep in ladder order, their parameters checked. Raises UsageError and SpecError."""
-    for choice in sweep.choices:
-        with at_line(sweep.place, choice.line):
-            catalog.find(choice.name)
-    variants = catalog.ladder(choice.name for choice in sweep.choices)
-    for choice in sweep.choices:
-        concerned = [variant for variant in variants if not choice.own or variant.name == choice.name]
-        with at_line(sweep.place, choice.line):
-            check_params([(variant, choice.params) for variant in concerned])
-    return variants
-
-
-def _expand_sweep(sweep: Sweep, variants: Sequence[Variant], machine: Machine) -> list[Plan | Skip]:
-    check_memory(sweep.problems, machine.targets)
-    expanded: list[Plan | Skip] = []
-    for problem in sweep.problems:
-        chosen = [
-            (variant, configurations(variant, choice.params))
-            for variant in variants
-            for choice in sweep.choices
-            if choice.name == variant.name and choice.fits(problem)
-        ]
-        expanded += expand([problem], chosen, machine.choice.primary, machine.targets, registry.why_refused)
-    return list(dict.fromkeys(expanded))  # two rows of a post may request the same plan
+    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
+    return plan_sweep(request.config, request.options, open_catalog(request.kernels), devices, request.compare)

@@ -9,7 +9,7 @@ from gemmbench.report import store
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.results_file import NEWEST, Destination
-from gemmbench.session.sweeps import SweepRequest, plan_sweep, run_sweep
+from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 
 def request(*variants, **changes):
@@ -37,23 +37,23 @@ def test_a_sweep_is_resumed(machine, notes):
 
 
 def test_the_baseline_is_added_and_ladder_order_kept(machine):
-    planned = plan_sweep(request("tiled", "naive"), machine)
+    planned = plan_request(request("tiled", "naive"), machine)
     assert [plan.variant.name for plan in planned.plans] == ["naive", "tiled", "cublas"]
     assert (planned.sweep.baseline, planned.devices, planned.skips) == ("cublas", ["fake"], [])
 
 
 def test_compare_sets_the_variants_against_each_other(machine):
-    planned = plan_sweep(request("tiled", "naive", compare=True), machine)
+    planned = plan_request(request("tiled", "naive", compare=True), machine)
     assert (planned.sweep.name, planned.sweep.rivals) == ("compare", ("tiled", "naive"))
 
 
 def test_transfers_need_a_device_to_copy_to(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DeviceError, match="transfers need a GPU") as fault:
-        plan_sweep(request("naive", transfers=Cut()), find_machine("cpu", SILENT))
+        plan_request(request("naive", transfers=Cut()), find_machine("cpu", SILENT))
     assert fault.value.exit_code == 3
 
 
 def test_an_explicit_baseline_must_be_able_to_run(monkeypatch):
     with pytest.raises(UsageError, match="baseline cublas needs a GPU; take --baseline openblas"):
-        plan_sweep(request("naive", baseline="cublas"), find_machine("cpu", SILENT))
+        plan_request(request("naive", baseline="cublas"), find_machine("cpu", SILENT))

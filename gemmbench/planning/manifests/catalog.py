@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +19,17 @@ MARK = ":"
 class Catalog:
     """Variants by name. A file is read when it is asked for, so one broken file hurts no other."""
 
-    def __init__(self, folders: Iterable[Path], libraries: Iterable[Variant] = ()):
-        """Raises UsageError for a missing folder, or a name that stands twice."""
+    def __init__(
+        self,
+        folders: Iterable[Path],
+        libraries: Iterable[Variant] = (),
+        read_revision: Callable[[str], Variant] | None = None,
+    ):
+        """`read_revision` reads what a name such as HEAD~3:tiled means.
+
+        Raises UsageError for a missing folder, or a name that is used twice.
+        """
+        self._read_revision = read_revision
         self._libraries = {variant.name: variant for variant in libraries}
         self._files: dict[str, Path] = {}
         for folder in folders:
@@ -45,7 +54,9 @@ class Catalog:
         return [*self._files, *self._libraries]
 
     def find(self, name: str) -> None:
-        """Raise UsageError, with the nearest name, for a name that is not there."""
+        """Raise UsageError, with the nearest name, for a name that is not there; reads a kernel of a revision."""
+        if MARK in name and self._read_revision and name not in self._libraries:
+            self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
             known = ", ".join(sorted(self.names))
             raise UsageError(f"unknown variant '{name}'{nearest(name, self.names)}; known: {known}")
