@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from gemmbench.bench.operands.network_parameters import Parameters, random, upscaled
+from gemmbench.bench.operands.network_parameters import Parameters, make_random_parameters, upscale_images
 from gemmbench.bench.verify.network_reference import propagate
 from gemmbench.planning.networks.network import Network
 
@@ -31,7 +31,7 @@ SEED, EPOCHS, BATCH, RATE, MOMENTUM, DECAY = 7, 150, 64, 0.05, 0.9, 1e-4
 def train(inputs: np.ndarray, labels: np.ndarray) -> Parameters:
     """Return weights and biases after EPOCHS passes over `inputs` (count x 784)."""
     rng = np.random.default_rng(SEED)
-    start = random(NETWORK, SEED)
+    start = make_random_parameters(NETWORK, SEED)
     values = [*map(np.copy, start.weights), *map(np.zeros_like, start.biases)]
     speeds = [np.zeros_like(value) for value in values]
     wanted = np.eye(10, dtype=np.float32)[labels]
@@ -79,7 +79,7 @@ def main() -> None:
     digits = load_digits()
     images, labels = digits.images.astype(np.uint8), digits.target.astype(np.uint8)
     order = np.random.default_rng(SEED).permutation(len(images))
-    images, labels, inputs = images[order], labels[order], upscaled(images[order])
+    images, labels, inputs = images[order], labels[order], upscale_images(images[order])
     test = np.arange(len(images)) % 5 == 0
     trained = train(inputs[~test], labels[~test])
     weights = [value.astype(np.float16) for value in trained.weights]

@@ -12,7 +12,7 @@ from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.bench.build import Built
 from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
@@ -86,7 +86,7 @@ def _time_with_nvbench(worker: LocalWorker, built: dict[Plan, Built]) -> dict[Pl
     arenas = []
     for number, plan in enumerate(built):
         arena = Arena(backend, GemmLayout(plan.problem), 1)
-        inputs = make_inputs(filled(plan.problem, "uniform", 0), plan.problem.beta)
+        inputs = make_inputs(make_operands(plan.problem, "uniform", 0), plan.problem.beta)
         arena.write(inputs, 1)
         arena.reset(inputs, 1)
         steps = arena.make_steps([plan], [backend.load(built[plan], plan)], 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gemmbench.backends import registry
 from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.context import silent
+from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
@@ -22,7 +22,7 @@ def build_plans(names: Sequence[str], options: SweepOverrides, kernels: str | No
     """Plan and compile the named variants."""
     request = SweepRequest(replace(options, variants=tuple(names)), compare=True, kernels=kernels)
     planned = plan_request(request, MACHINE)
-    return compile_plans(planned.plans, registry.make_compilers(MACHINE, planned.devices), silent)
+    return compile_plans(planned.plans, registry.make_compilers(MACHINE, planned.devices), ignore_progress)
 
 
 def measure_plans(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.experiments.context import SWEEP, Progress, silent
+from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 from gemmbench.bench.worker.worker import Worker
 
 R = TypeVar("R")
@@ -23,7 +23,7 @@ class Runner(Generic[R]):
 
     worker: Worker
     emit: Callable[[R], None]
-    progress: Progress = silent
+    progress: Progress = ignore_progress
     interrupted: Callable[[], bool] = lambda: False
     done: Mapping[str, Sequence[R]] = field(default_factory=dict)
 

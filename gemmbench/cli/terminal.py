@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from gemmbench.bench.experiments.context import Progress, silent
+from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.session.reporter import Reporter
 
 
@@ -23,7 +23,7 @@ class Terminal(Reporter):
     def progress_bar(self) -> Iterator[Progress]:
         """Draw a bar for the sweep and one for its current step."""
         if not sys.stderr.isatty():
-            yield silent
+            yield ignore_progress
             return
         # Imported here because rich takes longer to import than most commands take to answer.
         from rich.console import Console

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from gemmbench.bench.experiments.context import SWEEP, Progress, silent
+from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 from gemmbench.session.reporter import Reporter
 
 _logger = logging.getLogger("gemmbench")
@@ -47,7 +47,7 @@ class NotebookReporter(Reporter):
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
         """Draw bars inside the block, if this reporter does."""
-        return draw_bars(self._console) if self._draws else nullcontext(silent)
+        return draw_bars(self._console) if self._draws else nullcontext(ignore_progress)
 
 
 def _can_draw(console: Console) -> bool:

@@ -13,8 +13,7 @@ from gemmbench.backends.machine import Machine
 from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.environment import describe
 from gemmbench.bench.experiments.network import compute_outputs
-from gemmbench.bench.operands import network_parameters as parameters
-from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.bench.operands.network_parameters import Parameters, load_parameters, make_random_parameters
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError, at_line
@@ -80,8 +79,8 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
 
 def _make_parameters(sweep: NetworkSweep) -> Parameters:
     if sweep.weights:
-        return parameters.load(sweep.weights, sweep.network)
-    return parameters.random(sweep.network, sweep.policy.seed)
+        return load_parameters(sweep.weights, sweep.network)
+    return make_random_parameters(sweep.network, sweep.policy.seed)
 
 
 def _add_baseline(sweep: NetworkSweep, default: str) -> NetworkSweep:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from gemmbench.bench.experiments.context import Progress, silent
+from gemmbench.bench.experiments.context import Progress, ignore_progress
 
 
 class Reporter:
@@ -15,7 +15,7 @@ class Reporter:
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
         """Show progress inside the block; yields a callback (what, done, of how many)."""
-        return nullcontext(silent)
+        return nullcontext(ignore_progress)
 
 
 SILENT = Reporter()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.transfers.batch import split_tasks
-from gemmbench.bench.experiments.transfers.tasks import best, tasks
+from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
 from gemmbench.bench.record import TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.errors import DeviceError
@@ -35,10 +35,10 @@ def measure_transfers(
 
     machine = session.machine
     primary = machine.choice.primary
-    chosen = best([plan for plan in plans if plan.device == primary], run.records)
+    chosen = choose_plans([plan for plan in plans if plan.device == primary], run.records)
     if not chosen:
         return
-    jobs = tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
+    jobs = plan_tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
     done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(run.transfers)}
     runner = Runner(session.worker, emit, session.progress, session.is_interrupted, done)
     runner.run(split_tasks(jobs, primary, policy, cut))

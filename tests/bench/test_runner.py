@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.build import compile_plans
-from gemmbench.bench.experiments.context import silent
+from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import BuildError, DeviceError
@@ -131,7 +131,7 @@ def test_another_layout_or_configuration_is_other_code(make_plan):
     compiler = Compiler()
     plans = [make_plan("naive", Problem(8, 8, 8, layout)) for layout in ("nn", "tt")]
     plans += [make_plan("naive", SMALL, {"T": number}) for number in (8, 16)]
-    built = compile_plans(plans, {"fake": compiler}, silent)
+    built = compile_plans(plans, {"fake": compiler}, ignore_progress)
     assert len(compiler.compiled) == 4 and set(built) == set(plans)
 
 
@@ -243,6 +243,6 @@ def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
             return Artifact(plan.variant.path, "", Build())
 
     plans = [make_plan("best", Problem(size, 8, 8), path=f"cuda/{size}.cu") for size in (8, 16, 8)]
-    found = compile_plans(plans, {"fake": Compiler()}, silent)
+    found = compile_plans(plans, {"fake": Compiler()}, ignore_progress)
     assert sorted(built) == ["cuda/16.cu", "cuda/8.cu"]
     assert [found[plan].key for plan in plans] == ["cuda/8.cu", "cuda/16.cu", "cuda/8.cu"]

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from gemmbench.bench.experiments.context import SWEEP, silent
+from gemmbench.bench.experiments.context import SWEEP, ignore_progress
 from gemmbench.cli.terminal import TERMINAL
 
 
@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 def test_off_a_terminal_nothing_is_drawn(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with TERMINAL.progress_bar() as progress:
-        assert progress is silent
+        assert progress is ignore_progress
     assert sys.stderr.getvalue() == ""
 
 

@@ -16,7 +16,7 @@ from gemmbench.backends.jobs import Launch
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
@@ -46,7 +46,7 @@ class Bench:
     """A plan bound to operand sets of small integers, on which every result is exact."""
 
     def __init__(self, backend: Any, plan: Plan, sets: int = 1):
-        self.data = filled(plan.problem, "ints", 3)
+        self.data = make_operands(plan.problem, "ints", 3)
         self.inputs = make_inputs(self.data, BETA)
         self.arena = Arena(backend, GemmLayout(plan.problem), sets)
         self.arena.write(self.inputs, sets)

@@ -15,7 +15,7 @@ from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.network import compute_outputs, make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
-from gemmbench.bench.operands.network_parameters import load, random
+from gemmbench.bench.operands.network_parameters import load_parameters, make_random_parameters
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
@@ -63,7 +63,10 @@ def check(backend: Any, row: Chain, sets: int = 1) -> None:
     """Exact on integers and within rounding, on every operand set, with nothing written elsewhere."""
     network = row.network
     assert network is not None
-    checks = [*reference.exact_cases(network, 1), cases.timed_case(network, random(network, 2), "uniform", 3)]
+    checks = [
+        *reference.exact_cases(network, 1),
+        cases.timed_case(network, make_random_parameters(network, 2), "uniform", 3),
+    ]
     codes = [backend.load(NvccCompiler().compile(step), step) for step in row.steps]
     arena = Arena(backend, NetworkLayout(network), sets)
     try:
@@ -130,7 +133,7 @@ def test_the_portable_kernel_is_right_in_every_shape(backend, rows, threads):
 
 
 def test_the_fused_kernels_and_a_graph_read_the_digits(backend):
-    given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
+    given = load_parameters(data_folder("configs") / "mlp" / "digits.npz", POST)
     assert given.digits is not None
     expected = reference.propagate(POST, given, given.digits.inputs[:8]).outputs
     for name in ("mlp_fused", "mlp_cluster", "tiled+graph"):
@@ -142,7 +145,7 @@ def test_the_fused_kernels_and_a_graph_read_the_digits(backend):
 def test_the_whole_experiment_runs(backend):
     names = ["tiled", "mlp_fused", "mlp_cluster", "tiled+graph"]
     rows = [planned(backend, name, POST) for name in names]
-    given = load(data_folder("configs") / "mlp" / "digits.npz", POST)
+    given = load_parameters(data_folder("configs") / "mlp" / "digits.npz", POST)
     policy = Policy(rounds=4, max_time=0.2)
     runner: Runner[Record] = Runner(LocalWorker({"cuda": backend}), lambda record: None)
     sweep = ChainSweep(rows, policy, names[-1], parameters=given)

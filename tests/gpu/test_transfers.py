@@ -17,7 +17,7 @@ from gemmbench.backends.cuda.memory.transfer_jobs import HostBuffer
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.jobs import Copy, Launch
 from gemmbench.bench.experiments.transfers.batch import split_tasks
-from gemmbench.bench.experiments.transfers.tasks import Task, tasks
+from gemmbench.bench.experiments.transfers.tasks import TransferTask, plan_tasks
 from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
@@ -47,9 +47,11 @@ def plan_of(backend: Any, name: str, problem: Problem) -> Plan:
     return plan
 
 
-def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> Task:
+def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> TransferTask:
     targets = {"cuda": backend.device.target}
-    (found,) = tasks([plan_of(backend, name, problem)], how, targets, registry.why_refused, {"cuda": NvccCompiler()})
+    (found,) = plan_tasks(
+        [plan_of(backend, name, problem)], how, targets, registry.why_refused, {"cuda": NvccCompiler()}
+    )
     return found
 
 

@@ -18,7 +18,7 @@ Announce = Callable[[int | None, float], None]
 """(number of the row in its batch whose code runs next, its expected seconds); (None, 0) when none runs."""
 
 
-def silent(what: str, done: int, of: int) -> None:
+def ignore_progress(what: str, done: int, of: int) -> None:
     """Report no progress."""
 
 
@@ -35,7 +35,7 @@ class ExperimentContext:
     """
 
     backends: Mapping[str, Backend]
-    progress: Progress = silent
+    progress: Progress = ignore_progress
     interrupted: Callable[[], bool] = lambda: False
     announce: Announce = announce_nothing
     measured: bool = True
@@ -48,7 +48,7 @@ class ExperimentContext:
         return seconds
 
     @contextmanager
-    def announced(self, number: int) -> Iterator[None]:
+    def announce_row(self, number: int) -> Iterator[None]:
         """Announce that the code of row `number` runs inside the block."""
         self.announce(number, 0.0)
         yield

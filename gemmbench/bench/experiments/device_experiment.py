@@ -75,7 +75,7 @@ class DeviceExperiment:
 
     def _load(self) -> None:
         for trial in self.alive:
-            with trial.catch_faults(), self.context.announced(trial.number):
+            with trial.catch_faults(), self.context.announce_row(trial.number):
                 pairs = zip(trial.artifacts, trial.chain.steps, strict=True)
                 trial.loaded = [self.backend.load(artifact, step) for artifact, step in pairs]
 
@@ -91,7 +91,7 @@ class DeviceExperiment:
         bind = partial(self.backend.bind, chain.name, steps, self.arena.memory)
         mode = self.backend.modes[0] if mode is None else mode
         if chain.graph:
-            with self.context.announced(trial.number):  # recording a graph runs its launches once
+            with self.context.announce_row(trial.number):  # recording a graph runs its launches once
                 bound = bind(graph=True, mode=mode)
         else:
             bound = bind(mode=mode)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gemmbench.bench.experiments.workload import VerificationCase, Workload
 from gemmbench.bench.operands.arena import Inputs
-from gemmbench.bench.operands.fill import Operands, filled
+from gemmbench.bench.operands.fill import Operands, make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
@@ -32,7 +32,7 @@ def make_inputs(operands: Operands, beta: float) -> Inputs:
 
 
 def _make_timed_inputs(problem: Problem, policy: Policy) -> Inputs:
-    return make_inputs(filled(problem, policy.data, policy.seed), problem.beta)
+    return make_inputs(make_operands(problem, policy.data, policy.seed), problem.beta)
 
 
 def _make_cases(problem: Problem, seed: int) -> Iterator[VerificationCase]:

@@ -7,7 +7,7 @@ from typing import cast
 from gemmbench.backends.base import Artifact, Backend, Profiled
 from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.planning.plans.plan import Plan
 
@@ -18,7 +18,10 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
     Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """
     problem = plan.problem
-    inputs, arena = make_inputs(filled(problem, "uniform", seed), problem.beta), Arena(backend, GemmLayout(problem), 1)
+    inputs, arena = (
+        make_inputs(make_operands(problem, "uniform", seed), problem.beta),
+        Arena(backend, GemmLayout(problem), 1),
+    )
     try:
         arena.write(inputs, 1)
         arena.reset(inputs, 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.backends.base import Executable
 from gemmbench.bench.experiments.trial import Trial
-from gemmbench.bench.operands.arena import Arena, Inputs, same_bits
+from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.verify.diagnosis import OUTSIDE, RACE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 
@@ -44,7 +44,7 @@ class RepeatCheck:
             return next((index + 1 for index in range(1, count) if not self.arena.equals_first(index)), 0)
         first = self.arena.read()
         self._launch_on_each(executable, count)
-        return 0 if same_bits(self.arena.read(), first) else 2
+        return 0 if have_same_bits(self.arena.read(), first) else 2
 
     def _launch_on_each(self, executable: Executable, count: int) -> None:
         """Launch once on each of the first `count` sets, their outputs made ready."""

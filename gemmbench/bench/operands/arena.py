@@ -30,7 +30,7 @@ class Inputs:
     initial: np.ndarray | None = None
 
 
-def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+def have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     """Two arrays of one shape and type are equal bit by bit, NaN and the sign of 0 included; no copy is made."""
     bits = f"u{one.itemsize}"
     return np.array_equal(one.view(bits), other.view(bits))
@@ -123,7 +123,7 @@ class Arena:
     def _holds(self, start: int, array: np.ndarray) -> bool:
         there = np.empty_like(array)
         self.memory.read(start, there)
-        return same_bits(there, array)
+        return have_same_bits(there, array)
 
     def free(self) -> None:
         """Give the memory back."""

@@ -33,7 +33,7 @@ class Operands:
     C: np.ndarray
 
 
-def filled(problem: Problem, fill: Fill, seed: int) -> Operands:
+def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     """A, B and the C that beta multiplies, not to be written to. `ints` are small integers, see _integers."""
     return _kept(problem, fill, seed) if is_kept(problem) else _made(problem, fill, seed)
 

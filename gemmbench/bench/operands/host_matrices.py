@@ -12,7 +12,7 @@ from gemmbench.planning.problems.panels import Panel
 from gemmbench.planning.problems.problem import Problem
 
 
-class Matrices:
+class HostMatrices:
     """A, B and C on the host, and C0, the C that beta multiplies, if it is not 0.
 
     They are handed out as bytes, so that all precisions are copied alike.

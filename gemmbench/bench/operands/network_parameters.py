@@ -44,7 +44,7 @@ class Parameters:
         return array
 
 
-def random(network: Network, seed: int) -> Parameters:
+def make_random_parameters(network: Network, seed: int) -> Parameters:
     """Uniform weights that keep the size of what goes through (He et al., 2015), small biases."""
     rng = np.random.default_rng(seed)
     pairs = list(pairwise(network.sizes))
@@ -53,7 +53,7 @@ def random(network: Network, seed: int) -> Parameters:
     return Parameters(_floats(weights), _floats(biases))
 
 
-def load(path: Path, network: Network) -> Parameters:
+def load_parameters(path: Path, network: Network) -> Parameters:
     """Parameters from a .npz: W1, b1, W2, ...; and `images` and `labels` if it has digits.
 
     Raises SpecError for a file that is none, a missing array, a shape that does not fit.
@@ -100,10 +100,10 @@ def _digits(arrays: dict[str, np.ndarray], network: Network) -> Digits | None:
     if "images" not in arrays or "labels" not in arrays or network.sizes[0] != SIDE * SIDE:
         return None
     images = arrays["images"]
-    return Digits(upscaled(images), arrays["labels"].astype(np.int64), images)
+    return Digits(upscale_images(images), arrays["labels"].astype(np.int64), images)
 
 
-def upscaled(images: np.ndarray) -> np.ndarray:
+def upscale_images(images: np.ndarray) -> np.ndarray:
     """count x 8 x 8 images of 0..16 as count x 784 inputs of 0..1 (float32).
 
     Bilinear, with pixel centres half a pixel in and the border repeated.

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gemmbench.bench.operands import network_parameters as parameters
-from gemmbench.bench.operands.network_parameters import Digits, Parameters
+from gemmbench.bench.operands.network_parameters import Digits, Parameters, make_random_parameters
 from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.verify.network_reference import Case
 from gemmbench.planning.networks.network import Network
@@ -23,7 +22,10 @@ def verification_cases(network: Network, given: Parameters, seed: int) -> list[C
     """Exact cases on integers, then real ones with random parameters and with those of the run."""
     rng = np.random.default_rng(seed + 2)
     inputs = rng.uniform(-1, 1, (network.batch, network.sizes[0])).astype(np.float32)
-    cases = [*reference.exact_cases(network, seed + 1), Case(network, parameters.random(network, seed + 2), inputs)]
+    cases = [
+        *reference.exact_cases(network, seed + 1),
+        Case(network, make_random_parameters(network, seed + 2), inputs),
+    ]
     return [*cases, timed_case(network, given, "uniform", seed)]
 
 

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from gemmbench.bench.operands.fill import Operands, filled, is_kept
+from gemmbench.bench.operands.fill import Operands, is_kept, make_operands
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.problems.problem import Problem
@@ -190,7 +190,7 @@ def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: 
 
 
 def _make(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
-    return Reference(problem, filled(problem, fill, seed), alpha, beta)
+    return Reference(problem, make_operands(problem, fill, seed), alpha, beta)
 
 
 _make_cached = lru_cache(maxsize=3)(_make)  # those of one problem: at most two on integers and one on real data

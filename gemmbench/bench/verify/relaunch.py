@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gemmbench.backends.base import Executable
-from gemmbench.bench.operands.arena import Arena, Inputs, same_bits
+from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.operands.fill import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, RACE, UNKNOWN
 from gemmbench.bench.verify.reference import Check, Reference
@@ -65,7 +65,7 @@ def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: R
     """
     for mode in (None, *(launch.modes if len(launch.modes) > 1 else ())):
         again = launch(reference.operands, not reference.beta, mode)
-        if same_bits(again, result):
+        if have_same_bits(again, result):
             continue
         right = _check_of(check, reference)(again).ok
         if right or check.rule == "exact":
@@ -91,7 +91,7 @@ def _find_kept_state(
     if cause != UNKNOWN or not data.A.any() or not data.B.any():
         return None
     other = launch(Operands(-data.A, data.B, data.C), not reference.beta)
-    if not same_bits(other, result):
+    if not have_same_bits(other, result):
         return None
     since = "an earlier launch was right: " if passed else ""
     return "remembers", f"{since}other operands give the same result: it was kept from an earlier launch"

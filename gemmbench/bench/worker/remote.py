@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from gemmbench.backends.base import Device
 from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.experiments.context import Progress, silent
+from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.bench.worker.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused, RunBatch
 from gemmbench.bench.worker.process import Ended, Silent, WorkerProcess
 from gemmbench.errors import DeviceError, DeviceLost, LaunchError, LaunchTimeout, PlanError
@@ -50,7 +50,7 @@ class RemoteWorker:
     def __init__(
         self,
         request: Open,
-        progress: Progress = silent,
+        progress: Progress = ignore_progress,
         interrupted: Callable[[], bool] = lambda: False,
     ):
         self._request, self._progress, self._interrupted = request, progress, interrupted

@@ -15,10 +15,15 @@ from gemmbench.backends.fake.device import describe as describe_fake
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_workload
-from gemmbench.bench.operands import network_parameters as parameters
+from gemmbench.bench.operands import network_parameters
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
-from gemmbench.bench.operands.network_parameters import Parameters, load, random, upscaled
+from gemmbench.bench.operands.network_parameters import (
+    Parameters,
+    load_parameters,
+    make_random_parameters,
+    upscale_images,
+)
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.bench.verify import network_cases as cases
@@ -64,7 +69,7 @@ def post() -> Network:
 
 
 def test_float32_is_well_inside_the_bound_and_lower_precision_outside(post):
-    given, rng = random(post, 0), np.random.default_rng(1)
+    given, rng = make_random_parameters(post, 0), np.random.default_rng(1)
     case = reference.Case(post, given, rng.uniform(-1, 1, (256, 784)).astype(np.float32))
     check = case.judge(float32(post, given, case.inputs))
     assert check.ok
@@ -96,8 +101,8 @@ def test_a_network_too_large_for_exact_sums_has_no_such_case():
 
 
 def test_a_wrong_result_is_described():
-    case = cases.timed_case(SMALL, random(SMALL, 0), "uniform", 0)
-    right = float32(SMALL, random(SMALL, 0), case.inputs)
+    case = cases.timed_case(SMALL, make_random_parameters(SMALL, 0), "uniform", 0)
+    right = float32(SMALL, make_random_parameters(SMALL, 0), case.inputs)
     assert "never written" in case.judge(np.full_like(right, np.nan)).message
     late = right.copy()
     late[12] = 0
@@ -109,7 +114,7 @@ def test_a_wrong_result_is_described():
 
 
 def test_parameters_lie_where_the_network_says():
-    given = random(SMALL, 0)
+    given = make_random_parameters(SMALL, 0)
     packed = given.packed(SMALL)
     for place, w in zip(SMALL.weights_at, given.weights, strict=True):
         np.testing.assert_array_equal(packed[place : place + w.size].reshape(w.shape), w)
@@ -127,31 +132,31 @@ def test_parameters_lie_where_the_network_says():
     ],
 )
 def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
-    given = random(SMALL, 0)
+    given = make_random_parameters(SMALL, 0)
     arrays = {f"W{n}": w for n, w in enumerate(given.weights, 1)} | {f"b{n}": b for n, b in enumerate(given.biases, 1)}
     change(arrays)
     np.savez(tmp_path / "w.npz", **arrays)
     with pytest.raises(SpecError) as fault:
-        load(tmp_path / "w.npz", SMALL)
+        load_parameters(tmp_path / "w.npz", SMALL)
     assert f"w.npz: {message}" in str(fault.value)
 
 
 def test_a_file_that_is_no_npz_is_told(tmp_path):
     (tmp_path / "w.npz").write_text("no weights")
     with pytest.raises(SpecError, match=r"w\.npz: not a \.npz file of weights \(it is no archive\); write one with"):
-        load(tmp_path / "w.npz", SMALL)
+        load_parameters(tmp_path / "w.npz", SMALL)
 
 
 def test_upscaling_keeps_a_flat_image_flat_and_the_range():
-    assert np.allclose(upscaled(np.full((1, 8, 8), 8)), 0.5)
-    step = upscaled(np.repeat([[0] * 4 + [16] * 4], 8, axis=0)[None]).reshape(28, 28)
+    assert np.allclose(upscale_images(np.full((1, 8, 8), 8)), 0.5)
+    step = upscale_images(np.repeat([[0] * 4 + [16] * 4], 8, axis=0)[None]).reshape(28, 28)
     assert (step[:, :12] == 0).all()
     assert (step[:, 16:] == 1).all()
     np.testing.assert_allclose(step + step[:, ::-1], 1, atol=1e-6)
 
 
 def test_the_stored_accuracy_is_that_of_the_stored_weights_on_the_stored_digits(post):
-    given = load(DIGITS, post)
+    given = load_parameters(DIGITS, post)
     assert given.digits is not None
     outputs = reference.propagate(post, given, given.digits.inputs).outputs
     accuracy = (outputs.argmax(axis=1) == given.digits.labels).mean()
@@ -180,7 +185,7 @@ def fake():
             rows_of(list(names), "fake", network, params),
             policy,
             names[-1],
-            parameters=given or random(network, 0),
+            parameters=given or make_random_parameters(network, 0),
         )
         runner = Runner(LocalWorker({"fake": FakeBackend(script)}), lambda record: None)
         return measure_sweep(runner, {"fake": FakeCompiler(script)}, sweep)
@@ -223,7 +228,7 @@ def test_a_swept_row_is_measured_again_with_the_baseline(fake):
 
 
 def test_digits_are_timed_and_counted(fake, post):
-    given = load(DIGITS, post)
+    given = load_parameters(DIGITS, post)
     (record,) = fake("cublas", given=given, network=Network(post.sizes, post.activations, 100))
     assert record.network.accuracy == np.load(DIGITS)["test_accuracy"]
     assert record.data == "digits"
@@ -231,7 +236,7 @@ def test_digits_are_timed_and_counted(fake, post):
 
 
 def test_operand_sets_exceed_the_cache_four_times(post):
-    workload = network_workload(post, random(post, 0))
+    workload = network_workload(post, make_random_parameters(post, 0))
     count, cold = workload.count_cold_sets(50 << 20, 1 << 34)
     assert cold
     assert count * post.bytes >= 4 * (50 << 20)
@@ -254,7 +259,9 @@ def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_
     allocate = backend.allocate
     backend.guards, backend.allocate = False, lambda *sizes: asked.append(sizes) or allocate(*sizes)
     policy = Policy(rounds=2, max_time=0.05, window=1e-4, cache=cache)
-    sweep = ChainSweep(rows_of(["tiled", "mlp_fused"], "fake", SMALL), policy, "tiled", parameters=random(SMALL, 0))
+    sweep = ChainSweep(
+        rows_of(["tiled", "mlp_fused"], "fake", SMALL), policy, "tiled", parameters=make_random_parameters(SMALL, 0)
+    )
     records = measure_sweep(
         Runner(LocalWorker({"fake": backend}), lambda record: None), {"fake": FakeCompiler(Script())}, sweep
     )
@@ -278,7 +285,7 @@ def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
     params = {"THREADS": (64,), "ROWS": (4,), "TILE": (8,), "BM": (32,), "BN": (32,), "BK": (8,)}
     rows = rows_of(names, "cpu", network, params)
     assert [row.name for row in rows if row.reason] == [name for name in names if name == "mlp_cluster"]
-    sweep = ChainSweep(rows, QUICK, names[0], parameters=random(network, 0))
+    sweep = ChainSweep(rows, QUICK, names[0], parameters=make_random_parameters(network, 0))
     records = measure_sweep(Runner(LocalWorker({"cpu": backend}), lambda record: None), {"cpu": compiler}, sweep)
     backend.close()
     assert [(record.variant, record.reason) for record in records if record.status not in ("ok", "skipped")] == []
@@ -286,7 +293,10 @@ def test_every_row_that_runs_on_the_cpu_is_right_at_odd_sizes(network, names):
 
 def test_the_portable_kernel_is_right_in_every_shape_of_its_block(post):
     network = Network(post.sizes, post.activations, 5)
-    checks = [*reference.exact_cases(network, 0), cases.timed_case(network, random(network, 1), "uniform", 0)]
+    checks = [
+        *reference.exact_cases(network, 0),
+        cases.timed_case(network, make_random_parameters(network, 1), "uniform", 0),
+    ]
     backend, compiler = CpuBackend(), CpuCompiler()
     for rows, threads, depth in itertools.product((2, 16), (64, 512), (4,)):
         (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (rows,), "THREADS": (threads,), "DEPTH": (depth,)})
@@ -305,7 +315,7 @@ def test_the_portable_kernel_is_right_in_every_shape_of_its_block(post):
 
 def test_the_network_reads_a_digit_through_the_kernel(post):
     network = Network(post.sizes, post.activations, 1)
-    given = load(DIGITS, network)
+    given = load_parameters(DIGITS, network)
     assert given.digits is not None
     backend = CpuBackend()
     (row,) = rows_of(["mlp_fused"], "cpu", network, {"ROWS": (1,), "THREADS": (256,)})
@@ -313,10 +323,10 @@ def test_the_network_reads_a_digit_through_the_kernel(post):
     backend.close()
     expected = reference.propagate(network, given, given.digits.inputs[3:4]).outputs[0]
     np.testing.assert_allclose(outputs, expected, atol=1e-5)
-    assert parameters.SIDE == 28
+    assert network_parameters.SIDE == 28
 
 
 def test_a_row_is_verified_with_the_parameters_of_the_run():
-    given = random(SMALL, 5)
+    given = make_random_parameters(SMALL, 5)
     assert given.digits is None
     assert any(case.parameters is given for case in cases.verification_cases(SMALL, given, 0))

@@ -7,7 +7,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.bench.experiments.one_launch import launch_once
-from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.fill import make_operands
 from gemmbench.errors import LaunchError
 from gemmbench.planning.problems.problem import Problem
 
@@ -58,7 +58,7 @@ def test_one_launch_to_warm_up_and_one_to_watch_on_uniform_data(run, beta):
     problem = Problem(16, 24, 8, beta=beta)
     memory = run(problem)
     assert memory.ran == [1, "watched"]
-    data = filled(problem, "uniform", 3)
+    data = make_operands(problem, "uniform", 3)
     product = data.A.astype(np.float64) @ data.B
     once = product + beta * data.C
     np.testing.assert_allclose(memory.result, product + beta * once if beta else product, rtol=1e-4, atol=1e-4)

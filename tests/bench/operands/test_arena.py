@@ -6,7 +6,7 @@ import pytest
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.gemm import gemm_workload, make_inputs
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.planning.problems.problem import Problem
 
@@ -24,7 +24,7 @@ def arena():
 
     def build(problem=ODD, beta=0.0):
         built = Arena(FakeBackend(), GemmLayout(problem), 3)
-        data = filled(problem, "ints", 1)
+        data = make_operands(problem, "ints", 1)
         inputs = make_inputs(data, beta)
         built.write(inputs, 3)
         built.reset(inputs, 3)
@@ -122,7 +122,7 @@ def test_a_wide_breach_is_restored_whole_so_that_nobody_else_is_blamed(arena):
 @pytest.mark.parametrize("sets", [1, 3])
 @pytest.mark.parametrize("name", ["A", "B"])
 def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
-    built, inputs = Arena(FakeBackend(), GemmLayout(ODD), sets), make_inputs(filled(ODD, "ints", 1), 0.0)
+    built, inputs = Arena(FakeBackend(), GemmLayout(ODD), sets), make_inputs(make_operands(ODD, "ints", 1), 0.0)
     built.write(inputs, 1)
     assert built.find_changed_input(inputs) == ""
     built.memory.fill(built.starts[0][name] + ODD.operand_bytes(name) - 1, 1, 0x7F)
@@ -161,7 +161,7 @@ def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(problem)
     backend = FakeBackend()
     backend.guards, asked, allocate = False, [], backend.allocate
     backend.allocate = lambda *sizes: asked.extend(sizes) or allocate(*sizes)
-    built, data = Arena(backend, GemmLayout(problem), 2), filled(problem, "ints", 1)
+    built, data = Arena(backend, GemmLayout(problem), 2), make_operands(problem, "ints", 1)
     assert asked == [problem.operand_bytes(name) for name in "ABC"] * 2
     assert tuple(start for starts in built.starts for start in starts.values()) == built.memory.starts
     inputs = make_inputs(data, 2.0)

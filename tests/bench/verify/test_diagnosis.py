@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.fake.kernels import FakeStep
-from gemmbench.bench.operands.fill import filled, round_factor
+from gemmbench.bench.operands.fill import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.problems.precision import PRECISIONS
@@ -25,7 +25,7 @@ class Case:
 
     def __init__(self, shape=SHAPE, layout="nn", precision="f32", alpha=2.0, beta=0.0):
         self.problem = Problem(*shape, layout=layout, precision_name=precision)
-        self.data, self.alpha, self.beta = filled(self.problem, "ints", 1), alpha, beta
+        self.data, self.alpha, self.beta = make_operands(self.problem, "ints", 1), alpha, beta
         self.a, self.b = self.factors(self.data.A, self.data.B)
         self.c = self.data.C.astype(float)
         self.right = self.of(self.a, self.b)
@@ -200,7 +200,7 @@ class TestMap:
 class TestPrecision:
     def check(self, change, alpha=1.0, beta=0.0, after=lambda values: values):
         problem = Problem(40, 30, 200, alpha=alpha, beta=beta)
-        data = filled(problem, "uniform", 2)
+        data = make_operands(problem, "uniform", 2)
         product = after(change(data.A) @ change(data.B))
         return Reference(problem, data, alpha, beta).check_rounding(
             np.float32(alpha) * product + np.float32(beta) * data.C

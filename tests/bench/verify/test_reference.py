@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference, make_reference
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
@@ -23,7 +23,7 @@ def way(request, monkeypatch):
 
 def exact(problem=SMALL, alpha=2.0, beta=0.0, seed=1):
     """A reference on integers, and the right result."""
-    data = filled(problem, "ints", seed)
+    data = make_operands(problem, "ints", seed)
     a = data.A.T if problem.trans_a else data.A
     b = data.B.T if problem.trans_b else data.B
     right = (alpha * (a.astype(int) @ b.astype(int)) + beta * data.C).astype(np.float32)
@@ -81,7 +81,7 @@ def test_one_unwritten_row_is_not_called_all_of_c(way):
 @pytest.mark.parametrize("k", [0, 3, 5])
 def test_a_lost_k_is_seen(way, k):
     problem = Problem(40, 30, 6)
-    data = filled(problem, "ints", 3)
+    data = make_operands(problem, "ints", 3)
     kept = [index for index in range(6) if index != k]
     assert not Reference(problem, data, 1.0, 0.0).check_exact(data.A[:, kept] @ data.B[kept]).ok
 
@@ -109,7 +109,7 @@ def test_a_transposed_result_and_a_forgotten_scalar_are_wrong(way):
 
 
 def test_freivalds_is_taken_above_1024_cubed_only():
-    data = filled(Problem(1, 1, 1), "ints", 0)
+    data = make_operands(Problem(1, 1, 1), "ints", 0)
     assert Reference(Problem(1024, 1024, 1024), data, 1.0, 0.0).compares_all is True
     assert Reference(Problem(1025, 1024, 1024), data, 1.0, 0.0).compares_all is False
 

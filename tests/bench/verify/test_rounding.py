@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemmbench.bench.operands.fill import filled, round_factor
+from gemmbench.bench.operands.fill import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.problems.precision import PRECISIONS
@@ -11,7 +11,7 @@ from gemmbench.planning.problems.problem import Problem
 
 
 def real(problem, alpha=1.0, beta=0.0):
-    return Reference(problem, filled(problem, "uniform", 2), alpha, beta)
+    return Reference(problem, make_operands(problem, "uniform", 2), alpha, beta)
 
 
 def summed(data, order, width=1):
@@ -101,7 +101,7 @@ def test_a_value_that_is_not_finite_has_no_finite_error(value):
 
 def test_zeros_must_come_out_as_zeros():
     problem = Problem(3, 3, 3)
-    reference = Reference(problem, filled(problem, "zeros", 0), 1.0, 0.0)
+    reference = Reference(problem, make_operands(problem, "zeros", 0), 1.0, 0.0)
     assert reference.check_rounding(np.zeros((3, 3), np.float32)).ok
     assert not reference.check_rounding(np.full((3, 3), 1e-30, np.float32)).ok
 

@@ -6,7 +6,7 @@ import pytest
 from gemmbench.backends.cuda.libraries.variants import _compute_type
 from gemmbench.backends.cuda.system.device import flops_per_cycle
 from gemmbench.backends.source import compiler_text
-from gemmbench.bench.operands.fill import filled
+from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.errors import NotOffered
 from gemmbench.planning.manifests.variant import Variant
@@ -121,7 +121,7 @@ def test_verification_gets_its_units_from_the_record(name, unit, result_unit, ex
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("fill", ["uniform", "normal", "zeros", "ones", "ints"])
 def test_data_has_the_type_of_its_operand_and_is_not_all_zeros(name, fill):
-    data = filled(Problem(32, 16, 64, precision_name=name), fill, 1)
+    data = make_operands(Problem(32, 16, 64, precision_name=name), fill, 1)
     for operand in "ABC":
         values = getattr(data, operand)
         assert values.dtype == PRECISIONS[name].storage(operand).numpy_type()
@@ -133,7 +133,7 @@ def test_data_has_the_type_of_its_operand_and_is_not_all_zeros(name, fill):
 @pytest.mark.parametrize("name", NAMES)
 def test_sums_of_small_integers_doubled_are_exact(name):
     problem = Problem(48, 48, 4096, precision_name=name)
-    ints = filled(problem, "ints", 3)
+    ints = make_operands(problem, "ints", 3)
     product = ints.A.astype(np.float64) @ ints.B.astype(np.float64)
     assert np.abs(2 * product).max() <= 2.0**problem.precision.exact_bits
     assert ((2 * product).astype(problem.storage("C").numpy_type()).astype(np.float64) == 2 * product).all()
@@ -144,7 +144,7 @@ def test_a_right_result_passes_and_a_wrong_one_fails(name):
     problem = Problem(16, 24, 40, precision_name=name, alpha=2.0)
     kind = problem.storage("C").numpy_type()
     for fill, check in (("ints", Reference.check_exact), ("uniform", Reference.check_rounding)):
-        reference = Reference(problem, filled(problem, fill, 1), 2.0, 0.0)
+        reference = Reference(problem, make_operands(problem, fill, 1), 2.0, 0.0)
         right = reference.expected.astype(kind)
         assert check(reference, right).ok
         assert not check(reference, (right.astype(np.float64) * 1.5 + 3).astype(kind)).ok

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from gemmbench.bench.experiments.batch import Batch, hash_parts
-from gemmbench.bench.experiments.transfers.tasks import Task
+from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.record import TransferRecord
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.problem import Problem
@@ -18,7 +18,7 @@ class TransferBatch(Batch[TransferRecord]):
     """Kernels of one problem whose jobs are measured; row 4 n + m is task n in mode number m of MODES."""
 
     device: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[TransferTask, ...]
     cut: Cut
 
     @property
@@ -41,16 +41,16 @@ class TransferBatch(Batch[TransferRecord]):
         left = tuple(task for task in self.tasks if self.key(task) not in done)
         return replace(self, tasks=left) if left else None
 
-    def key(self, task: Task) -> str:
+    def key(self, task: TransferTask) -> str:
         """A hash of all that the rows of a task depend on, except the machine."""
         code = [(piece.panel, piece.plan.geometry, piece.artifact.key) for piece in (task.whole, *task.panels)]
         plan = task.whole.plan
         return hash_parts(self.policy, plan.problem, self.cut, plan.variant.name, plan.config, code, task.why_not)
 
 
-def split_tasks(tasks: Collection[Task], device: str, policy: Policy, cut: Cut) -> list[TransferBatch]:
+def split_tasks(tasks: Collection[TransferTask], device: str, policy: Policy, cut: Cut) -> list[TransferBatch]:
     """One batch for each problem."""
-    problems: dict[Problem, list[Task]] = {}
+    problems: dict[Problem, list[TransferTask]] = {}
     for task in tasks:
         problems.setdefault(task.whole.plan.problem, []).append(task)
     return [TransferBatch(policy=policy, device=device, tasks=tuple(same), cut=cut) for same in problems.values()]

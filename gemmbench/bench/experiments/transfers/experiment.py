@@ -10,7 +10,7 @@ from gemmbench.backends.jobs import TransferBackend
 from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.transfers.batch import TransferBatch
 from gemmbench.bench.experiments.transfers.modes import ModeTrial, TransferExperiment
-from gemmbench.bench.experiments.transfers.tasks import Task
+from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.experiments.trial_record import describe_chain, describe_result
 from gemmbench.bench.record import MODES, TransferRecord
 from gemmbench.errors import DeviceLost, PlanError
@@ -39,7 +39,7 @@ def measure_transfers(context: ExperimentContext, batch: TransferBatch) -> list[
     ]
 
 
-def _measure(experiment: TransferExperiment, group: Sequence[tuple[Task, list[ModeTrial]]]) -> None:
+def _measure(experiment: TransferExperiment, group: Sequence[tuple[TransferTask, list[ModeTrial]]]) -> None:
     try:
         experiment.check([trial for _, trials in group for trial in trials])
         reference = experiment.prepare()
@@ -70,7 +70,7 @@ def _trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
     return trials
 
 
-def _record(batch: TransferBatch, device: TransferBackend, task: Task, trial: ModeTrial) -> TransferRecord:
+def _record(batch: TransferBatch, device: TransferBackend, task: TransferTask, trial: ModeTrial) -> TransferRecord:
     problem, policy = batch.problem, batch.policy
     inputs = sum(problem.operand_bytes(name) for name in ("ABC" if problem.beta else "AB"))
     in_turn = trial.streams == 1

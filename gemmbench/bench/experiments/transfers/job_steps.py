@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from gemmbench.backends.base import Artifact, OperandSet
 from gemmbench.backends.jobs import Copy, JobStep, Launch
-from gemmbench.bench.operands.host_matrices import Matrices
+from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import Panel
 
@@ -35,7 +35,7 @@ class Piece:
         return replace(self, plan=replace(self.plan, problem=problem))
 
 
-def steps(matrices: Matrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[JobStep]:
+def steps(matrices: HostMatrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[JobStep]:
     """The steps of a job on the operand set `at`; panels of A and C lie there one after the other, packed."""
     found: list[JobStep] = [Copy(0, matrices.whole("B"), at.B, inward=True)]
     for number, piece in enumerate(pieces):
@@ -44,7 +44,7 @@ def steps(matrices: Matrices, pieces: Sequence[Piece], at: OperandSet, streams: 
     return found
 
 
-def _of_panel(matrices: Matrices, piece: Piece, at: OperandSet, stream: int, after: int | None) -> list[JobStep]:
+def _of_panel(matrices: HostMatrices, piece: Piece, at: OperandSet, stream: int, after: int | None) -> list[JobStep]:
     panel, problem = piece.panel, matrices.problem
     a = at.A + panel.first * (problem.operand_bytes("A") // problem.M)
     c = at.C + panel.first * (problem.operand_bytes("C") // problem.M)

@@ -28,7 +28,7 @@ from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.host_matrices import Matrices
+from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import Rounds
@@ -37,7 +37,7 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 
-MOST_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
+MAX_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
 
 
 @dataclass
@@ -90,9 +90,9 @@ class TransferExperiment:
         with ExitStack() as held:
             self.arena = Arena(device, GemmLayout(problem), 1)
             held.callback(self.arena.free)
-            self.matrices: dict[bool, Matrices] = {}
+            self.matrices: dict[bool, HostMatrices] = {}
             for pinned in (False, True):
-                self.matrices[pinned] = Matrices(device, problem, pinned)
+                self.matrices[pinned] = HostMatrices(device, problem, pinned)
                 held.callback(self.matrices[pinned].free)
             self._held = held.pop_all()
 
@@ -124,7 +124,7 @@ class TransferExperiment:
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
         first = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
-        rounds = Rounds(timed, self.policy, MOST_JOBS, self.context.interrupted, self._round, first)
+        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.interrupted, self._round, first)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:

@@ -9,7 +9,7 @@ from statistics import median
 
 from gemmbench.backends.base import Artifact, Compiler
 from gemmbench.bench.build import Built, compile_plans
-from gemmbench.bench.experiments.context import Progress, silent
+from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.bench.experiments.transfers.job_steps import Piece
 from gemmbench.bench.record import Record
 from gemmbench.planning.plans.chain import make_chain
@@ -20,7 +20,7 @@ from gemmbench.planning.problems.problem import Problem
 
 
 @dataclass(frozen=True)
-class Task:
+class TransferTask:
     """One kernel whose job is measured: whole, and in panels, or why it cannot be had in panels."""
 
     whole: Piece
@@ -28,7 +28,7 @@ class Task:
     why_not: str = ""
 
 
-def best(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
+def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
     """Of every kernel and problem that came out right the fastest configuration, by fresh rounds if it had some."""
     timed = [record for record in records if record.status == "ok" and record.samples]
     again = {(record.problem, record.variant) for record in timed if record.phase == "final"}
@@ -43,14 +43,14 @@ def best(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
     return [plan for plan in plans if found.get((plan.problem, plan.variant.name)) == plan]
 
 
-def tasks(
+def plan_tasks(
     plans: Sequence[Plan],
     how: Cut,
     targets: Mapping[str, Target],
     refuses: Refusal,
     compilers: Mapping[str, Compiler],
-    progress: Progress = silent,
-) -> list[Task]:
+    progress: Progress = ignore_progress,
+) -> list[TransferTask]:
     """Plan the panels and compile what is not compiled yet. Raises DeviceError."""
     pieces = {plan: _panels(plan, how, targets, refuses) for plan in plans}
     panels = [plan for cuts in pieces.values() for _, plan in cuts if isinstance(plan, Plan)]
@@ -60,7 +60,7 @@ def tasks(
         code = built[plan]
         if isinstance(code, Artifact):
             whole = Piece(Panel(0, plan.problem.M), plan, code)
-            found.append(Task(whole, *_pieces(cuts, built)))
+            found.append(TransferTask(whole, *_pieces(cuts, built)))
     return found
 
 

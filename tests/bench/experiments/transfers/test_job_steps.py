@@ -7,8 +7,8 @@ from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.jobs import Copy
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
-from gemmbench.bench.operands.fill import filled
-from gemmbench.bench.operands.host_matrices import Matrices
+from gemmbench.bench.operands.fill import make_operands
+from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems.panels import Panel, cut
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
@@ -22,7 +22,7 @@ def queue(make_plan):
     """The steps of a job, and the matrices they copy."""
 
     def make(problem, panels, streams):
-        matrices = Matrices(FakeBackend(), problem, pinned=True)
+        matrices = HostMatrices(FakeBackend(), problem, pinned=True)
         pieces = [Piece(panel, make_plan("naive", panel.of(problem)), CODE) for panel in cut(problem, panels)]
         return matrices, steps(matrices, pieces, AT, streams)
 
@@ -79,8 +79,8 @@ def test_the_c_that_beta_multiplies_goes_in_before_the_launch_and_is_not_what_co
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_panel_holds_its_rows_of_op_a(layout):
     problem = Problem(160, 3, 5, layout)
-    matrices = Matrices(FakeBackend(), problem, pinned=True)
-    data = filled(problem, "uniform", 0)
+    matrices = HostMatrices(FakeBackend(), problem, pinned=True)
+    data = make_operands(problem, "uniform", 0)
     matrices.write(data)
     panel = matrices.panel("A", Panel(64, 32))
     used = data.A.T if problem.trans_a else data.A
@@ -90,7 +90,7 @@ def test_a_panel_holds_its_rows_of_op_a(layout):
 
 
 def test_poison_is_all_that_a_result_holds_until_something_is_copied():
-    matrices = Matrices(FakeBackend(), Problem(3, 4, 5), pinned=False)
+    matrices = HostMatrices(FakeBackend(), Problem(3, 4, 5), pinned=False)
     matrices.poison()
     assert np.isnan(matrices.result()).all() and matrices.result().shape == (3, 4)
 
@@ -110,5 +110,5 @@ def test_what_was_had_is_given_back_when_more_is_not_to_be_had(monkeypatch):
 
     monkeypatch.setattr(backend, "host", scarce)
     with pytest.raises(OutOfMemory, match="no more"):
-        Matrices(backend, Problem(2, 3, 4), pinned=True)
+        HostMatrices(backend, Problem(2, 3, 4), pinned=True)
     assert freed == given == [32, 48]

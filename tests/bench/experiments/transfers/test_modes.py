@@ -15,7 +15,7 @@ from gemmbench.backends.jobs import Launch
 from gemmbench.bench.experiments.transfers import modes as transfers
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
-from gemmbench.bench.experiments.transfers.tasks import Task
+from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
@@ -39,7 +39,7 @@ def task(make_plan):
         code = Artifact(key, "", Build())
         whole = Piece(Panel(0, problem.M), make_plan(name, problem), code)
         found = tuple(Piece(panel, make_plan(name, panel.of(problem)), code) for panel in cut(problem, panels))
-        return Task(whole, () if why_not else found, why_not)
+        return TransferTask(whole, () if why_not else found, why_not)
 
     return make
 

@@ -5,7 +5,7 @@ import pytest
 from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.device import describe
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.transfers.tasks import best, tasks
+from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch
 from gemmbench.planning.plans.plan import Geometry
@@ -33,19 +33,19 @@ def row(make_record):
 def test_the_fastest_configuration_of_every_kernel_is_chosen_in_order(make_plan, row):
     plans = [make_plan("tiled", SIZE, {"T": 8}), make_plan("tiled", SIZE, {"T": 16}), make_plan("cublas", SIZE)]
     records = [row("tiled", 2e-3, {"T": 8}), row("tiled", 1e-3, {"T": 16}), row("cublas", 3e-3)]
-    assert names(best(plans, records)) == ["tiled T=16", "cublas"]
+    assert names(choose_plans(plans, records)) == ["tiled T=16", "cublas"]
 
 
 def test_fresh_rounds_decide_where_there_are_some(make_plan, row):
     plans = [make_plan("tiled", SIZE, {"T": 8}), make_plan("tiled", SIZE, {"T": 16})]
     records = [row("tiled", 2e-3, {"T": 8}), row("tiled", 1e-3, {"T": 16}), row("tiled", 3e-3, {"T": 8}, phase="final")]
-    assert names(best(plans, records)) == ["tiled T=8"]
+    assert names(choose_plans(plans, records)) == ["tiled T=8"]
 
 
 def test_what_is_wrong_or_was_not_timed_is_not_measured(make_plan, row, make_record):
     plans = [make_plan("naive", SIZE), make_plan("tiled", SIZE), make_plan("naive", Problem(64, 64, 64))]
     records = [row("naive", 1e-3, status="wrong"), make_record("tiled", M=160)]
-    assert best(plans, records) == []
+    assert choose_plans(plans, records) == []
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def task(make_plan):
         rules = tuple(parse(rule) for rule in require)
         plan = make_plan("naive", SIZE, launch=launch, require=rules)
         compilers = {"fake": FakeCompiler(Script(faults=faults or {}))}
-        return tasks([plan], Cut(panels, 3), {"fake": describe().target}, lambda *_: "", compilers)
+        return plan_tasks([plan], Cut(panels, 3), {"fake": describe().target}, lambda *_: "", compilers)
 
     return make
 
