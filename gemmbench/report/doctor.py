@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gemmbench.backends.base import Device
 from gemmbench.backends.health import Finding, Peaks, bad, ok
-from gemmbench.bench.noise import Noise
+from gemmbench.bench.experiments.noise import Noise
 from gemmbench.report.tables import number
 
 _LEAST_COPY, _LEAST_FMA, _LEAST_CLOCK = 0.75, 0.9, 0.9

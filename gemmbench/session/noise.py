@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import compile_plans
-from gemmbench.bench.noise import Noise, against_itself
+from gemmbench.bench.experiments.noise import Noise, compare_with_itself
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import TimeLimits
@@ -34,7 +34,7 @@ def measure_noise(
         built = compile_plans(plans, session.compilers, session.progress)
         for plan in plans:
             try:
-                noises.append(against_itself(session.worker, plan, built[plan], policy))
+                noises.append(compare_with_itself(session.worker, plan, built[plan], policy))
             except PlanError as fault:
                 if session.is_interrupted():
                     return noises, True

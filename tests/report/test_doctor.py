@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.backends.fake import backend as fake
 from gemmbench.backends.health import Peaks, bad, ok
-from gemmbench.bench.noise import Noise
+from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.doctor import judged, lines, of_noise, summary
 

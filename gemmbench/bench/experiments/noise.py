@@ -1,4 +1,4 @@
-"""A against A: the same plan twice in the same rounds, so that all that differs is noise."""
+"""A against A: one plan twice in the same rounds, so that every difference is noise."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.policy import Policy
 
-_FOUND = 1.645 / 1.96  # one-sided 95 %, in half-widths of a 95 % interval
-_SIGMAS = 1.4826  # of a normal distribution, in median absolute deviations
+_ONE_SIDED = 1.645 / 1.96  # one-sided 95 %, in half-widths of a 95 % interval
+_SIGMA = 1.4826  # the standard deviation of a normal distribution, in median absolute deviations
 
 
 @dataclass(frozen=True)
 class Noise:
-    """One plan against itself: `time` in seconds a launch, `ratio` of the two speeds, which should be 1.
+    """One plan compared with itself: `time` in seconds per launch, `ratio` of the two speeds, which should be 1.
 
-    `scatter` is the standard deviation of one mirrored pair, as a share, estimated by the median absolute deviation.
+    `scatter` is the relative standard deviation of one mirrored pair, estimated by the median absolute deviation.
     """
 
     record: Record
@@ -41,20 +41,20 @@ class Noise:
 
     @property
     def least(self) -> float:
-        """The least difference in speed that ends in a verdict in 95 of 100 comparisons of so many rounds.
+        """The least difference in speed that gets a verdict in 95 of 100 comparisons with as many rounds.
 
-        The whole interval must lie beyond the margin of 1 %, and its middle itself varies.
+        The whole interval must lie beyond the margin of 1 %, and its centre varies too.
         """
-        return MARGIN + self.floor * (1 + _FOUND)
+        return MARGIN + self.floor * (1 + _ONE_SIDED)
 
     @property
     def verdict(self) -> str:
-        """What `gemmbench compare` would say of the two: `same`, if all is well."""
+        """The verdict of `gemmbench compare` on the two; it should be `same`."""
         return stats.verdict(self.ratio)
 
 
-def against_itself(worker: Worker, plan: Plan, built: Built, policy: Policy) -> Noise:
-    """Measure a plan twice in the same rounds, all of them. Raises LaunchError where it fails or has no interval."""
+def compare_with_itself(worker: Worker, plan: Plan, built: Built, policy: Policy) -> Noise:
+    """Measure a plan twice in the same rounds. Raises LaunchError if it fails or has too few rounds for an interval."""
     records = worker.experiment(make_gemm_batch((plan, plan), (built, built), policy))
     for record in records:
         if record.status != "ok":
@@ -63,10 +63,10 @@ def against_itself(worker: Worker, plan: Plan, built: Built, policy: Policy) -> 
         raise LaunchError(f"{plan.variant.name} at {plan.problem.size}: too few rounds in {policy.max_time:g} s")
     one, other = records
     ratio = stats.speed_ratio(other.by_round, one.by_round)
-    return Noise(one, stats.summarize(one.by_round), ratio, _scatter(other.by_round, one.by_round))
+    return Noise(one, stats.summarize(one.by_round), ratio, _estimate_scatter(other.by_round, one.by_round))
 
 
-def _scatter(samples: Mapping[int, float], base: Mapping[int, float]) -> float:
+def _estimate_scatter(samples: Mapping[int, float], base: Mapping[int, float]) -> float:
     logs = np.array([math.log(base[round_] / samples[round_]) for round_ in sorted(samples) if round_ in base])
     pairs = logs[: len(logs) // 2 * 2].reshape(-1, 2).mean(axis=1)
-    return float(_SIGMAS * np.median(np.abs(pairs - np.median(pairs))))
+    return float(_SIGMA * np.median(np.abs(pairs - np.median(pairs))))

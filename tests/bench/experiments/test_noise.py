@@ -8,7 +8,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.noise import against_itself
+from gemmbench.bench.experiments.noise import compare_with_itself
 from gemmbench.bench.timing.stats import Interval, verdict
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import BuildError, LaunchError
@@ -23,7 +23,7 @@ ALL = Policy(until=0.0, rounds=64, cache="hot")
 def noise(make_plan):
     def run(times=1e-3, built=CODE, policy=ALL, **script):
         worker = LocalWorker({"fake": FakeBackend(Script(times={"naive": times}, **script))})
-        return against_itself(worker, make_plan("naive", Problem(16, 16, 16)), built, policy)
+        return compare_with_itself(worker, make_plan("naive", Problem(16, 16, 16)), built, policy)
 
     return run
 
@@ -67,7 +67,7 @@ def test_two_that_differ_are_seen_to_differ(make_plan):
         return executable
 
     backend.bind = biased
-    found = against_itself(LocalWorker({"fake": backend}), make_plan("naive", Problem(16, 16, 16)), CODE, ALL)
+    found = compare_with_itself(LocalWorker({"fake": backend}), make_plan("naive", Problem(16, 16, 16)), CODE, ALL)
     assert found.verdict in ("faster", "slower")
     assert found.ratio.value in (pytest.approx(1.1), pytest.approx(1 / 1.1))
 
