@@ -5,8 +5,8 @@
     machine         the devices of a run and the catalog of variants
     session         `open_session`: an open worker with compilers, progress and interruption
     results_file    the results file of a run: a new one, or the one to resume
+    open_run        `open_run`: a session whose records go to the results file
     sweeps          run, compare: plan a sweep and measure it
-    transfers       `--with-transfers`: copies included
     networks        mlp: plan a network's rows and measure them
     posts           posts: repeat the published tables
     verification    verify

@@ -11,11 +11,9 @@ import numpy as np
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.backends.passes.kernels import read_passes
-from gemmbench.bench.environment import describe
 from gemmbench.bench.experiments.network import compute_outputs
 from gemmbench.bench.operands.network_parameters import Parameters, load_parameters, make_random_parameters
-from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.bench.sweep import ChainSweep
 from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
@@ -30,11 +28,10 @@ from gemmbench.planning.plans.chain import GRAPH, Chain
 from gemmbench.planning.plans.expansion import check_params
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.report import store
 from gemmbench.session.machine import open_catalog
+from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination, RunResult, choose_results, keep_records
-from gemmbench.session.session import open_session
+from gemmbench.session.results_file import Destination, RunResult
 
 
 @dataclass(frozen=True)
@@ -105,28 +102,13 @@ def _look_up(sweep: NetworkSweep, catalog: Catalog) -> list[tuple[NetworkRowChoi
 def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan the rows of a network and measure them into a results file. Raises GemmbenchError."""
     planned = plan_network_rows(request, machine)
-    sweep, policy = planned.sweep, planned.sweep.policy
-    header = Sweep(sweep.name, (), (), sweep.baseline, policy)
-    with open_session(machine, planned.devices, request.limits, reporter, gate=policy.gate) as session:
-        environment = describe(machine, header, request.destination.command, session.software)
-        run = choose_results(environment, request.destination, reporter)
-        with store.Journal(run.path, run.environment) as journal:
-            runner = Runner(
-                session.worker,
-                keep_records(run, journal),
-                session.progress,
-                session.is_interrupted,
-                done=store.complete_batches(run.records),
-            )
-            chains = ChainSweep(
-                planned.rows,
-                policy,
-                sweep.baseline,
-                parameters=planned.parameters,
-                earlier=tuple(run.records),
-            )
-            measure_sweep(runner, session.compilers, chains)
-        return RunResult(run, session.is_interrupted())
+    sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
+    header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy)
+    with open_run(machine, header, planned.devices, request.limits, request.destination, reporter) as opened:
+        opened.measure_chains(
+            ChainSweep(rows, sweep.policy, sweep.baseline, parameters=parameters, earlier=opened.earlier)
+        )
+        return opened.result
 
 
 @dataclass(frozen=True)

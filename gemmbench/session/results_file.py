@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
 from gemmbench.report import store
-from gemmbench.report.store import Journal, Run
+from gemmbench.report.store import Run
 from gemmbench.session.reporter import Reporter
 
 NEWEST = "newest"
@@ -53,19 +52,6 @@ def choose_results(environment: Environment, destination: Destination, reporter:
         raise UsageError(f"{path}: measured {difference}; start a new run without --resume")
     reporter.message(f"resuming {path}, which has {len(run.records)} rows")
     return run
-
-
-def keep_records(run: Run, journal: Journal) -> Callable[[Record], None]:
-    """Return a callback that adds each record to the journal and to `run`, except skips that a resumed run has."""
-    skipped = {record.identity for record in run.records if record.status == "skipped"}
-
-    def keep(record: Record) -> None:
-        if record.identity in skipped:
-            return
-        journal.write(record)
-        run.records.append(record)
-
-    return keep
 
 
 def _find_difference(there: Environment, here: Environment) -> str:

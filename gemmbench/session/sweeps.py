@@ -6,20 +6,17 @@ from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.environment import describe
-from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.bench.sweep import ChainSweep
+from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
-from gemmbench.report import store
 from gemmbench.session.machine import open_catalog
+from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination, RunResult, choose_results, keep_records
-from gemmbench.session.session import open_session
-from gemmbench.session.transfers import check_transfers, measure_transfers
+from gemmbench.session.results_file import Destination, RunResult
 
 
 @dataclass(frozen=True)
@@ -43,24 +40,23 @@ class SweepRequest:
 def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan a sweep and measure it into a results file. Raises GemmbenchError."""
     planned = plan_request(request, machine)
-    sweep, policy, limits = planned.sweep, planned.sweep.policy, request.limits
-    with open_session(machine, planned.devices, limits, reporter, gate=policy.gate) as session:
-        environment = describe(machine, sweep, request.destination.command, session.software)
-        run = choose_results(environment, request.destination, reporter)
-        with store.Journal(run.path, run.environment) as journal:
-            emit, done = keep_records(run, journal), store.complete_batches(run.records)
-            runner = Runner(session.worker, emit, session.progress, session.is_interrupted, done)
-            chains = [make_chain(item) for item in planned.expanded]
-            measured = ChainSweep(chains, policy, sweep.baseline, sweep.rivals, earlier=tuple(run.records))
-            measure_sweep(runner, session.compilers, measured)
-            if request.transfers is not None and not session.is_interrupted():
-                measure_transfers(session, planned.plans, policy, request.transfers, run, journal)
-        return RunResult(run, session.is_interrupted())
+    sweep, chains = planned.sweep, [make_chain(item) for item in planned.expanded]
+    with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
+        opened.measure_chains(ChainSweep(chains, sweep.policy, sweep.baseline, sweep.rivals, earlier=opened.earlier))
+        if request.transfers is not None:
+            opened.measure_transfers(planned.plans, sweep.policy, request.transfers)
+        return opened.result
 
 
 def plan_request(request: SweepRequest, machine: Machine) -> PlannedSweep:
     """Plan a sweep without measuring it. Raises UsageError, SpecError, and DeviceError for transfers."""
     if request.transfers is not None:
-        check_transfers(machine)
+        _check_transfers(machine)
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
     return plan_sweep(request.config, request.options, open_catalog(request.kernels), devices, request.compare)
+
+
+def _check_transfers(machine: Machine) -> None:
+    """Raise DeviceError if nothing is copied to and from the primary device."""
+    if why := registry.why_no_transfers(machine):
+        raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")

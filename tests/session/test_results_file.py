@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from gemmbench.errors import StoreError, UsageError
-from gemmbench.report.store import Journal, Run, read
+from gemmbench.report.store import Journal
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.results_file import NEWEST, Destination, choose_results, keep_records
+from gemmbench.session.results_file import NEWEST, Destination, choose_results
 
 
 @pytest.fixture
@@ -41,13 +41,3 @@ def test_a_run_of_another_device_is_not_resumed(saved, environment):
     other = msgspec.structs.replace(environment, device="Other GPU")
     with pytest.raises(UsageError, match="measured on Fake GPU, this is Other GPU"):
         choose_results(other, replace(Destination(saved.parent), resume=str(saved)), SILENT)
-
-
-def test_a_skip_that_the_run_has_is_not_added_again(saved, environment, make_record):
-    run = read(saved)
-    with Journal(saved, environment) as journal:
-        keep = keep_records(run, journal)
-        keep(make_record(status="skipped", reason="no"))
-        keep(make_record("tiled", [1e-3]))
-    assert [record.variant for record in read(saved).records] == [record.variant for record in run.records]
-    assert isinstance(run, Run) and [record.variant for record in run.records] == ["naive", "tiled"]

@@ -1,0 +1,89 @@
+"""A run that is open: a session, and the results file that takes every record as it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
+from gemmbench.bench.environment import describe
+from gemmbench.bench.experiments.transfers.batch import split_tasks
+from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
+from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.sweep import Sweep
+from gemmbench.report.store import Journal, Run, complete_batches, complete_transfers
+from gemmbench.session.reporter import Reporter
+from gemmbench.session.results_file import Destination, RunResult, choose_results
+from gemmbench.session.session import Session, open_session
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A session whose records go to a journal. `earlier` are the rows of the run that is resumed."""
+
+    session: Session
+    run: Run
+    journal: Journal
+    earlier: tuple[Record, ...]
+
+    @property
+    def result(self) -> RunResult:
+        """What has been measured so far."""
+        return RunResult(self.run, self.session.is_interrupted())
+
+    def measure_chains(self, sweep: ChainSweep) -> None:
+        """Measure the chains of a sweep that the run does not have yet."""
+        session, done = self.session, complete_batches(self.run.records)
+        runner = Runner(session.worker, self._keep_record, session.progress, session.is_interrupted, done)
+        measure_sweep(runner, session.compilers, sweep)
+
+    def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: Cut) -> None:
+        """Measure the whole job, copies included, of the best configuration of every kernel that is right."""
+        session, machine = self.session, self.session.machine
+        primary = machine.choice.primary
+        chosen = choose_plans([plan for plan in plans if plan.device == primary], self.run.records)
+        if not chosen or session.is_interrupted():
+            return
+        jobs = plan_tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
+        done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(self.run.transfers)}
+        runner = Runner(session.worker, self._keep_transfer, session.progress, session.is_interrupted, done)
+        runner.run(split_tasks(jobs, primary, policy, cut))
+
+    def _keep_record(self, record: Record) -> None:
+        """Add a record, unless it is a skip that the resumed run has already."""
+        if any(record.identity == other.identity for other in self.earlier if other.status == "skipped"):
+            return
+        self.journal.write(record)
+        self.run.records.append(record)
+
+    def _keep_transfer(self, record: TransferRecord) -> None:
+        self.journal.write(record)
+        self.run.transfers.append(record)
+
+
+@contextmanager
+def open_run(
+    machine: Machine,
+    sweep: Sweep,
+    devices: Sequence[str],
+    limits: TimeLimits,
+    destination: Destination,
+    reporter: Reporter,
+) -> Iterator[OpenRun]:
+    """Open the named back ends and the results file of a sweep, new or resumed, for the block.
+
+    Raises DeviceError, StoreError, and UsageError if the earlier rows must not be mixed with new ones.
+    """
+    with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
+        environment = describe(machine, sweep, destination.command, session.software)
+        run = choose_results(environment, destination, reporter)
+        with Journal(run.path, run.environment) as journal:
+            yield OpenRun(session, run, journal, tuple(run.records))

@@ -1,0 +1,37 @@
+"""A run that is open: what is measured is in its file at once, and nothing is measured twice."""
+
+from dataclasses import replace
+
+from gemmbench.bench.sweep import ChainSweep
+from gemmbench.planning.plans.chain import make_chain
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.report.store import read
+from gemmbench.session.open_run import open_run
+from gemmbench.session.results_file import NEWEST, Destination
+from gemmbench.session.sweeps import SweepRequest, plan_request
+
+
+def measure(machine, notes, destination):
+    """Measure naive, and a variant that is skipped since it computes a network."""
+    options = SweepOverrides(variants=("naive", "mlp_fused"), sizes="16", rounds=2, cache="hot")
+    planned = plan_request(SweepRequest(options), machine)
+    sweep = planned.sweep
+    with open_run(machine, sweep, planned.devices, TimeLimits(), destination, notes) as opened:
+        chains = [make_chain(item) for item in planned.expanded]
+        opened.measure_chains(ChainSweep(chains, sweep.policy, sweep.baseline, earlier=opened.earlier))
+        return opened.result
+
+
+def test_every_record_is_in_the_file(machine, notes):
+    result = measure(machine, notes, Destination())
+    saved = read(result.run.path)
+    assert [record.variant for record in saved.records] == ["mlp_fused", "naive", "cublas"]
+    assert [record.variant for record in result.run.records] == ["mlp_fused", "naive", "cublas"]
+
+
+def test_a_resumed_run_adds_neither_rows_nor_skips_that_it_has(machine, notes):
+    first = measure(machine, notes, Destination())
+    before = first.run.path.read_bytes()
+    again = measure(machine, notes, replace(Destination(), resume=NEWEST))
+    assert again.run.path.read_bytes() == before and len(again.run.records) == 3
