@@ -12,7 +12,7 @@ import pytest
 
 from gemmbench.cli import group
 from gemmbench.planning.manifests.manifest import read_variant
-from tools.readme import DOCUMENTS, README, generated
+from tools.readme import DOCUMENTS, README, generate_parts
 
 TEXT = README.read_text(encoding="utf-8")
 COMMANDS = sorted(
@@ -24,7 +24,7 @@ KERNEL = re.search(r"```cuda\n(.*?)```", TEXT[TEXT.index("## Add a kernel") :], 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_generated_parts_are_those_of_the_results_and_the_code(path):
     text = path.read_text(encoding="utf-8")
-    assert generated(text) == text, "run `make docs`"
+    assert generate_parts(text) == text, "run `make docs`"
 
 
 def test_there_are_commands_to_check():

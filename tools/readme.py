@@ -20,19 +20,28 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from gemmbench.errors import GemmbenchError, StoreError
 from gemmbench.planning.paths import data_folder
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.sweep_config import read_post
-from gemmbench.report import store, tables, transfer_columns, transfer_tables, transfers
-from gemmbench.report.comparison import COLUMNS, Group, Row, groups
-from gemmbench.report.flags import legend
-from gemmbench.report.footer import footer
-from gemmbench.report.posts import story
+from gemmbench.report import store
+from gemmbench.report.columns import gemm, kernels, transfers
+from gemmbench.report.columns.column import Column, format_headings, format_rows
+from gemmbench.report.comparison import Comparison, compare_rows
+from gemmbench.report.flags import explain_letters
+from gemmbench.report.posts.story import tell_story
+from gemmbench.report.row import Row
+from gemmbench.report.table import format_cells, format_list
+from gemmbench.report.tables.footer import footer_lines
+from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
+from gemmbench.report.tables.transfers import report_transfers
 
 README = data_folder("cuda").parent / "README.md"
 DOCUMENTS = (README, *sorted((README.parent / "docs").glob("*.md")))
@@ -41,137 +50,134 @@ _STYLE = "github"
 _FINALS = "finals"
 
 
-def generated(text: str) -> str:
-    """`text` with every generated part made anew. Raises StoreError for a part that cannot be made."""
+def generate_parts(text: str) -> str:
+    """`text` with every generated part written anew. Raises StoreError for a part that cannot be written."""
 
-    def part(found: re.Match[str]) -> str:
+    def generate(found: re.Match[str]) -> str:
         kind, arguments = found[2], found[3].split()
-        if kind not in _MAKERS:
-            raise StoreError(f"unknown part '{kind}'; known: {', '.join(_MAKERS)}")
-        return f"{found[1]}\n{_MAKERS[kind](*arguments)}\n\n{found[4]}"
+        if kind not in _WRITERS:
+            raise StoreError(f"unknown part '{kind}'; known: {', '.join(_WRITERS)}")
+        return f"{found[1]}\n{_WRITERS[kind](*arguments)}\n\n{found[4]}"
 
-    return _PART.sub(part, text)
-
-
-def _run(pattern: str) -> store.Run:
-    return store.read(_newest(pattern))
+    return _PART.sub(generate, text)
 
 
-def _newest(pattern: str) -> Path:
-    """The newest file, by name, that fits the pattern. Raises StoreError."""
+def _compare(pattern: str) -> Comparison:
+    return compare_rows(store.read(_newest_file(pattern)))
+
+
+def _newest_file(pattern: str) -> Path:
+    """The newest file, by name, that matches the pattern. Raises StoreError."""
     found = sorted(README.parent.glob(pattern))
     if not found:
-        raise StoreError(f"no file fits {pattern}")
+        raise StoreError(f"no file matches {pattern}")
     return found[-1]
 
 
-def _table(file: str, *wanted: str) -> str:
-    run = _run(file)
+def _write_table(pattern: str, *wanted: str) -> str:
+    comparison = _compare(pattern)
     rules = [word for word in wanted if word != _FINALS]
-    chosen = [group for group in groups(run) if all(_matches(group, word) for word in rules)]
-    rows = [_winners(group) if _FINALS in wanted else tables.shown_rows(group.rows) for group in chosen]
-    parts = [tables.table_of(run.environment, each, _STYLE) for each in rows]
-    titles = [f"{group.title}:" for group in chosen]
-    body = "\n\n".join(f"{title}\n\n{part}" for title, part in zip(titles, parts, strict=True))
-    flags = legend(row for each in rows for row in each)
-    return "\n".join([body, "", *_dashes([*flags, *footer(run)])])
+    chosen = [problem for problem in comparison.problems if all(_matches(problem.problem, word) for word in rules)]
+    rows = [choose_rows(_drop_beaten(each.rows) if _FINALS in wanted else each.rows) for each in chosen]
+    tables = [_format_rows(comparison, each) for each in rows]
+    body = "\n\n".join(f"{each.title}:\n\n{table}" for each, table in zip(chosen, tables, strict=True))
+    flags = explain_letters(row for each in rows for row in each)
+    return "\n".join([body, "", *_list_items([*flags, *footer_lines(comparison.run)])])
 
 
-def _winners(group: Group) -> list[Row]:
+def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
     """The rows without the configurations of a sweep whose winner was measured again."""
-    again = {row.record.variant for row in group.rows if row.record.phase == "final"}
-    final = [row for row in group.rows if row.record.variant not in again or row.record.phase == "final"]
-    return tables.shown_rows(final)
+    again = {row.record.variant for row in rows if row.record.phase == "final"}
+    return [row for row in rows if row.record.variant not in again or row.record.phase == "final"]
 
 
-def _best(file: str, count: str) -> str:
-    run = _run(file)
-    parts = []
-    for group in groups(run):
-        ranked = sorted((row for row in group.rows if row.ranked), key=lambda row: row.time.value)
+def _format_rows(comparison: Comparison, rows: Sequence[Row]) -> str:
+    table = tabulate_rows(rows, comparison.environment.baseline)
+    return format_cells(table.cells, table.headings, _STYLE)
+
+
+def _write_best(pattern: str, count: str) -> str:
+    comparison, parts = _compare(pattern), []
+    for problem in comparison.problems:
+        ranked = sorted((row for row in problem.rows if row.ranked), key=lambda row: row.time.value)
         best = ranked[: int(count)]
-        table = tables.table_of(run.environment, best, _STYLE)
-        parts.append("\n".join([table, *tables.listed(legend(best), _STYLE)]))
+        parts.append("\n".join([_format_rows(comparison, best), *format_list(explain_letters(best), _STYLE)]))
     return "\n\n".join(parts)
 
 
-def _fastest(file: str, prefix: str) -> str:
-    run, rows = _run(file), []
-    for group in groups(run):
-        ranked = [row for row in group.rows if row.ranked and row.record.variant.startswith(prefix)]
+def _write_fastest(pattern: str, prefix: str) -> str:
+    comparison, found = _compare(pattern), []
+    for problem in comparison.problems:
+        ranked = [row for row in problem.rows if row.ranked and row.record.variant.startswith(prefix)]
         if ranked:
             first = min(row.record.batch for row in ranked)
-            rows.append((first, group, min(ranked, key=lambda row: row.time.value)))
-    rows.sort(key=lambda found: found[0])  # as they were asked for; groups begin with skips
-    head = [name for name, _ in tables.columns(run.environment)]
-    cells = [[group.title, *(cell(row) for _, cell in tables.columns(run.environment))] for _, group, row in rows]
-    table = tables.tabulated(cells, ["problem", *head], _STYLE)
-    return "\n".join([table, "", *_dashes(footer(run))])
+            found.append((first, problem.title, min(ranked, key=lambda row: row.time.value)))
+    found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
+    headings = ["problem", *format_headings(gemm.TABLE, comparison.environment.baseline)]
+    cells = [[title, *format_rows(gemm.TABLE, [row])[0]] for _, title, row in found]
+    return "\n".join([format_cells(cells, headings, _STYLE), "", *_list_items(footer_lines(comparison.run))])
 
 
-def _matches(group: Group, word: str) -> bool:
-    return _is(group.rows[0].record.problem, word)
-
-
-def _is(record: object, word: str) -> bool:
+def _matches(problem: Problem, word: str) -> bool:
     name, _, value = word.partition("=")
-    return str(getattr(record, name)) == value
+    return str(getattr(problem, name)) == value
 
 
-def _transfers(file: str, *wanted: str) -> str:
-    run = _run(file)
-    found = [group for group in transfers.groups(run) if all(_is(group.records[0].problem, word) for word in wanted)]
-    parts = []
-    for group in found:
-        table = transfer_tables.table_of(group.rows, _STYLE)
-        parts.append(
-            "\n".join([f"{transfer_tables.title(group)}:", "", table, "", *_dashes(transfer_tables.notes(group))])
+def _write_transfers(pattern: str, *wanted: str) -> str:
+    comparison = _compare(pattern)
+    chosen = [problem for problem in comparison.transfers if all(_matches(problem.problem, word) for word in wanted)]
+    report = report_transfers(replace(comparison, transfers=chosen))
+    parts = [
+        "\n".join(
+            [f"{table.title}:", "", format_cells(table.cells, table.headings, _STYLE), "", *_list_items(table.notes)]
         )
-    return "\n\n".join([*parts, "\n".join(_dashes(transfer_tables.footer(run)))])
+        for table in report.tables
+    ]
+    return "\n\n".join([*parts, "\n".join(_list_items(report.footer))])
 
 
-def _dashes(lines: list[str]) -> list[str]:
+def _list_items(lines: Sequence[str]) -> list[str]:
     return [f"- {line}" for line in lines]
 
 
-def _post(file: str) -> str:
-    run = _run(file)
-    post = read_post(run.environment.post)
+def _write_post(pattern: str) -> str:
+    comparison = _compare(pattern)
+    post = read_post(comparison.environment.post)
     if post is None:
-        raise StoreError(f"{run.path.name} repeats no post")
-    return story(post, run, _STYLE).strip()
+        raise StoreError(f"{comparison.run.path.name} repeats no post")
+    return tell_story(post, comparison, _STYLE).strip()
 
 
-def _claims(pattern: str) -> str:
-    """What is claimed and what was found. Raises StoreError."""
-    said = _newest(pattern).read_text(encoding="utf-8")
-    stated = dict(re.findall(r"^== (\w+): (.*)$", said, re.MULTILINE))
-    ended = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", said, re.MULTILINE)
-    lines = [f"| {stated[name]} | {result} | {'yes' if holds == 'holds' else 'no'} |" for name, result, holds in ended]
+def _write_claims(pattern: str) -> str:
+    """The claims and what was measured. Raises StoreError."""
+    text = _newest_file(pattern).read_text(encoding="utf-8")
+    claims = dict(re.findall(r"^== (\w+): (.*)$", text, re.MULTILINE))
+    results = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", text, re.MULTILINE)
+    lines = [f"| {claims[name]} | {result} | {'yes' if word == 'holds' else 'no'} |" for name, result, word in results]
     return "\n".join(["| claim | found on an H200 | holds |", "|---|---|---|", *lines])
 
 
-def _columns(which: str = "") -> str:
-    columns = transfer_columns.COLUMNS if which == "transfers" else COLUMNS
-    lines = [f"| `{name}` | {meaning} |" for name, meaning in columns.items()]
+def _write_columns(which: str = "") -> str:
+    columns: Sequence[Column[Any]] = transfers.COLUMNS if which == "transfers" else kernels.COLUMNS
+    lines = [f"| `{column.key}` | {column.meaning} |" for column in columns]
     return "\n".join(["| column | meaning |", "|---|---|", *lines])
 
 
-def _help(command: str) -> str:
+def _write_help(command: str) -> str:
     call = [sys.executable, "-m", "gemmbench", command, "--help"]
-    said = subprocess.run(call, capture_output=True, text=True, check=True, env={"COLUMNS": "100"}).stdout
-    return f"```text\n$ gemmbench {command} --help\n{said.split(chr(10), 1)[1].strip()}\n```"
+    text = subprocess.run(call, capture_output=True, text=True, check=True, env={"COLUMNS": "100"}).stdout
+    return f"```text\n$ gemmbench {command} --help\n{text.split(chr(10), 1)[1].strip()}\n```"
 
 
-_MAKERS: dict[str, Callable[..., str]] = {
-    "table": _table,
-    "best": _best,
-    "fastest": _fastest,
-    "post": _post,
-    "transfers": _transfers,
-    "claims": _claims,
-    "columns": _columns,
-    "help": _help,
+_WRITERS: dict[str, Callable[..., str]] = {
+    "table": _write_table,
+    "best": _write_best,
+    "fastest": _write_fastest,
+    "post": _write_post,
+    "transfers": _write_transfers,
+    "claims": _write_claims,
+    "columns": _write_columns,
+    "help": _write_help,
 }
 
 
@@ -181,7 +187,7 @@ def main() -> int:
     for path in DOCUMENTS:
         before = path.read_text(encoding="utf-8")
         try:
-            after = generated(before)
+            after = generate_parts(before)
         except GemmbenchError as fault:
             click.echo(f"{path.name}: {fault}", err=True)
             return fault.exit_code

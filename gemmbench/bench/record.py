@@ -56,6 +56,10 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         """Rows of `backend` ran on the GPU of this run, not on the host."""
         return backend == self.backend and self.is_gpu
 
+    def device_name(self, backend: str) -> str:
+        """The device of this back end; the CPU, for its rows in a run on a GPU."""
+        return self.device if backend == self.backend else self.host or "cpu"
+
 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a row of `gemmbench mlp` has in addition to a GEMM's.

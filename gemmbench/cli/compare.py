@@ -11,7 +11,7 @@ from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.options import VariantName, config_option
 from gemmbench.cli.run import SweepOptions, conduct_sweep
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
-from gemmbench.report.verdicts import Verdict, verdicts
+from gemmbench.report.verdicts import Verdict, judge_variants
 
 _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 
@@ -43,10 +43,10 @@ def compare(options: CompareOptions) -> int:
     names = tuple(dict.fromkeys(options.variants))
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
-    code, run = conduct_sweep(names, options.config, options.sweep, compare=True)
-    if run is None:
+    code, comparison = conduct_sweep(names, options.config, options.sweep, compare=True)
+    if comparison is None:
         return code
-    found = verdicts(run, names)
+    found = judge_variants(comparison, names)
     click.echo("\n" + "\n".join(verdict.sentence for verdict in found))
     return code or _choose_exit_code(found, options.fail_on)
 

@@ -14,7 +14,7 @@ from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
-from gemmbench.report.doctor import judged, lines, of_noise, summary
+from gemmbench.report.diagnostics.doctor import judged, lines, of_noise, summary
 from gemmbench.session.machine import find_machine
 from gemmbench.session.noise import measure_noise
 

@@ -12,7 +12,7 @@ from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import OK
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.report.tables import tabulated
+from gemmbench.report.table import format_cells
 from gemmbench.session.networks import PlannedNetwork
 
 
@@ -20,7 +20,7 @@ def print_plans(planned: PlannedSweep, machine: Machine, style: str | None) -> i
     """Print plans and skips; opens no device."""
     head = ["problem", "kernel", "configuration", "device", "grid", "block"]
     rows = [_cells(plan) for plan in planned.plans]
-    click.echo(tabulated(rows, head, choose_plain_style(style)))
+    click.echo(format_cells(rows, head, choose_plain_style(style)))
     skips = Counter((skip.variant.name, skip.reason) for skip in planned.skips)
     for (name, reason), count in skips.items():
         click.echo(f"skipped {count}: {name}: {reason}")
@@ -45,5 +45,5 @@ def print_network_plans(planned: PlannedNetwork, style: str | None) -> int:
         for row in planned.rows
     ]
     click.echo(f"{network}, {network.precision_name}\n")
-    click.echo(tabulated(rows, head, choose_plain_style(style)))
+    click.echo(format_cells(rows, head, choose_plain_style(style)))
     return OK

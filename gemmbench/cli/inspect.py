@@ -11,9 +11,9 @@ from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
 from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import BAD_ROW, OK, UsageError
-from gemmbench.report import sass
-from gemmbench.report.store import write_text
-from gemmbench.report.tables import tabulated
+from gemmbench.report.diagnostics import sass_mix
+from gemmbench.report.export import write_text
+from gemmbench.report.table import format_cells
 from gemmbench.session.inspection import (
     InspectedKernel,
     LoopReadings,
@@ -82,7 +82,7 @@ def inspect(options: InspectOptions) -> int:
 
 def _print_table(inspected: InspectedKernel, style: str) -> None:
     rows = [inspection.cells() for inspection in inspected.inspections]
-    click.echo(tabulated([list(row.values()) for row in rows], list(rows[0]), style))
+    click.echo(format_cells([list(row.values()) for row in rows], list(rows[0]), style))
     architecture = inspected.architecture
     click.echo(f"\nsm_{architecture.name}, {architecture.sms} SMs, nvcc at {inspected.compiler.path}")
 
@@ -98,12 +98,12 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
 
 def _print_mix(loops: LoopReadings, style: str) -> int:
     """Print every kernel's hottest loop; exit code 1 if one breaks a limit of its manifest."""
-    table = sass.table(loops.readings, style)
+    table = sass_mix.table(loops.readings, style)
     click.echo(f"\n{table}\n" if table else "")
     for reading in loops.readings:
         click.echo(reading.sentence())
     if table:
-        click.echo(sass.MODEL)
+        click.echo(sass_mix.MODEL)
     for limit in loops.broken_limits:
         click.echo(f"sass limit broken: {limit}", err=True)
     return BAD_ROW if loops.broken_limits else OK

@@ -23,7 +23,8 @@ from gemmbench.cli.output import finish
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.planning.networks.network_config import NetworkOverrides
-from gemmbench.report.digit import picture, says
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.diagnostics.digit_picture import describe_guess, draw_digit
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
 
@@ -63,7 +64,8 @@ def mlp(options: NetworkOptions) -> int:
         return print_network_plans(plan_network_rows(request, machine), options.output.style)
     if options.digit is not None:
         return _print_digit(read_digit(request, options.digit, machine))
-    return finish(run_network(request, machine, TERMINAL), options.output, energy=bool(options.measure.energy))
+    result = run_network(request, machine, TERMINAL)
+    return finish(result, compare_rows(result.run), options.output, energy=bool(options.measure.energy))
 
 
 def _make_request(options: NetworkOptions) -> NetworkRequest:
@@ -79,6 +81,6 @@ def _make_request(options: NetworkOptions) -> NetworkRequest:
 
 
 def _print_digit(reading: DigitReading) -> int:
-    for line in [*picture(reading.image), "", *says(reading.probabilities, reading.label, reading.row)]:
+    for line in [*draw_digit(reading.image), "", *describe_guess(reading.probabilities, reading.label, reading.row)]:
         click.echo(line)
     return OK

@@ -12,82 +12,71 @@ from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.cli.options import OutputOptions
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.sweep_config import read_post
-from gemmbench.report import store, tables, transfer_columns, transfer_tables
-from gemmbench.report.comparison import flat
-from gemmbench.report.posts import own_tables
-from gemmbench.report.store import Run
+from gemmbench.report import export
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.posts.table import report_post
+from gemmbench.report.table import format_reports
+from gemmbench.report.tables.results import report_results
 from gemmbench.session.results_file import RunResult
 
-PLAIN = "simple"
+PLAIN, RICH = "simple", "rich"
 
 
-def finish(result: RunResult, options: OutputOptions, energy: bool) -> int:
+def finish(result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool) -> int:
     """Print the tables, write the exports, return the exit code.
 
     Raises StoreError, after the tables are printed.
     """
     run = result.run
-    print_report(run, options.style, options.wide)
-    names = save_csv(run)
+    print_report(comparison, options.style, options.wide)
+    names = save_csv(comparison)
     if run.records:
         click.echo(f"results: {' and '.join([str(run.path), *names])}", err=True)
     if energy and not any(record.telemetry and record.telemetry.energy for record in run.records):
         click.echo("--energy: no row has a value; it needs a busy GPU with an energy counter", err=True)
-    export(run, options)
+    write_exports(comparison, options)
     return choose_exit_code([*run.records, *run.transfers], result.interrupted)
 
 
-def save_csv(run: Run) -> list[str]:
+def save_csv(comparison: Comparison) -> list[str]:
     """Write the CSV files next to the results file; returns their names. Raises StoreError."""
-    path = run.path.with_suffix(".csv")
-    if run.records:
-        store.write_text(path, store.to_csv(flat(run)))
-    return [*([path.name] if run.records else []), *_write_transfers(run, path)]
+    path = comparison.run.path.with_suffix(".csv")
+    if comparison.rows:
+        export.write_csv(path, comparison)
+    transfers = export.write_transfers_csv(path, comparison)
+    return [*([path.name] if comparison.rows else []), *([transfers.name] if transfers else [])]
 
 
-def _write_transfers(run: Run, csv: Path) -> list[str]:
-    """Write the rows of transfers, if there are any, as NAME.transfers.csv; returns names. Raises StoreError."""
-    if not run.transfers:
-        return []
-    path = csv.with_suffix(".transfers.csv")
-    store.write_text(path, store.to_csv(transfer_columns.flat(run)))
-    return [path.name]
-
-
-def export(run: Run, options: OutputOptions) -> None:
+def write_exports(comparison: Comparison, options: OutputOptions) -> None:
     """Write the exports that the options name. Raises StoreError."""
     if options.export_csv:
-        store.write_text(Path(options.export_csv), store.to_csv(flat(run)))
-        _write_transfers(run, Path(options.export_csv))
+        export.write_csv(Path(options.export_csv), comparison)
+        export.write_transfers_csv(Path(options.export_csv), comparison)
     if options.export_json:
-        text = store.to_json(run.environment, flat(run), transfer_columns.flat(run))
-        store.write_text(Path(options.export_json), text)
+        export.write_json(Path(options.export_json), comparison)
     if options.export_markdown:
-        text = tables.text(run, "github", options.wide) + transfer_tables.section(run, "github")
-        store.write_text(Path(options.export_markdown), text)
+        export.write_markdown(Path(options.export_markdown), comparison, options.wide)
 
 
-def print_report(run: Run, style: str | None, wide: bool = False) -> None:
+def print_report(comparison: Comparison, style: str | None, wide: bool = False) -> None:
     """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was requested."""
-    post = read_post(run.environment.post) if run.environment.post else None
+    post = read_post(comparison.environment.post) if comparison.environment.post else None
     if post:
-        plain = choose_plain_style(style)
-        click.echo(own_tables(post, run, plain) + transfer_tables.section(run, plain), nl=False)
+        click.echo(format_reports(report_post(post, comparison), choose_plain_style(style)), nl=False)
         return
-    style = style or (tables.RICH if sys.stdout.isatty() else PLAIN)
-    if style != tables.RICH:
-        click.echo(tables.text(run, style, wide) + transfer_tables.section(run, style), nl=False)
-        return
-    from rich.console import Console  # slow to import, and needed on a terminal only
+    reports = report_results(comparison, wide)
+    style = style or (RICH if sys.stdout.isatty() else PLAIN)
+    if style == RICH:
+        from gemmbench.report.terminal import print_reports  # rich is slow to import; only terminals need it
 
-    Console().print(tables.rich_report(run, wide))
-    if run.transfers:
-        Console().print(transfer_tables.rich_report(run))
+        print_reports(reports)
+    else:
+        click.echo(format_reports(reports, style), nl=False)
 
 
 def choose_plain_style(style: str | None) -> str:
     """A tabulate format, for tables that rich does not draw."""
-    return PLAIN if style in (None, "rich") else str(style)
+    return PLAIN if style in (None, RICH) else str(style)
 
 
 def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:

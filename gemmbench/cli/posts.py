@@ -24,8 +24,8 @@ from gemmbench.planning.networks.network_config import NetworkOverrides, read_ne
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import store
-from gemmbench.report.posts import network_story, story
-from gemmbench.report.store import Run
+from gemmbench.report.comparison import Comparison, compare_rows
+from gemmbench.report.posts.story import tell_network_story, tell_story
 from gemmbench.session.machine import find_machine
 from gemmbench.session.posts import NETWORK_CONFIG, PostsRequest, repeat_posts
 
@@ -55,17 +55,19 @@ def posts(options: PostsOptions) -> int:
     this device. The post on a neural network (003) takes no other sizes, layouts or precisions.
     """
     worst = OK
-    runs = _read_runs(options.results) if options.results else _measure_runs(options)
-    for number, (code, run) in enumerate(runs):
-        click.echo(("\n" if number else "") + _tell_story(run, choose_plain_style(options.style)), nl=False)
+    comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
+    for number, (code, comparison) in enumerate(comparisons):
+        story = _tell_post(comparison, choose_plain_style(options.style))
+        click.echo(("\n" if number else "") + story, nl=False)
         worst = max(worst, code)
     return worst
 
 
-def _tell_story(run: Run, style: str) -> str:
+def _tell_post(comparison: Comparison, style: str) -> str:
     """The published table and this run's; runs of a network have no post in their header."""
-    post = read_post(run.environment.post) if run.environment.post else None
-    return story(post, run, style) if post else network_story(run, _read_title(), style)
+    environment = comparison.environment
+    post = read_post(environment.post) if environment.post else None
+    return tell_story(post, comparison, style) if post else tell_network_story(comparison, _read_title(), style)
 
 
 def _read_title() -> str:
@@ -73,15 +75,15 @@ def _read_title() -> str:
     return read_network_sweep(NETWORK_CONFIG, NetworkOverrides(), on_cpu=False).title
 
 
-def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Run]]:
+def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
     runs = [store.read(Path(file)) for file in files]
     for run in runs:
         if not run.environment.post and not any(record.network for record in run.records):
             raise UsageError(f"{run.path}: sweep '{run.environment.sweep}' repeats no post; use gemmbench show")
-    return ((OK, run) for run in runs)
+    return ((OK, compare_rows(run)) for run in runs)
 
 
-def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Run]]:
+def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
     request = PostsRequest(
         options.names,
         SweepOverrides(**vars(options.problem), **vars(options.measure)),
@@ -90,5 +92,6 @@ def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Run]]:
         options.journal.destination,
     )
     for result in repeat_posts(request, find_machine(options.where.device, TERMINAL), TERMINAL):
-        save_csv(result.run)
-        yield choose_exit_code(result.run.records, result.interrupted), result.run
+        comparison = compare_rows(result.run)
+        save_csv(comparison)
+        yield choose_exit_code(result.run.records, result.interrupted), comparison

@@ -10,7 +10,7 @@ from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.options import DeviceOptions, ShapeOptions, VariantName, seed_option, style_option
 from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import OK
-from gemmbench.report.profile import table, title, verdict
+from gemmbench.report.diagnostics.profile import table, title, verdict
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.single_kernel import KernelRequest, launch_kernel_once, profile_kernel
 

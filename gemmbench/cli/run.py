@@ -21,7 +21,7 @@ from gemmbench.cli.options import (
 from gemmbench.cli.output import finish
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report.store import Run
+from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.session.machine import find_machine
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
@@ -62,7 +62,7 @@ def run(options: RunOptions) -> int:
 
 def conduct_sweep(
     variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool = False
-) -> tuple[int, Run | None]:
+) -> tuple[int, Comparison | None]:
     """Run and report a sweep, or print its plans; returns the exit code, and the results if it ran."""
     machine = find_machine(options.where.device, TERMINAL)
     request = SweepRequest(
@@ -77,4 +77,5 @@ def conduct_sweep(
     if options.dry_run:
         return print_plans(plan_request(request, machine), machine, options.output.style), None
     result = run_sweep(request, machine, TERMINAL)
-    return finish(result, options.output, energy=bool(options.measure.energy)), result.run
+    comparison = compare_rows(result.run)
+    return finish(result, comparison, options.output, energy=bool(options.measure.energy)), comparison

@@ -9,10 +9,12 @@ import click
 
 from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.options import OutputOptions
-from gemmbench.cli.output import export, print_report
+from gemmbench.cli.output import print_report, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.report import store
-from gemmbench.report.explain import find, told
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.explanation.find_row import find_row
+from gemmbench.report.explanation.sentences import explain_row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +37,10 @@ def show(options: ShowOptions) -> int:
         run = store.read(Path(file))
         if run.warning:
             click.echo(run.warning, err=True)
-        export(run, options.output)
+        comparison = compare_rows(run)
+        write_exports(comparison, options.output)
         if options.explain is None:
-            print_report(run, options.output.style, options.output.wide)
+            print_report(comparison, options.output.style, options.output.wide)
         else:
-            click.echo("\n".join(told(run, find(run, options.explain))))
+            click.echo("\n".join(explain_row(find_row(comparison, options.explain))))
     return OK

@@ -18,7 +18,7 @@ from gemmbench.cli.options import (
 from gemmbench.cli.output import choose_exit_code, choose_plain_style
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
-from gemmbench.report import sanitizing, verification
+from gemmbench.report.diagnostics import sanitizing, verification
 from gemmbench.session.machine import find_machine
 from gemmbench.session.sanitizing import SanitizeRequest, sanitize_kernels
 from gemmbench.session.verification import VerifyRequest, verify_kernels

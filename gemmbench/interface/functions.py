@@ -23,7 +23,6 @@ from gemmbench.interface.options import (
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
 from gemmbench.report import store
-from gemmbench.report.verdicts import verdicts
 from gemmbench.session.machine import find_machine
 from gemmbench.session.results_file import NEWEST, Destination
 from gemmbench.session.sweeps import SweepRequest, run_sweep
@@ -109,7 +108,7 @@ def compare(
         raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
     setup = _Setup(config, device, kernels, out, resume, progress)
     results = _measure("compare", names, setup, options)
-    return CompareResults(results.saved, results.interrupted, results.path, verdicts(results.saved, names))
+    return CompareResults(results.saved, results.interrupted, results.path, names)
 
 
 @takes(VerifyOptions)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemmbench.bench.record import Environment, Record, TransferRecord
 from gemmbench.errors import GemmbenchError
-from gemmbench.report import tables, transfer_tables, verification
-from gemmbench.report.comparison import flat, problem_cells
+from gemmbench.report.columns.identity import PROBLEM
+from gemmbench.report.comparison import Comparison, compare_rows
+from gemmbench.report.diagnostics import verification
+from gemmbench.report.export import export_kernels
 from gemmbench.report.store import Run
-from gemmbench.report.verdicts import Verdict
+from gemmbench.report.table import format_reports
+from gemmbench.report.tables.results import report_results
+from gemmbench.report.verdicts import Verdict, judge_variants
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +51,11 @@ class RunResults:
         """What ran, on which device, with which versions and settings."""
         return self.saved.environment
 
+    @cached_property
+    def comparison(self) -> Comparison:
+        """What the samples mean: speeds with their intervals, by problem."""
+        return compare_rows(self.saved)
+
     @property
     def ok(self) -> bool:
         """Whether something ran and every row that ran is right."""
@@ -53,14 +63,14 @@ class RunResults:
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
         """The tables as text, in any format of tabulate. `wide` adds columns, as --wide does."""
-        return tables.text(self.saved, style, wide) + transfer_tables.section(self.saved, style)
+        return format_reports(report_results(self.comparison, wide), style)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with one line per row and the columns of the CSV export.
 
         Times are in seconds, clocks in Hz. Raises GemmbenchError without pandas.
         """
-        return _make_frame(flat(self.saved))
+        return _make_frame(export_kernels(self.comparison))
 
     def __repr__(self) -> str:
         title = f"{type(self).__name__}: {self.environment.sweep} on {self.environment.device}"
@@ -74,7 +84,12 @@ class RunResults:
 class CompareResults(RunResults):
     """The rows of a comparison, and a verdict for each pair of variants at each problem."""
 
-    verdicts: list[Verdict] = field(default_factory=list)
+    variants: tuple[str, ...] = ()
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """A verdict for each pair of variants at each problem, on the later one of the pair."""
+        return judge_variants(self.comparison, self.variants)
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +138,7 @@ def _check_cells(record: Record) -> dict[str, object]:
     return {
         "variant": record.variant,
         "config": record.configuration,
-        **problem_cells(record.problem),
+        **{column.key: column.value(record.problem) for column in PROBLEM},
         "device": record.backend,
         "status": record.status,
         "rule": record.check_rule,

@@ -1,4 +1,4 @@
-"""What a row could reach at best: the arithmetic at a clock, the memory's bandwidth, and how near it comes.
+"""The best a row could reach: the arithmetic peak at a clock, the memory's bandwidth, and how near the row comes.
 
 The roofline model: S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual
 performance model for multicore architectures", 2009.
@@ -16,11 +16,12 @@ COMPUTE, MEMORY = "compute", "memory"
 
 @dataclass(frozen=True)
 class Roofline:
-    """Bounds of one row; NaN where the device's rates are not known.
+    """Bounds of one row; NaN where the device's rates are unknown.
 
-    `bytes` is the least a launch must move, `intensity` FLOP per byte of it. `compute` is the least
-    seconds the arithmetic takes at the clock seen, `memory` the least that moving the
-    bytes takes, 0 where operands may come from a cache. `percent` is the larger in percent of the time.
+    `bytes` is the least that a launch must move, `intensity` FLOP per byte of it. `compute` is the
+    least number of seconds for the arithmetic at the measured clock and `memory` the least for
+    moving the bytes, 0 if operands may come from a cache. `percent` is the larger of the two in
+    percent of the measured time.
     """
 
     bytes: int
@@ -31,34 +32,33 @@ class Roofline:
 
     @property
     def bound(self) -> str:
-        """`compute` or `memory`, whichever takes longer at the least; "" if unknown."""
+        """`compute` or `memory`, whichever takes longer; "" if unknown."""
         if math.isnan(self.compute):
             return ""
         return MEMORY if self.memory > self.compute else COMPUTE
 
 
 def roofline(environment: Environment, record: Record, seconds: float, clock_hz: float) -> Roofline:
-    """The bounds of a row that takes `seconds` a launch at a clock (NaN: unknown)."""
-    moved = record.least_bytes
-    compute = record.flops / peak(environment, record, clock_hz)
-    memory = moved / environment.bandwidth if _from_memory(environment, record) else 0.0
+    """The bounds of a row that takes `seconds` per launch at a clock (NaN: unknown)."""
+    compute = record.flops / peak_flops(environment, record, clock_hz)
+    memory = _memory_seconds(environment, record)
     percent = 100 * max(compute, memory) / seconds if not math.isnan(compute) else math.nan
-    return Roofline(moved, record.flops / moved, compute, memory, percent)
+    return Roofline(record.least_bytes, record.flops / record.least_bytes, compute, memory, percent)
 
 
-def peak(environment: Environment, record: Record, clock_hz: float) -> float:
-    """Operations a second at a clock; NaN if unknown, or if the row is of another device than the run."""
+def peak_flops(environment: Environment, record: Record, clock_hz: float) -> float:
+    """Operations per second at a clock; NaN if unknown, or if the row ran on another device than the run's."""
     per_cycle = environment.flops_per_cycle.get(record.problem.precision_name, math.nan)
     return per_cycle * clock_hz if record.backend == environment.backend else math.nan
 
 
-def too_good(environment: Environment, record: Record, seconds: float) -> bool:
-    """Faster than the arithmetic at the highest clock, or when cold than the memory, can be."""
-    arithmetic = record.flops / peak(environment, record, environment.clock_hz or math.nan)
-    memory = record.least_bytes / environment.bandwidth if _from_memory(environment, record) else 0.0
-    return seconds < arithmetic or seconds < memory
+def is_too_good(environment: Environment, record: Record, seconds: float) -> bool:
+    """The time is shorter than the arithmetic takes at the highest clock or, for cold rows, the memory."""
+    arithmetic = record.flops / peak_flops(environment, record, environment.clock_hz or math.nan)
+    return seconds < arithmetic or seconds < _memory_seconds(environment, record)
 
 
-def _from_memory(environment: Environment, record: Record) -> bool:
-    """Every launch finds its operands in memory, and the bandwidth is known."""
-    return record.cache == "cold" and record.backend == environment.backend and environment.bandwidth > 0
+def _memory_seconds(environment: Environment, record: Record) -> float:
+    """Seconds to move the least bytes; 0 if the bandwidth is unknown or operands may come from a cache."""
+    known = record.backend == environment.backend and environment.bandwidth > 0
+    return record.least_bytes / environment.bandwidth if known and record.cache == "cold" else 0.0

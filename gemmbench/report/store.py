@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import fcntl
-import io
 import os
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -193,35 +190,3 @@ def newest(folder: Path, sweep: str, device: str) -> Path:
             return path
     found = f"no results of sweep '{sweep}' on {device} in {folder}"
     raise StoreError(f"nothing to resume: {found}; name a file, or start a new run without --resume")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write an export, whole or not at all. Raises StoreError."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as fault:
-        raise StoreError(f"cannot write {path}: {fault.strerror}; choose another place") from None
-
-
-def to_csv(rows: list[dict[str, object]]) -> str:
-    """Rows as CSV; the columns are those of `report.comparison.flat`."""
-    out = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return out.getvalue()
-
-
-def to_json(
-    environment: Environment, rows: list[dict[str, object]], transfers: Sequence[dict[str, object]] = ()
-) -> str:
-    """Rows and the environment as one JSON object; `transfers` is there if something was measured."""
-    header = msgspec.structs.replace(environment, schema=SCHEMA)  # its names are those of this schema
-    both = {"environment": msgspec.to_builtins(header), "rows": rows}
-    if transfers:
-        both["transfers"] = transfers
-    return msgspec.json.format(msgspec.json.encode(both), indent=1).decode() + "\n"

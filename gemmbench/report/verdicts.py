@@ -7,50 +7,65 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
-from gemmbench.report.comparison import Row, groups
-from gemmbench.report.store import Run
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row
 
 SLOWER, INCONCLUSIVE = "slower", "inconclusive"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said of `other` beside `one`: faster, slower, same or inconclusive, and a sentence."""
+    """How a variant compares with an earlier one: faster, slower, same or inconclusive, and a sentence."""
 
     word: str
     sentence: str
 
 
-def verdicts(run: Run, names: Sequence[str]) -> list[Verdict]:
-    """A verdict for each pair of variants, the later beside the earlier, and each problem."""
-    found = []
-    for group in groups(run):
-        best = {name: _best(group.rows, name) for name in names}
-        for one, other in itertools.combinations(names, 2):
-            verdict = _verdict(one, best[one], other, best[other])
-            found.append(Verdict(verdict.word, f"{group.title}: {verdict.sentence}"))
-    return found
+def judge_variants(comparison: Comparison, names: Sequence[str]) -> list[Verdict]:
+    """A verdict for each problem and pair of variants, on the later one of the pair."""
+    verdicts = []
+    for problem in comparison.problems:
+        best = {name: _best_row(problem.rows, name) for name in names}
+        for earlier, later in itertools.combinations(names, 2):
+            verdict = _judge_pair(earlier, best[earlier], later, best[later])
+            verdicts.append(Verdict(verdict.word, f"{problem.title}: {verdict.sentence}"))
+    return verdicts
 
 
-def _best(rows: Sequence[Row], name: str) -> Row | None:
-    mine = [row for row in rows if row.record.variant == name and row.ranked]
-    final = [row for row in mine if row.record.phase == "final"]
-    return min(final or mine, key=lambda row: row.time.value, default=None)
+def _best_row(rows: Sequence[Row], name: str) -> Row | None:
+    ranked = [row for row in rows if row.record.variant == name and row.ranked]
+    finals = [row for row in ranked if row.record.phase == "final"]
+    return min(finals or ranked, key=lambda row: row.time.value, default=None)
 
 
-def _verdict(one: str, a: Row | None, other: str, b: Row | None) -> Verdict:
-    if a is None or b is None:
-        missing = " and ".join(name for name, row in ((one, a), (other, b)) if row is None)
-        return Verdict(INCONCLUSIVE, f"{one} and {other} cannot be compared: no valid time for {missing}.")
-    ratio = stats.speed_ratio(b.record.by_round, a.record.by_round)
-    if a.record.batch != b.record.batch or a.record.backend != b.record.backend:
-        share = f"{1 / ratio.value:.4g} of the time of {one} (not measured in the same rounds)"
-        return Verdict(INCONCLUSIVE, f"{other} takes {share}.")
-    speed = f"{other} runs at {ratio.value:.4g} times the speed of {one}"
+def _judge_pair(earlier: str, one: Row | None, later: str, other: Row | None) -> Verdict:
+    if one is None or other is None:
+        missing = " and ".join(name for name, row in ((earlier, one), (later, other)) if row is None)
+        return Verdict(INCONCLUSIVE, f"{earlier} and {later} cannot be compared: no valid time for {missing}.")
+    ratio = stats.speed_ratio(other.record.by_round, one.record.by_round)
+    speed = f"{later} is {_format_speed(ratio.value)} {earlier}"
+    if one.record.batch != other.record.batch or one.record.backend != other.record.backend:
+        return Verdict(INCONCLUSIVE, f"{speed}, but not measured in the same rounds: inconclusive.")
     if not ratio.known:
         return Verdict(INCONCLUSIVE, f"{speed} (too few rounds for a verdict).")
-    interval = f"95 % interval {ratio.low:.4g} to {ratio.high:.4g}"
-    words = {"faster": "faster than", SLOWER: "slower than", "same": "the same as"}
     word = stats.verdict(ratio)
-    ending = f"{other} is {words[word]} {one}" if word in words else word
-    return Verdict(word, f"{speed} ({interval}): {ending}.")
+    if word == INCONCLUSIVE:
+        low, high = _format_change(ratio.low), _format_change(ratio.high)
+        return Verdict(word, f"{later} against {earlier} is inconclusive: 95 % interval from {low} to {high}.")
+    if word == SLOWER:
+        ratio = Interval(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
+    interval = f"95 % interval {ratio.low:.4g}x to {ratio.high:.4g}x"
+    if word == "same":
+        return Verdict(word, f"{later} is as fast as {earlier} ({interval} of its speed).")
+    return Verdict(word, f"{speed} ({interval}).")
+
+
+def _format_speed(ratio: float) -> str:
+    """`2.2x slower than`, or `as fast as`."""
+    return "as fast as" if f"{ratio:.4g}" == "1" else f"{_format_change(ratio)} than"
+
+
+def _format_change(ratio: float) -> str:
+    """`2.2x faster`, `2.2x slower`."""
+    return f"{1 / ratio:.4g}x slower" if ratio < 1 else f"{ratio:.4g}x faster"

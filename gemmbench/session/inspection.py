@@ -20,8 +20,8 @@ from gemmbench.planning.plans.expansion import check_params, configurations, pla
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.sweeps.parsing import parse_params
-from gemmbench.report.inspection import USUAL_CLOCK, USUAL_SMS, Inspection
-from gemmbench.report.sass import Peak, Reading
+from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, Inspection
+from gemmbench.report.diagnostics.sass_mix import Peak, Reading
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 
 

@@ -17,7 +17,7 @@ from gemmbench.planning.plans.expansion import check_params, configurations, unf
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import awkward
 from gemmbench.planning.sweeps.parsing import parse_params
-from gemmbench.report.sanitizing import Finding
+from gemmbench.report.diagnostics.sanitizing import Finding
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.machine import find_gpu, open_catalog
 from gemmbench.session.reporter import SILENT, Reporter

@@ -74,7 +74,7 @@ def test_an_export_that_cannot_be_written_loses_no_results(gemmbench, tmp_path, 
     said = gemmbench("run", "naive", "--export-csv", "taken/x.csv", "--device", "fake", *FAST)
     assert said.code == 2 and "% of cublas" in said.out
     assert said.err.startswith(f"results: results/{saved()[0].name} and ")
-    assert "cannot write taken/x.csv: " in said.err and said.err.endswith("; choose another place\n")
+    assert "cannot write taken/x.csv: " in said.err and said.err.endswith("; choose another path\n")
     assert len(saved()[1]) == 2
 
 

@@ -148,4 +148,4 @@ def test_rounds_end_when_every_interval_is_narrow(gemmbench, script, saved):
     assert said.code == 0
     found = {row["variant"]: (row["rounds"], row["stopped"]) for row in saved()[1]}
     assert found == {"naive": ("10", "until"), "tiled": ("64", "rounds"), "cublas": ("64", "rounds")}
-    assert "Intervals: 1 within +- 0.5 %, 2 at the last round." in said.out
+    assert "2 rows stopped at the round limit before their interval reached +- 0.5 %." in said.out

@@ -29,8 +29,9 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import Cut
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.report import transfer_tables
+from gemmbench.report.comparison import compare_rows
 from gemmbench.report.store import Run
+from gemmbench.report.tables.transfers import report_transfers
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 
@@ -60,7 +61,7 @@ def measured(backend: Any, name: str, problem: Problem, how: Cut) -> list[Transf
     rows = runner.run(split_tasks([task_of(backend, name, problem, how)], "cuda", QUICK, how))
     assert [row.mode for row in rows] == list(MODES)
     environment = Environment(run="", started="", sweep="", command="", gemmbench="", device="", backend="cuda")
-    print(transfer_tables.text(Run(environment, transfers=rows), "simple"))
+    print(report_transfers(compare_rows(Run(environment, transfers=rows))).format("simple"))
     return rows
 
 

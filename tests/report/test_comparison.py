@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from gemmbench.report.comparison import flat, groups
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.export import export_kernels
 
 MS = 1e-3
 # The columns of the exports are a promise: new ones may only follow the last.
@@ -17,8 +18,8 @@ COLUMNS = (
 
 
 def rows(run):
-    (group,) = groups(run)
-    return {row.record.variant: row for row in group.rows}
+    (problem,) = compare_rows(run).problems
+    return {row.record.variant: row for row in problem.rows}
 
 
 def test_gflops_are_two_m_n_k_over_the_median(make_run, paired):
@@ -29,9 +30,9 @@ def test_gflops_are_two_m_n_k_over_the_median(make_run, paired):
 
 def test_percent_is_the_paired_speed_in_percent_of_the_baseline_s(make_run, paired):
     found = rows(make_run(paired("cublas", *[1 * MS] * 5), paired("naive", 2 * MS, 4 * MS, 5 * MS, 8 * MS, 10 * MS)))
-    percent = found["naive"].percent
+    percent = found["naive"].percent_of_baseline
     assert (percent.value, percent.low, percent.high) == tuple(map(pytest.approx, (20, 10, 50)))
-    assert found["cublas"].percent.value == 100 and not found["cublas"].percent.known
+    assert found["cublas"].percent_of_baseline.value == 100 and not found["cublas"].percent_of_baseline.known
 
 
 def test_percent_uses_the_baseline_of_its_own_batch(make_run, paired):
@@ -42,9 +43,9 @@ def test_percent_uses_the_baseline_of_its_own_batch(make_run, paired):
         paired("tiled", *[3 * MS] * 5, batch=2),
     ]
     found = rows(make_run(*records))
-    assert found["naive"].percent.value == pytest.approx(50)
-    assert found["tiled"].percent.value == pytest.approx(100)
-    assert [row.record.variant for row in groups(make_run(*records))[0].rows].count("cublas") == 1
+    assert found["naive"].percent_of_baseline.value == pytest.approx(50)
+    assert found["tiled"].percent_of_baseline.value == pytest.approx(100)
+    assert [row.record.variant for row in compare_rows(make_run(*records)).rows].count("cublas") == 1
 
 
 def test_percent_never_mixes_batches_that_two_sessions_gave_the_same_number(make_run, paired):
@@ -55,8 +56,8 @@ def test_percent_never_mixes_batches_that_two_sessions_gave_the_same_number(make
         paired("tiled", *[8 * MS] * 5, batch=1, batch_key="resumed"),
     ]
     found = rows(make_run(*records))
-    assert found["naive"].percent.value == pytest.approx(50)
-    assert found["tiled"].percent.value == pytest.approx(100)
+    assert found["naive"].percent_of_baseline.value == pytest.approx(50)
+    assert found["tiled"].percent_of_baseline.value == pytest.approx(100)
 
 
 def test_of_a_row_that_was_measured_again_the_last_is_shown(make_run, paired):
@@ -67,23 +68,23 @@ def test_of_a_row_that_was_measured_again_the_last_is_shown(make_run, paired):
 @pytest.mark.parametrize("status", ["wrong", "failed"])
 def test_a_baseline_that_is_not_right_is_no_baseline(make_run, paired, status):
     found = rows(make_run(paired("cublas", *[MS] * 5, status=status), paired("naive", *[MS] * 5)))
-    assert math.isnan(found["naive"].percent.value)
+    assert math.isnan(found["naive"].percent_of_baseline.value)
 
 
 def test_a_baseline_on_another_device_has_no_interval(make_run, paired):
     found = rows(make_run(paired("cublas", *[MS] * 5), paired("host", *[2 * MS] * 5, backend="cpu")))
-    assert found["host"].percent.value == pytest.approx(50) and not found["host"].percent.known
+    assert found["host"].percent_of_baseline.value == pytest.approx(50) and not found["host"].percent_of_baseline.known
 
 
 def test_peak_is_at_the_clock_that_was_seen(make_run, paired):
     found = rows(make_run(paired("naive", MS, clocks_hz=[0.5e9, 0.5e9]), paired("tiled", MS)))
-    assert found["tiled"].peak == pytest.approx(100 * 0.524288e9 / 1e12)
-    assert found["naive"].peak == pytest.approx(2 * 100 * 0.524288e9 / 1e12)
+    assert found["tiled"].percent_of_peak == pytest.approx(100 * 0.524288e9 / 1e12)
+    assert found["naive"].percent_of_peak == pytest.approx(2 * 100 * 0.524288e9 / 1e12)
 
 
 @pytest.mark.parametrize("changed", [{"clocks_hz": []}, {"backend": "cpu"}, {"precision_name": "tf32"}])
 def test_peak_is_unknown_without_a_clock_a_rate_or_on_another_device(make_run, paired, changed):
-    assert math.isnan(rows(make_run(paired("naive", MS, **changed)))["naive"].peak)
+    assert math.isnan(rows(make_run(paired("naive", MS, **changed)))["naive"].percent_of_peak)
 
 
 def test_a_time_below_the_arithmetic_s_floor_is_too_good_and_not_ranked(make_run, paired):
@@ -123,8 +124,7 @@ def test_rows_stand_in_ladder_order_with_the_fastest_configuration_first(make_ru
         paired("tiled", 2.5 * MS, config={"T": 16}, phase="final", **tiled),
         paired("naive", 9 * MS, order=10.0),
     )
-    (group,) = groups(run)
-    found = [(row.record.variant, row.record.configuration, row.record.phase) for row in group.rows]
+    found = [(row.record.variant, row.record.configuration, row.record.phase) for row in compare_rows(run).rows]
     assert found[:4] == [
         ("naive", "", "sweep"),
         ("tiled", "T=16", "final"),
@@ -138,7 +138,7 @@ def test_rows_stand_in_ladder_order_with_the_fastest_configuration_first(make_ru
 def test_problems_keep_the_order_they_were_asked_in(make_run, paired):
     sizes = {"M": 64, "N": 32, "K": 16}
     run = make_run(paired("naive", MS, size=128), paired("naive", MS, **sizes, alpha=2.0, beta=0.5, layout="tn"))
-    assert [group.title for group in groups(run)] == [
+    assert [problem.title for problem in compare_rows(run).problems] == [
         "M = 128, N = 128, K = 128, nn, f32",
         "M = 64, N = 32, K = 16, tn, f32, alpha 2, beta 0.5",
     ]
@@ -146,12 +146,12 @@ def test_problems_keep_the_order_they_were_asked_in(make_run, paired):
 
 def test_the_columns_of_the_exports_stay_as_they_are(make_run, paired, make_record):
     run = make_run(paired("naive", MS), make_record("tiled", status="skipped", reason="no"))
-    for row in flat(run):
+    for row in export_kernels(compare_rows(run)):
         assert list(row)[: len(COLUMNS)] == COLUMNS
 
 
 def test_a_flat_row_holds_seconds_and_nothing_where_nothing_is_known(make_run, paired, make_record):
-    timed, skipped = flat(
+    comparison = compare_rows(
         make_run(
             paired(
                 "naive",
@@ -167,6 +167,7 @@ def test_a_flat_row_holds_seconds_and_nothing_where_nothing_is_known(make_run, p
             make_record("tiled", order=2.0, status="skipped", reason="no GPU"),
         )
     )
+    timed, skipped = export_kernels(comparison)
     expected = {
         "run": "20260101-120000-quick-abcd",
         "device_name": "Fake GPU",

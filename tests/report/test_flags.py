@@ -3,9 +3,11 @@
 import pytest
 
 from gemmbench.bench.record import Telemetry
-from gemmbench.report import tables
-from gemmbench.report.comparison import flat, groups
-from gemmbench.report.flags import MEANINGS, flags, legend, letters
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.export import export_kernels
+from gemmbench.report.flags import MEANINGS, explain_letters, find_flags, flag_letters
+from gemmbench.report.table import format_reports
+from gemmbench.report.tables.results import report_results
 
 MS = 1e-3
 
@@ -16,13 +18,13 @@ def row(make_run, paired):
 
     def make(*seconds, **changed):
         run = make_run(paired("naive", *(seconds or [2 * MS] * 5), **changed))
-        return groups(run)[0].rows[0]
+        return compare_rows(run).rows[0]
 
     return make
 
 
 def test_a_good_row_has_no_flag(row):
-    assert letters(row()) == ""
+    assert flag_letters(row()) == ""
 
 
 def slowed_by(name):
@@ -44,26 +46,26 @@ def slowed_by(name):
     ],
 )
 def test_a_letter_and_what_just_misses_it(row, letter, changed, near):
-    assert letters(row(**changed)) == letter
-    assert letters(row(**near)) == ""
+    assert flag_letters(row(**changed)) == letter
+    assert flag_letters(row(**near)) == ""
 
 
 def test_an_interval_over_2_percent_of_the_time_is_noisy(row):
-    assert letters(row(*(MS * value for value in (2.00, 2.00, 2.02, 2.03, 2.05)))) == "N"
-    assert letters(row(*(MS * value for value in (2.00, 2.00, 2.02, 2.03, 2.03)))) == ""
+    assert flag_letters(row(*(MS * value for value in (2.00, 2.00, 2.02, 2.03, 2.05)))) == "N"
+    assert flag_letters(row(*(MS * value for value in (2.00, 2.00, 2.02, 2.03, 2.03)))) == ""
 
 
 def test_under_5_pairs_are_few(row):
-    assert letters(row(*[2 * MS] * 4)) == "F"
+    assert flag_letters(row(*[2 * MS] * 4)) == "F"
 
 
 def test_a_window_should_last_a_millisecond_but_for_a_tenth(row):
-    assert letters(row(*[0.1 * MS] * 5, launches=8)) == "S"
-    assert letters(row(*[0.1 * MS] * 5, launches=9)) == ""
+    assert flag_letters(row(*[0.1 * MS] * 5, launches=8)) == "S"
+    assert flag_letters(row(*[0.1 * MS] * 5, launches=9)) == ""
 
 
 def test_a_time_below_the_device_s_floor_is_too_good(row):
-    assert letters(row(*[1e-7] * 5, launches=10_000)) == "G"
+    assert flag_letters(row(*[1e-7] * 5, launches=10_000)) == "G"
 
 
 def test_letters_stand_in_one_order(row):
@@ -72,44 +74,45 @@ def test_letters_stand_in_one_order(row):
         "telemetry": Telemetry(other_processes=2, slowed_by=["power brake"]),
         "cache": "hot",
     }
-    assert letters(row(1e-7, launches=1, **many)) == "GCTOFSH"
+    assert flag_letters(row(1e-7, launches=1, **many)) == "GCTOFSH"
     assert set("GCTONFSH") == set(MEANINGS)
 
 
 @pytest.mark.parametrize("changed", [{"status": "wrong"}, {"samples": [], "rounds": []}])
 def test_a_row_without_a_valid_time_has_no_flag(make_run, make_record, changed):
     run = make_run(make_record("naive", **{"samples": [MS], "rounds": [0], "cache": "hot", **changed}))
-    assert letters(groups(run)[0].rows[0]) == ""
+    assert flag_letters(compare_rows(run).rows[0]) == ""
 
 
 def test_each_letter_gives_its_numbers(row):
-    found = flags(
+    found = find_flags(
         row(
             clocks_hz=[1.9e9, 1.98e9, 1.98e9],
             telemetry=Telemetry(slowed_by=["power cap", "sync boost"], other_processes=2),
         )
     )
     assert found == {
-        "C": "the SM clock went from 1.900 to 1.980 GHz, 4.0 % of its median",
+        "C": "the SM clock ranged from 1.900 to 1.980 GHz, 4.0 % of its median",
         "T": "the clock was held down by power cap",
-        "O": "2 by NVML's count",
+        "O": "NVML counted 2",
     }
 
 
 def test_the_legend_names_the_letters_that_occur_and_no_others(row):
-    assert legend([row(), row(cache="hot"), row(telemetry=Telemetry(other_processes=1))]) == [
-        "Flags: O others: other processes had the GPU open; H hot: operands, or a part of them, were in the cache."
+    assert explain_letters([row(), row(cache="hot"), row(telemetry=Telemetry(other_processes=1))]) == [
+        "Flags: O others: other processes had the GPU open; H hot: some or all operands were in the cache."
     ]
-    assert legend([row()]) == []
+    assert explain_letters([row()]) == []
 
 
 def test_a_table_has_the_column_only_where_there_is_a_flag(make_run, paired):
     clean, hot = paired("naive", *[2 * MS] * 5), paired("tiled", *[2 * MS] * 5, cache="hot")
-    assert "lags" not in tables.text(make_run(clean), "simple")
-    lines = tables.text(make_run(clean, hot), "simple").splitlines()
+    assert "lags" not in format_reports(report_results(compare_rows(make_run(clean))), "simple")
+    lines = format_reports(report_results(compare_rows(make_run(clean, hot))), "simple").splitlines()
     assert lines[2].endswith("status    flags") and lines[4].endswith("ok") and lines[5].endswith("ok        H")
-    assert "Flags: H hot: operands, or a part of them, were in the cache." in lines
+    assert "Flags: H hot: some or all operands were in the cache." in lines
 
 
 def test_flags_are_in_the_exports(make_run, paired):
-    assert [row["flags"] for row in flat(make_run(paired("naive", *[2 * MS] * 5, cache="hot")))] == ["H"]
+    run = make_run(paired("naive", *[2 * MS] * 5, cache="hot"))
+    assert [row["flags"] for row in export_kernels(compare_rows(run))] == ["H"]

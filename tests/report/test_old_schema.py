@@ -11,8 +11,8 @@ from gemmbench.errors import StoreError
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.report import store
-from gemmbench.report.comparison import flat
-from gemmbench.report.transfer_columns import flat as flat_transfers
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.export import export_kernels, export_transfers, format_csv, format_json
 
 COMMITTED = sorted((data_folder("cuda").parent / "results").glob("*/*.jsonl"))
 OLD = [path for path in COMMITTED if b'"schema":1,' in path.read_bytes()[:200]]
@@ -29,10 +29,11 @@ def old(tmp_path):
 def test_a_committed_file_of_schema_1_gives_the_csv_committed_with_it(path):
     run = store.read(path)
     assert (run.environment.schema, run.warning) == (1, "")
-    for suffix, rows in ((".csv", flat(run)), (".transfers.csv", flat_transfers(run))):
+    comparison = compare_rows(run)
+    for suffix, rows in ((".csv", export_kernels(comparison)), (".transfers.csv", export_transfers(comparison))):
         committed = path.with_suffix(suffix)
         if rows and committed.exists():
-            assert store.to_csv(rows) == committed.read_text()
+            assert format_csv(rows) == committed.read_text()
 
 
 def test_every_renamed_field_is_read(old):
@@ -66,7 +67,7 @@ def test_a_row_without_a_field_is_named(old):
 
 
 def test_an_export_of_an_old_file_is_of_the_schema_of_today(old):
-    exported = json.loads(store.to_json(store.read(old).environment, []))["environment"]
+    exported = json.loads(format_json(store.read(old).environment, []))["environment"]
     assert (exported["schema"], exported["backend"]) == (SCHEMA, "cuda")
 
 

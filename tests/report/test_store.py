@@ -9,6 +9,7 @@ import pytest
 from gemmbench.bench.record import SCHEMA
 from gemmbench.errors import StoreError
 from gemmbench.report import store
+from gemmbench.report.export import format_csv, format_json, write_text
 
 
 @pytest.fixture
@@ -160,27 +161,27 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment)
 
 def test_an_export_is_written_whole_and_makes_its_folder(tmp_path):
     path = tmp_path / "a" / "b" / "x.csv"
-    store.write_text(path, "one\n")
-    store.write_text(path, "two\n")
+    write_text(path, "one\n")
+    write_text(path, "two\n")
     assert path.read_text() == "two\n" and list(path.parent.iterdir()) == [path]
 
 
 def test_an_export_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(StoreError, match=r"cannot write .*taken/x.csv: "):
-        store.write_text(tmp_path / "taken" / "x.csv", "")
+        write_text(tmp_path / "taken" / "x.csv", "")
 
 
 def test_csv_and_json_hold_the_same_rows(environment):
     rows = [{"variant": "a, b", "time_s": 0.5, "error_units": None}, {"variant": '"', "time_s": 1e-9, "error_units": 2}]
-    found = list(csv.DictReader(io.StringIO(store.to_csv(rows))))
+    found = list(csv.DictReader(io.StringIO(format_csv(rows))))
     assert found == [
         {"variant": "a, b", "time_s": "0.5", "error_units": ""},
         {"variant": '"', "time_s": "1e-09", "error_units": "2"},
     ]
-    loaded = json.loads(store.to_json(environment, rows))
+    loaded = json.loads(format_json(environment, rows))
     assert loaded["rows"] == rows and loaded["environment"]["device"] == "Fake GPU"
 
 
 def test_no_rows_are_an_empty_csv():
-    assert store.to_csv([]) == ""
+    assert format_csv([]) == ""

@@ -2,30 +2,31 @@
 
 import pytest
 
-from gemmbench.report.verdicts import verdicts
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.verdicts import judge_variants
 
 MS = 1e-3
 HEAD = "M = 64, N = 64, K = 64, nn, f32: "
 
 
 def sentences(run, names):
-    return [verdict.sentence for verdict in verdicts(run, names)]
+    return [verdict.sentence for verdict in judge_variants(compare_rows(run), names)]
 
 
 @pytest.mark.parametrize(
     ("seconds", "ending"),
     [
-        ([2 * MS] * 5, "tiled runs at 2 times the speed of naive (95 % interval 2 to 2): tiled is faster than naive."),
+        ([2 * MS] * 5, "tiled is 2x faster than naive (95 % interval 2x to 2x)."),
         (
             [8 * MS] * 5,
-            "tiled runs at 0.5 times the speed of naive (95 % interval 0.5 to 0.5): tiled is slower than naive.",
+            "tiled is 2x slower than naive (95 % interval 2x to 2x).",
         ),
-        ([4 * MS] * 5, "tiled runs at 1 times the speed of naive (95 % interval 1 to 1): tiled is the same as naive."),
+        ([4 * MS] * 5, "tiled is as fast as naive (95 % interval 1x to 1x of its speed)."),
         (
             [2 * MS, 2 * MS, 4 * MS, 5 * MS, 5 * MS],
-            "tiled runs at 1 times the speed of naive (95 % interval 0.8 to 2): inconclusive.",
+            "tiled against naive is inconclusive: 95 % interval from 1.25x slower to 2x faster.",
         ),
-        ([2 * MS] * 4, "tiled runs at 2 times the speed of naive (too few rounds for a verdict)."),
+        ([2 * MS] * 4, "tiled is 2x faster than naive (too few rounds for a verdict)."),
     ],
 )
 def test_a_pair_ends_in_one_sentence_with_ratio_interval_and_verdict(make_run, paired, seconds, ending):
@@ -41,7 +42,7 @@ def test_pairs_of_other_batches_or_without_a_time_get_no_verdict(make_run, paire
         paired("bad", MS, status="wrong"),
     )
     assert sentences(run, ("naive", "tiled", "cublas", "bad")) == [
-        HEAD + "tiled takes 0.5 of the time of naive (not measured in the same rounds).",
+        HEAD + "tiled is 2x faster than naive, but not measured in the same rounds: inconclusive.",
         HEAD + "naive and cublas cannot be compared: no valid time for cublas.",
         HEAD + "naive and bad cannot be compared: no valid time for bad.",
         HEAD + "tiled and cublas cannot be compared: no valid time for cublas.",
@@ -58,7 +59,7 @@ def test_a_comparison_takes_the_best_configuration_and_its_fresh_rounds(make_run
         paired("cublas", *[MS] * 5, phase="final", batch=2),
     )
     (sentence,) = sentences(run, ("tiled", "cublas"))
-    assert "cublas runs at 3 times the speed of tiled" in sentence
+    assert "cublas is 3x faster than tiled" in sentence
 
 
 def test_one_sentence_a_problem_and_a_pair(make_run, paired):
@@ -78,9 +79,9 @@ def test_one_sentence_a_problem_and_a_pair(make_run, paired):
 )
 def test_the_word_is_that_of_the_later_beside_the_earlier(make_run, paired, seconds, word):
     run = make_run(paired("naive", *[4 * MS] * 5), paired("tiled", *seconds))
-    assert [verdict.word for verdict in verdicts(run, ("naive", "tiled"))] == [word]
+    assert [verdict.word for verdict in judge_variants(compare_rows(run), ("naive", "tiled"))] == [word]
 
 
 def test_what_cannot_be_compared_is_inconclusive(make_run, paired, make_record):
     run = make_run(paired("a", *[MS] * 5), paired("b", *[MS] * 5, batch=2), make_record("c", status="skipped"))
-    assert {verdict.word for verdict in verdicts(run, ("a", "b", "c"))} == {"inconclusive"}
+    assert {verdict.word for verdict in judge_variants(compare_rows(run), ("a", "b", "c"))} == {"inconclusive"}

@@ -1,0 +1,186 @@
+"""Columns on the launch, the bounds, the device's telemetry and the energy of a row; --wide shows them in tables."""
+
+from __future__ import annotations
+
+import math
+
+from gemmbench.bench.record import Telemetry
+from gemmbench.report.columns.column import Column
+from gemmbench.report.flags import flag_letters
+from gemmbench.report.row import Row
+from gemmbench.report.text import number, percent
+
+_NO_TELEMETRY = Telemetry()
+
+
+def _telemetry(row: Row) -> Telemetry:
+    return row.record.telemetry or _NO_TELEMETRY
+
+
+def _power(row: Row) -> float | None:
+    telemetry = _telemetry(row)
+    return telemetry.energy_power if telemetry.power is None else telemetry.power
+
+
+def _gflops_per_watt(row: Row) -> float | None:
+    energy = _telemetry(row).energy
+    return row.record.flops / energy / 1e9 if energy else None
+
+
+def _blocks(row: Row) -> int | None:
+    return math.prod(row.record.grid) if row.record.grid else None
+
+
+def _waves(row: Row) -> float | None:
+    return row.launch_occupancy.waves if row.launch_occupancy else None
+
+
+def _last_wave(row: Row) -> float | None:
+    return row.launch_occupancy.last_wave if row.launch_occupancy else None
+
+
+def _occupancy(row: Row) -> str:
+    found = row.launch_occupancy
+    return f"{percent(found.occupancy.fraction)} ({found.occupancy.limiter})" if found else "-"
+
+
+def _bound(row: Row) -> str:
+    return f"{number(row.roofline.percent)} ({row.roofline.bound})" if row.roofline.bound else "-"
+
+
+def _shared_bytes(row: Row) -> int:
+    """Static and dynamic bytes per block, -1 if unknown."""
+    record = row.record
+    return record.shared_static + record.shared_dynamic if record.shared_static >= 0 and record.grid else -1
+
+
+def _known(value: int | None) -> str:
+    return "-" if value is None or value < 0 else str(value)
+
+
+FLAGS: Column[Row] = Column(
+    "flags",
+    "letters that ask for a second look; the README lists them",
+    flag_letters,
+    "flags",
+    flag_letters,
+    left=True,
+)
+_LAUNCH: tuple[Column[Row], ...] = (
+    Column("blocks", "blocks of the grid", _blocks, "blocks", lambda row: _known(_blocks(row))),
+    Column(
+        "blocks_per_sm",
+        "blocks that one multiprocessor can hold, in theory",
+        lambda row: row.launch_occupancy.occupancy.blocks_per_sm if row.launch_occupancy else None,
+    ),
+    Column(
+        "occupancy",
+        "its warps then, as a share of the most it can hold",
+        lambda row: row.launch_occupancy.occupancy.fraction if row.launch_occupancy else None,
+        "occupancy",
+        _occupancy,
+        left=True,
+    ),
+    Column(
+        "occupancy_limit",
+        "what limits them: warps, registers, shared memory or blocks",
+        lambda row: row.launch_occupancy.occupancy.limiter if row.launch_occupancy else None,
+    ),
+    Column("waves", "blocks in full loads of the device", _waves, "waves", lambda row: number(_waves(row))),
+    Column(
+        "last_wave",
+        "share of the last wave that is filled",
+        _last_wave,
+        "last wave",
+        lambda row: percent(_last_wave(row)),
+    ),
+)
+_BOUNDS: tuple[Column[Row], ...] = (
+    Column(
+        "bytes_least",
+        "bytes that a launch must move at the least",
+        lambda row: row.roofline.bytes,
+        "moved (MB)",
+        lambda row: number(row.roofline.bytes * 1e-6),
+    ),
+    Column(
+        "flop_per_byte",
+        "arithmetic intensity: operations per byte of these",
+        lambda row: row.roofline.intensity,
+        "FLOP/B",
+        lambda row: number(row.roofline.intensity),
+    ),
+    Column(
+        "bound",
+        "compute or memory: which of them takes longer at the measured clock; memory only for cold rows",
+        lambda row: row.roofline.bound,
+    ),
+    Column(
+        "percent_of_bound",
+        "the time of that bound in percent of time_s",
+        lambda row: row.roofline.percent,
+        "% of bound",
+        _bound,
+    ),
+)
+_TELEMETRY: tuple[Column[Row], ...] = (
+    Column(
+        "clock_low_hz",
+        "lowest SM clock measured in a window",
+        lambda row: min(row.record.clocks_hz, default=None),
+    ),
+    Column("clock_high_hz", "highest", lambda row: max(row.record.clocks_hz, default=None)),
+    Column(
+        "memory_clock_hz",
+        "highest memory clock that NVML reported",
+        lambda row: _telemetry(row).memory_clock_hz,
+    ),
+    Column(
+        "temperature_c",
+        "highest temperature of the GPU while the row was measured, in degrees Celsius",
+        lambda row: _telemetry(row).temperature,
+        "deg C",
+        lambda row: number(_telemetry(row).temperature),
+    ),
+    Column(
+        "power_w",
+        "power in watts: in the row's own windows if they are long enough, else under the load of --energy",
+        _power,
+        "W",
+        lambda row: number(_power(row)),
+    ),
+    Column("slowed_by", "what held the clock down, by NVML", lambda row: ", ".join(_telemetry(row).slowed_by)),
+    Column(
+        "other_processes",
+        "number of other processes on the GPU",
+        lambda row: _telemetry(row).other_processes,
+    ),
+)
+_ENERGY: tuple[Column[Row], ...] = (
+    Column(
+        "energy_j",
+        "joules per launch, with --energy",
+        lambda row: _telemetry(row).energy,
+        "J",
+        lambda row: number(_telemetry(row).energy),
+    ),
+    Column(
+        "gflops_per_w",
+        "operations per joule, in 1e9: GFLOPS per watt",
+        _gflops_per_watt,
+        "GFLOPS/W",
+        lambda row: number(_gflops_per_watt(row)),
+    ),
+)
+
+COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *_ENERGY)
+"""The columns of the exports."""
+
+ONLY_IN_TABLES: tuple[Column[Row], ...] = (
+    Column(heading="row", cell=lambda row: str(row.number)),
+    Column(heading="registers", cell=lambda row: _known(row.record.registers)),
+    Column(heading="spilled (B)", cell=lambda row: _known(row.record.spills)),
+    Column(heading="shared (B)", cell=lambda row: _known(_shared_bytes(row))),
+    Column(heading="clock (GHz)", cell=lambda row: number(row.clock_hz * 1e-9)),
+)
+"""Columns of wide tables that exports hold in another form."""

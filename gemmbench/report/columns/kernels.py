@@ -1,0 +1,52 @@
+"""All columns of kernel rows: those of the exports in order, and those of a table.
+
+To add a column, append it to `COLUMNS`; with a heading, name it in `_WIDE` as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gemmbench.report.columns import details, gemm, network
+from gemmbench.report.columns.column import Column, pick_columns
+from gemmbench.report.flags import flag_letters
+from gemmbench.report.row import Row
+
+COLUMNS: tuple[Column[Row], ...] = (
+    *gemm.COLUMNS,
+    *network.COLUMNS,
+    Column("diagnosis", "likely cause of a wrong result, in a few words", lambda row: row.record.diagnosis),
+    *details.COLUMNS,
+    Column("path", "file of the kernel; after @ the commit, for a kernel of a revision", lambda row: row.record.path),
+)
+"""The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
+
+_WIDE = pick_columns(
+    (*COLUMNS, *details.ONLY_IN_TABLES),
+    "row",
+    "registers",
+    "spilled (B)",
+    "shared (B)",
+    "occupancy",
+    "blocks",
+    "waves",
+    "last wave",
+    "moved (MB)",
+    "FLOP/B",
+    "% of bound",
+    "clock (GHz)",
+    "deg C",
+    "W",
+    "J",
+    "GFLOPS/W",
+)
+
+
+def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
+    """The columns of a table of these rows: flags if a row has any, and with `wide` every detail that a row has."""
+    columns = list(network.table_columns(rows) if rows and rows[0].record.network else gemm.TABLE)
+    if any(flag_letters(row) for row in rows):
+        columns.append(details.FLAGS)
+    if wide:
+        columns += [column for column in _WIDE if any(column.cell(row) != "-" for row in rows)]
+    return columns

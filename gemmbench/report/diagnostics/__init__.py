@@ -1,0 +1,10 @@
+"""What commands print that do not report a run.
+
+verification    gemmbench verify: passed, failed and skipped checks, and the failures
+sanitizing      gemmbench verify --sanitize: what the tools of compute-sanitizer found
+inspection      gemmbench inspect: registers, shared memory, occupancy, waves
+sass_mix        gemmbench inspect --sass-mix: the hottest loop, and the speed it allows
+profile         gemmbench profile: Nsight Compute's counters, and what bounds the kernel
+doctor          gemmbench doctor: health checks, and what the measurements mean
+digit_picture   gemmbench mlp --digit: one digit, and the network's guess
+"""

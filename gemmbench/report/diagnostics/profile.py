@@ -1,0 +1,198 @@
+"""What a profiler counted of a kernel: the figures that matter for a GEMM, and a sentence on what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gemmbench.analysis.ncu import Counters
+from gemmbench.report.table import format_cells
+from gemmbench.report.text import number
+
+ABSENT = "not counted on this GPU"
+# Percent of its peak from which a unit is the limit, and below which none is: the thresholds of
+# Nsight Compute's own "Speed of Light" rule.
+BOUND, LEAST = 80.0, 60.0
+_NEAR = 10.0  # of two units this close, the first in _UNITS is the cause and the other its company
+_IDLE = 75.0
+_AT_WORK = 0.1
+_TOP_STALLS = 3
+_NO_FAULT = ("selected", "not_selected")  # the warp issues, or another one does
+
+_MEANINGS = {
+    "barrier": "warps wait for others at __syncthreads",
+    "branch_resolving": "warps wait for a branch",
+    "dispatch_stall": "the dispatcher holds instructions back",
+    "drain": "stores at the end of the kernel",
+    "gmma": "warps wait for the registers of wgmma",
+    "imc_miss": "misses of the constant cache",
+    "lg_throttle": "too many loads and stores of global memory at once",
+    "long_scoreboard": "warps wait for data from global memory, L2 or L1",
+    "math_pipe_throttle": "warps wait for an arithmetic pipe",
+    "membar": "warps wait for a memory fence",
+    "mio_throttle": "too many instructions for shared memory at once",
+    "no_instruction": "misses of the instruction cache",
+    "short_scoreboard": "warps wait for data from shared memory",
+    "sleeping": "warps sleep",
+    "tex_throttle": "too many texture instructions at once",
+    "wait": "warps wait a fixed time for the instruction before",
+}
+
+
+@dataclass(frozen=True)
+class _Unit:
+    quantity: str
+    name: str
+    busy: str
+
+
+_UNITS = (
+    _Unit("tensor", "the tensor pipe", "it is busy"),
+    _Unit("fma", "FFMA issue", "the FMA pipe is busy"),
+    _Unit("fp64", "DFMA issue", "the FP64 pipe is busy"),
+    _Unit("shared", "shared memory", "its data path is busy"),
+    _Unit("dram", "DRAM", "it is busy"),
+    _Unit("l2", "L2", "it is busy"),
+    _Unit("l1", "L1", "it is busy"),
+    _Unit("issue", "issue slots", "they are taken"),
+)
+
+
+_PIPES = {"tensor": "the tensor pipe", "fma": "the FMA pipe", "fp64": "the FP64 pipe"}
+
+
+def table(counters: Counters, style: str) -> str:
+    """One line a figure; what the GPU does not count says so. The lines on FP64 are left out where it rests."""
+    double = counters.values.get("fp64", 0.0) >= _AT_WORK
+    rows = [(name, cell) for name, cell in _ROWS.items() if double or name not in _DOUBLE]
+    return format_cells([[name, cell(counters) or ABSENT] for name, cell in rows], ["counter", "value"], style)
+
+
+def title(counters: Counters) -> str:
+    """Which kernel it is."""
+    return f"{counters.kernel}: grid {counters.grid}, block {counters.block}"
+
+
+def verdict(counters: Counters) -> str:
+    """What bounds the kernel, in a sentence."""
+    values = counters.values
+    busy = [(values[unit.quantity], unit) for unit in _UNITS if unit.quantity in values]
+    if not busy:
+        return "What bounds it is not known: none of its units was counted."
+    most = max(share for share, _ in busy)
+    if most < LEAST:
+        return _latency(counters, most)
+    share, unit = next((share, unit) for share, unit in busy if share >= max(most - _NEAR, LEAST))
+    strength = "Bound by" if share >= BOUND else "Mostly bound by"
+    return f"{strength} {unit.name}: {unit.busy} {share:.0f} % of the time{_company(unit, values)}."
+
+
+def _company(unit: _Unit, values: Mapping[str, float]) -> str:
+    """What belongs to the cause."""
+    if unit.quantity in ("fma", "fp64") and "issue" in values:
+        return f", and {values['issue']:.0f} % of the issue slots are taken{_share_words(unit, values)}"
+    if unit.quantity == "issue":
+        share, pipe = max((values.get(name, 0.0), words) for name, words in _PIPES.items())
+        return f", yet {pipe} is busy only {share:.0f} %: other instructions take them"
+    conflicts = values.get("load conflicts", 0.0) + values.get("store conflicts", 0.0)
+    return f", with {conflicts:,.0f} bank conflicts" if unit.quantity == "shared" and conflicts else ""
+
+
+def _share_words(unit: _Unit, values: Mapping[str, float]) -> str:
+    kind = {"fma": "ffma", "fp64": "dfma"}[unit.quantity]
+    share = _ratio(values, kind, "threads")
+    return "" if share is None else f" ({share:.0f} % of the instructions are {kind.upper()})"
+
+
+def _latency(counters: Counters, most: float) -> str:
+    active = counters.values.get("active", 100.0)
+    if active < _IDLE:
+        return (
+            f"Bound by idle multiprocessors: they work {active:.0f} % of the time; "
+            f"a grid of {counters.grid} blocks, or its last wave, is too small."
+        )
+    stalls = [(name, share) for name, share in shares(counters.stalls) if name not in _NO_FAULT]
+    if not stalls:
+        return f"Bound by latency: no unit is busy more than {most:.0f} % of the time."
+    name, share = stalls[0]
+    meaning = f" ({_MEANINGS[name]})" if name in _MEANINGS else ""
+    return (
+        f"Bound by latency: no unit is busy more than {most:.0f} % of the time; main stall {name}{meaning}, "
+        f"{share:.0f} % of a warp's time."
+    )
+
+
+def shares(stalls: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Percent of a warp's time by what it waits for, the longest first."""
+    total = sum(stalls.values())
+    found = [(name, 100 * value / total) for name, value in stalls.items() if value > 0]
+    return sorted(found, key=lambda each: -each[1])
+
+
+def _ratio(values: Mapping[str, float], part: str, whole: str) -> float | None:
+    return 100 * values[part] / values[whole] if part in values and values.get(whole) else None
+
+
+def _scaled(quantity: str, factor: float, unit: str) -> Callable[[Counters], str]:
+    def cell(counters: Counters) -> str:
+        value = counters.values.get(quantity)
+        return "" if value is None else f"{number(value * factor)} {unit}"
+
+    return cell
+
+
+def _percent(quantity: str) -> Callable[[Counters], str]:
+    return _scaled(quantity, 1.0, "%")
+
+
+def _share(part: str, whole: str) -> Callable[[Counters], str]:
+    def cell(counters: Counters) -> str:
+        share = _ratio(counters.values, part, whole)
+        return "" if share is None else f"{number(share)} %"
+
+    return cell
+
+
+def _conflicts(kind: str) -> Callable[[Counters], str]:
+    def cell(counters: Counters) -> str:
+        values = counters.values
+        if f"{kind} conflicts" not in values:
+            return ""
+        share = _ratio(values, f"{kind} conflicts", f"{kind} wavefronts")
+        beside = "" if share is None else f" ({number(share)} % of its wavefronts)"
+        return f"{values[f'{kind} conflicts']:,.0f}{beside}"
+
+    return cell
+
+
+def _stalls(counters: Counters) -> str:
+    worst = [each for each in shares(counters.stalls) if each[0] not in _NO_FAULT][:_TOP_STALLS]
+    return ", ".join(f"{name} {share:.0f} %" for name, share in worst)
+
+
+def _registers(counters: Counters) -> str:
+    return f"{counters.values['registers']:.0f}" if "registers" in counters.values else ""
+
+
+_ROWS: dict[str, Callable[[Counters], str]] = {
+    "duration": _scaled("duration", 1e3, "ms"),
+    "SM clock": _scaled("clock", 1e-9, "GHz"),
+    "SMs active": _percent("active"),
+    "FMA pipe": _percent("fma"),
+    "FP64 pipe": _percent("fp64"),
+    "tensor pipe": _percent("tensor"),
+    "issue slots taken": _percent("issue"),
+    "FFMA of thread instructions": _share("ffma", "threads"),
+    "DFMA of thread instructions": _share("dfma", "threads"),
+    "tensor of instructions": _share("tensor instructions", "instructions"),
+    "DRAM throughput": _percent("dram"),
+    "L2 throughput": _percent("l2"),
+    "L1 throughput": _percent("l1"),
+    "shared-memory throughput": _percent("shared"),
+    "bank conflicts, loads": _conflicts("load"),
+    "bank conflicts, stores": _conflicts("store"),
+    "achieved occupancy": _percent("occupancy"),
+    "registers a thread": _registers,
+    "main stalls": _stalls,
+}
+_DOUBLE = ("FP64 pipe", "DFMA of thread instructions")

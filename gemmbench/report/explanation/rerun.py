@@ -1,0 +1,65 @@
+"""The command that measures one row again."""
+
+from __future__ import annotations
+
+import shlex
+
+from gemmbench.bench.record import Environment, Record
+
+_POLICY = ("rounds", "until", "max_time", "energy")
+_KEPT = ("--device", "--kernels", "--weights", "--config", "-c")
+"""Options of the run's command that a row does not record."""
+
+
+def rerun_command(environment: Environment, record: Record) -> str:
+    """`gemmbench run ...` with every option that the row depends on; the baseline is measured too."""
+    words = _network_command(record) if record.network else _gemm_command(record)
+    config = {} if record.picked else record.config  # the variant that was picked brings its own parameters
+    for name, value in config.items():
+        words += ["--param", f"{name}={value}"]
+    if record.cache:
+        words += ["--cache", "hot" if record.cache == "hot" else "cold"]
+    if record.data and record.data != "digits":
+        words += ["--data", record.data]
+    words += ["--seed", str(record.seed)]
+    for name in _POLICY:
+        if limit := environment.policy.get(name):
+            words += ["--" + name.replace("_", "-"), f"{limit:g}"]
+    if environment.baseline:
+        words += ["--baseline", environment.baseline]
+    if not record.gated:
+        words.append("--no-gate")
+    return shlex.join([*words, *_keep_options(environment, record)])
+
+
+def _gemm_command(record: Record) -> list[str]:
+    problem = record.problem
+    words = ["gemmbench", "run", record.variant, "--sizes", problem.size]
+    words += ["--precision", problem.precision_name, "--layout", problem.layout]
+    return [*words, "--alpha", f"{problem.alpha:.17g}", "--beta", f"{problem.beta:.17g}"]
+
+
+def _network_command(record: Record) -> list[str]:
+    return ["gemmbench", "mlp", record.variant, "--batch", str(record.problem.M)]
+
+
+def _keep_options(environment: Environment, record: Record) -> list[str]:
+    """Options taken from the run's command; the device in any case."""
+    typed = _split_command(environment.command)
+    kept: dict[str, str] = {"--device": environment.backend}
+    for word, following in zip(typed, [*typed[1:], ""], strict=True):
+        name, assigned, value = word.partition("=")
+        if name in _KEPT and (assigned or following):
+            kept[name] = value if assigned else following
+    if not record.network:  # the row of a GEMM records all that a config sets
+        kept.pop("--config", None)
+        kept.pop("-c", None)
+    return [word for pair in kept.items() for word in pair]
+
+
+def _split_command(command: str) -> list[str]:
+    """The words of a recorded command; old files did not quote, so their quotes may be unbalanced."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()

@@ -1,0 +1,83 @@
+"""Exports of a run: CSV, JSON and Markdown, each written completely or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from gemmbench.bench.record import SCHEMA, Environment
+from gemmbench.errors import StoreError
+from gemmbench.report.columns import kernels, transfers
+from gemmbench.report.columns.column import ExportRow, export_rows
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.table import format_reports
+from gemmbench.report.tables.results import report_results
+
+
+def export_kernels(comparison: Comparison) -> list[ExportRow]:
+    """Every kernel row by key. Seconds, bytes, Hz; None where unknown."""
+    return export_rows(kernels.COLUMNS, comparison.rows)
+
+
+def export_transfers(comparison: Comparison) -> list[ExportRow]:
+    """Every row of transfers by key."""
+    return export_rows(transfers.COLUMNS, (row for problem in comparison.transfers for row in problem.rows))
+
+
+def write_csv(path: Path, comparison: Comparison) -> None:
+    """Write the kernel rows. Raises StoreError."""
+    write_text(path, format_csv(export_kernels(comparison)))
+
+
+def write_transfers_csv(path: Path, comparison: Comparison) -> Path | None:
+    """Write the rows of transfers, if there are any, next to `path` as NAME.transfers.csv. Raises StoreError."""
+    if not comparison.transfers:
+        return None
+    path = path.with_suffix(".transfers.csv")
+    write_text(path, format_csv(export_transfers(comparison)))
+    return path
+
+
+def write_json(path: Path, comparison: Comparison) -> None:
+    """Write the header, the kernel rows and the rows of transfers. Raises StoreError."""
+    write_text(path, format_json(comparison.environment, export_kernels(comparison), export_transfers(comparison)))
+
+
+def write_markdown(path: Path, comparison: Comparison, wide: bool = False) -> None:
+    """Write the tables. Raises StoreError."""
+    write_text(path, format_reports(report_results(comparison, wide), "github"))
+
+
+def format_csv(rows: Sequence[ExportRow]) -> str:
+    """Rows as CSV, under the keys of the first."""
+    out = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return out.getvalue()
+
+
+def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: Sequence[ExportRow] = ()) -> str:
+    """The header and the rows as one JSON object, with the key `transfers` if there are any."""
+    header = msgspec.structs.replace(environment, schema=SCHEMA)  # the names of a header are those of this schema
+    exported: dict[str, object] = {"environment": msgspec.to_builtins(header), "rows": rows}
+    if transfers:
+        exported["transfers"] = transfers
+    return msgspec.json.format(msgspec.json.encode(exported), indent=1).decode() + "\n"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, completely or not at all. Raises StoreError."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as fault:
+        raise StoreError(f"cannot write {path}: {fault.strerror}; choose another path") from None

@@ -1,0 +1,75 @@
+"""A row: one record with everything that follows from it and from the baseline's record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.launch_occupancy import LaunchOccupancy, launch_occupancy
+from gemmbench.report.roofline import Roofline, is_too_good, peak_flops, roofline
+
+UNKNOWN = Interval(math.nan)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record of a run; a number that does not exist is NaN.
+
+    `time` is in seconds per launch, `percent_of_baseline` the speed in percent of the baseline's.
+    `number` counts the rows of a run from 1.
+    """
+
+    environment: Environment
+    record: Record
+    time: Interval = UNKNOWN
+    percent_of_baseline: Interval = UNKNOWN
+    number: int = 0
+
+    @property
+    def ranked(self) -> bool:
+        """The result is right, and the time is possible."""
+        return self.valid and bool(self.record.samples) and not self.too_good
+
+    @property
+    def valid(self) -> bool:
+        """The result is right."""
+        return self.record.status == "ok"
+
+    @property
+    def status(self) -> str:
+        """The record's status, or `too good` for a time that the device cannot reach."""
+        return "too good" if self.too_good else self.record.status
+
+    @property
+    def gflops(self) -> float:
+        """Operations per second, in 1e9."""
+        return self.record.flops / self.time.value / 1e9
+
+    @property
+    def clock_hz(self) -> float:
+        """The SM clock in the row's windows, the median."""
+        return stats.median(self.record.clocks_hz)
+
+    @cached_property
+    def percent_of_peak(self) -> float:
+        """Percent of the arithmetic peak at the measured clock."""
+        return 100 * self.gflops * 1e9 / peak_flops(self.environment, self.record, self.clock_hz)
+
+    @cached_property
+    def too_good(self) -> bool:
+        """The time is shorter than this device can be."""
+        return is_too_good(self.environment, self.record, self.time.value)
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """The bounds of the row."""
+        return roofline(self.environment, self.record, self.time.value, self.clock_hz)
+
+    @cached_property
+    def launch_occupancy(self) -> LaunchOccupancy | None:
+        """How the launch fills the device, if known."""
+        return launch_occupancy(self.environment, self.record)

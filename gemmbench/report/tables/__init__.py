@@ -1,0 +1,7 @@
+"""The tables of a run's results, as reports that any output can show.
+
+results     all reports of a run
+kernels     the tables of GEMMs and networks: which rows they show, and the notes below them
+transfers   the tables of transfers
+footer      the lines below the tables of kernels: how the numbers were measured, and on what
+"""

@@ -1,0 +1,93 @@
+"""The lines below the tables of kernels: how the numbers were measured, and on what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gemmbench.bench.record import Environment, Record
+from gemmbench.report.store import Run
+from gemmbench.report.text import counted
+
+
+def footer_lines(run: Run) -> list[str]:
+    """How the numbers were measured, and on what."""
+    timed = [record for record in run.records if record.samples]
+    network = bool(run.records and run.records[0].network)
+    lines = _explain_network(run) if network else [_EXPLAIN_GEMM]
+    if timed:
+        lines.append(_describe_method(timed) + _explain_endings(run.environment, timed))
+    lines += _describe_device(run.environment, timed)
+    return lines if network else [*lines, _EXPLAIN_ERROR]
+
+
+_EXPLAIN_GEMM = "GFLOPS = 2 M N K / time. Time: median over interleaved rounds, one launch."
+_EXPLAIN_ERROR = "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed."
+
+
+def _explain_network(run: Run) -> list[str]:
+    lines = [
+        "Time: median over interleaved rounds, one forward pass with all its launches.",
+        "GFLOPS = 2 x batch x sum of inputs x outputs / time.",
+        f"x {run.environment.baseline}: how many times as fast, from the same rounds.",
+        "Error in sixteenths of what rounding may do, layer by layer; 16 are allowed.",
+    ]
+    if any(record.network and record.network.accuracy is not None for record in run.records):
+        lines.append("Accuracy: share of the stored test digits recognized; the network was not trained on them.")
+    return lines
+
+
+def _describe_method(timed: Sequence[Record]) -> str:
+    caches = Counter(record.cache for record in timed).most_common()
+    cache = ", ".join(name for name, _ in caches)
+    sets = _format_range([record.sets for record in timed])
+    rounds = _format_range([len(record.samples) for record in timed])
+    used = "set" if sets == "1" else "sets in rotation"
+    first = timed[0]
+    return f"Cache: {cache} ({sets} operand {used}). Data: {first.data}, seed {first.seed}. Rounds: {rounds}."
+
+
+def _format_range(values: Sequence[int]) -> str:
+    return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
+
+
+def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
+    """How many rows stopped before their interval was narrow enough, if that is when rows stop."""
+    until = environment.policy.get("until", 0)
+    if not isinstance(until, float) or not until:
+        return ""
+    limits = {"rounds": "the round limit", "max-time": f"the time limit ({environment.policy['max_time']:g} s)"}
+    counts = Counter(record.stopped for record in timed)
+    stopped = [(counts[reason], limit) for reason, limit in limits.items() if counts[reason]]
+    if not stopped:
+        return f" Each interval reached +- {100 * until:g} %." if set(counts) == {"until"} else ""
+    words = " and ".join(
+        f"{count} at {limit}" if index else f"{counted(count, 'row')} stopped at {limit}"
+        for index, (count, limit) in enumerate(stopped)
+    )
+    its = "its" if sum(count for count, _ in stopped) == 1 else "their"
+    return f" {words[0].upper()}{words[1:]} before {its} interval reached +- {100 * until:g} %."
+
+
+def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[str]:
+    clocks = sorted(clock for record in timed for clock in record.clocks_hz)
+    clock = f", measured clock {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
+    units = "SMs" if environment.is_gpu else "cores"
+    known = f"{environment.sms} {units}{clock}{_describe_settings(environment)}"
+    lines = [f"Device: {environment.device} ({environment.backend}), {known}."]
+    others = dict.fromkeys(record.backend for record in timed if record.backend != environment.backend)
+    lines += [f"Rows marked {backend}: {environment.host}, {environment.cores} cores." for backend in others]
+    if environment.software:
+        versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
+        lines.append(f"Software: {versions}.")
+    return lines
+
+
+def _describe_settings(environment: Environment) -> str:
+    """`, power limit 700 W, ECC on, MIG off, persistence mode on`, as far as known."""
+    known = environment.conditions
+    if known is None:
+        return ""
+    limit = f", power limit {known.power_limit:.0f} W" if known.power_limit is not None else ""
+    modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence}
+    return limit + "".join(f", {name} {'on' if on else 'off'}" for name, on in modes.items() if on is not None)

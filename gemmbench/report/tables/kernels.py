@@ -1,0 +1,86 @@
+"""The tables of GEMMs and networks: which rows they show, and the notes below them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from gemmbench.bench.record import Record
+from gemmbench.report.columns.column import format_headings, format_rows, left_headings
+from gemmbench.report.columns.kernels import table_columns
+from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.report.flags import explain_letters
+from gemmbench.report.row import Row
+from gemmbench.report.table import Report, Table
+from gemmbench.report.tables.footer import footer_lines
+
+MOST_CONFIGURATIONS = 10
+
+
+def report_kernels(comparison: Comparison, wide: bool = False) -> Report:
+    """One table for each problem; `wide` adds the details of each row."""
+    baseline = comparison.environment.baseline
+    tables = [
+        tabulate_rows(choose_rows(problem.rows), baseline, problem.title, list_notes(problem), wide)
+        for problem in comparison.problems
+    ]
+    return Report(tables, footer_lines(comparison.run))
+
+
+def tabulate_rows(
+    rows: Sequence[Row], baseline: str, title: str = "", notes: Sequence[str] = (), wide: bool = False
+) -> Table:
+    """The table of these rows."""
+    columns = table_columns(rows, wide)
+    headings, cells = format_headings(columns, baseline), format_rows(columns, rows)
+    return Table(title, headings, cells, notes, left_headings(columns), [row.status for row in rows])
+
+
+def choose_rows(rows: Sequence[Row]) -> list[Row]:
+    """Rows for a table: of a long sweep the fastest configurations and every failure, without skips."""
+    chosen, counts = [], Counter[str]()
+    for row in rows:
+        if row.record.status == "skipped" and row.record.config and _others_ran(row, rows):
+            continue
+        counts[row.record.variant] += 1
+        if counts[row.record.variant] <= MOST_CONFIGURATIONS or row.status not in ("ok", "skipped"):
+            chosen.append(row)
+    return chosen
+
+
+def _others_ran(row: Row, rows: Sequence[Row]) -> bool:
+    """Another configuration of the same variant was not skipped."""
+    return any(other.record.variant == row.record.variant and other.record.status != "skipped" for other in rows)
+
+
+def list_notes(problem: ProblemRows) -> list[str]:
+    """What a table cannot show: reasons, files of other revisions, and how many rows it leaves out."""
+    shown = choose_rows(problem.rows)
+    skipped = [row.record for row in problem.rows if row.record.status == "skipped"]
+    notes = [*_list_skips(skipped), *(note for row in problem.rows for note in _explain_status(row))]
+    files = {row.record.variant: row.record.path for row in problem.rows if "@" in row.record.path}
+    notes += [f"{name}: {path}" for name, path in files.items()]
+    if hidden := _count_ran(problem.rows) - _count_ran(shown):
+        notes.append(f"{hidden} slower configurations are in the results file and the exports")
+    return [*notes, *explain_letters(shown)]
+
+
+def _list_skips(skipped: Sequence[Record]) -> list[str]:
+    counted = Counter((record.variant, record.reason) for record in skipped)
+    many = {key: f" ({count} configurations)" if count > 1 else "" for key, count in counted.items()}
+    return [f"{name}: skipped: {reason}{times}" for (name, reason), times in many.items()]
+
+
+def _explain_status(row: Row) -> Iterator[str]:
+    record = row.record
+    name = " ".join(filter(None, (record.variant, record.configuration)))
+    if record.status not in ("ok", "skipped"):
+        yield f"{name}: {record.status}: {record.reason}"
+    elif row.too_good:
+        yield f"{name}: faster than this device can be; not ranked"
+    elif record.stopped == "interrupted":
+        yield f"{name}: interrupted after {len(record.samples)} rounds"
+
+
+def _count_ran(rows: Sequence[Row]) -> int:
+    return sum(row.record.status != "skipped" for row in rows)

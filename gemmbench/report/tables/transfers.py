@@ -1,0 +1,82 @@
+"""The tables of transfers: one per problem, below those of the kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gemmbench.report.columns.column import format_headings, format_rows, left_headings
+from gemmbench.report.columns.transfers import TABLE, format_mode
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.store import Run
+from gemmbench.report.table import Report, Table
+from gemmbench.report.text import counted, number
+from gemmbench.report.transfer_rows import TransferProblem, TransferRow
+
+
+def report_transfers(comparison: Comparison) -> Report:
+    """One table for each problem; empty if nothing was measured."""
+    tables = [_tabulate_problem(problem) for problem in comparison.transfers]
+    return Report(tables, footer_lines(comparison.run))
+
+
+def _tabulate_problem(problem: TransferProblem) -> Table:
+    rows = problem.rows
+    headings, cells = format_headings(TABLE, ""), format_rows(TABLE, rows)
+    statuses = [row.record.status for row in rows]
+    return Table(problem.title, headings, cells, list_notes(problem), left_headings(TABLE), statuses)
+
+
+def list_notes(problem: TransferProblem) -> list[str]:
+    """How near each kernel comes to its bounds, and why a row is not ok."""
+    bounds = [sentence for rows in problem.kernels if (sentence := _describe_pipeline(rows))]
+    failed = dict.fromkeys(
+        f"{row.record.variant}, {format_mode(row)}: {row.record.status}: {row.record.reason}"
+        for row in problem.rows
+        if row.record.status != "ok"
+    )
+    stopped = [row.record for row in problem.rows if row.record.stopped == "interrupted"]
+    cut = [f"{record.variant}, {record.mode}: interrupted after {len(record.samples)} rounds" for record in stopped]
+    return [*bounds, *failed, *cut]
+
+
+def footer_lines(run: Run) -> list[str]:
+    """How the numbers were measured."""
+    timed = [record for record in run.transfers if record.samples]
+    engines = max((record.copy_engines for record in timed), default=2)
+    longest = "the longest of h2d, kernel and d2h" if engines > 1 else "the longer of kernel, and h2d and d2h together"
+    lines = [
+        "Total: from before the first copy to after the last, by events; median over interleaved rounds. Memory is "
+        "allocated before. GB/s = 1e9 bytes/s.",
+        "The host takes part in pageable copies, which the driver stages: that row contains host time, also before "
+        "its kernel. The other rows are queued completely before they start."
+        if any(record.gated for record in timed)
+        else "Launches were not held behind a gate: every row contains host time.",
+        f"Bound: {longest} of the pinned row, as if all ran at the same time. Second bound: B is copied in first, "
+        "the first panel before all computing and the last one out after it.",
+        "Speed-up: relative to the pageable row, from the same rounds.",
+    ]
+    return lines if timed else []
+
+
+def _describe_pipeline(rows: Sequence[TransferRow]) -> str:
+    """How near one kernel's pipeline comes to its bounds, or ""."""
+    for row in rows:
+        if row.record.mode == "overlapped" and not math.isnan(row.bound):
+            times = row.total.value, row.bound, row.pipeline_bound
+            total, bound, pipeline_bound = (number(1e3 * seconds) for seconds in times)
+            return (
+                f"{row.record.variant}: the pipeline takes {total} ms. It reaches {number(row.percent_of_bound)} % of "
+                f"the bound, {bound} ms ({_name_longest_part(rows)}), and {number(row.percent_of_pipeline_bound)} % of "
+                f"the bound with B first and {counted(row.record.panels, 'panel')}, {pipeline_bound} ms."
+            )
+    return ""
+
+
+def _name_longest_part(rows: Sequence[TransferRow]) -> str:
+    """The part that sets the bound."""
+    pinned = next(row for row in rows if row.record.mode == "pinned")
+    parts = {"kernel": pinned.parts.kernel, "h2d": pinned.parts.h2d, "d2h": pinned.parts.d2h}
+    if pinned.record.copy_engines == 1:
+        parts = {"kernel": pinned.parts.kernel, "h2d and d2h": pinned.parts.h2d + pinned.parts.d2h}
+    return max(parts, key=parts.__getitem__)

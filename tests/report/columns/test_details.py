@@ -1,0 +1,159 @@
+"""Details of a row: roofline, occupancy, energy; computed by hand for 64 cubed on 10 multiprocessors."""
+
+import math
+
+import msgspec
+import pytest
+
+from gemmbench.bench.record import NetworkFacts, Telemetry
+from gemmbench.report.columns.kernels import table_columns
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.export import export_kernels
+from gemmbench.report.launch_occupancy import launch_occupancy
+from gemmbench.report.roofline import roofline
+
+MS = 1e-3
+LAUNCH = {"grid": [4, 4, 2], "block": [256, 1, 1], "registers": 32, "shared_static": 1024, "shared_dynamic": 0}
+
+
+@pytest.fixture
+def one(make_run, paired):
+    """The columns of one row."""
+
+    def make(environment=None, seconds=MS, **changed):
+        run = make_run(paired("naive", *[seconds] * 5, **changed), **(environment or {}))
+        return export_kernels(compare_rows(run))[0]
+
+    return make
+
+
+def test_the_least_bytes_and_the_intensity(one):
+    assert one()["bytes_least"] == 4 * 3 * 64**2
+    assert one()["flop_per_byte"] == pytest.approx(2 * 64**3 / (4 * 3 * 64**2))
+    assert one(beta=0.5)["bytes_least"] == 4 * 4 * 64**2
+    assert one(precision_name="f16")["bytes_least"] == 2 * 3 * 64**2
+
+
+def test_a_network_says_itself_what_it_moves(one):
+    found = one(network=NetworkFacts(title="net", flops=3000, bytes=1000))
+    assert (found["bytes_least"], found["flop_per_byte"]) == (1000, 3.0)
+
+
+def test_arithmetic_bounds_a_row_at_the_clock_seen(one):
+    found = one(clocks_hz=[0.5e9])
+    assert found["bound"] == "compute"
+    assert found["percent_of_bound"] == pytest.approx(found["percent_of_peak"]) == pytest.approx(0.1048576)
+
+
+def test_memory_bounds_a_row_that_is_cold(one):
+    slow = {"bandwidth": 1e9}
+    found = one(slow)
+    assert (found["bound"], found["percent_of_bound"]) == ("memory", pytest.approx(100 * 49.152e-6 / MS))
+    assert one(slow, cache="hot")["bound"] == "compute"
+
+
+def test_the_floor_counts_c_twice_where_it_is_read(make_run, paired):
+    seconds = 5.5e-5  # between 49 us for three matrices and 66 us for four, at 1 GB/s
+    rows = [paired("naive", seconds), paired("tiled", seconds, beta=1.0)]
+    found = {row.record.variant: row.too_good for row in compare_rows(make_run(*rows, bandwidth=1e9)).rows}
+    assert found == {"naive": False, "tiled": True}
+
+
+@pytest.mark.parametrize("changed", [{"clocks_hz": []}, {"backend": "cpu"}, {"precision_name": "bf16"}])
+def test_the_bound_is_unknown_without_a_clock_a_rate_or_on_another_device(one, changed):
+    found = one(**changed)
+    assert (found["bound"], found["percent_of_bound"]) == ("", None)
+
+
+def test_a_row_that_never_ran_still_has_its_intensity(make_record, environment):
+    roof = roofline(environment, make_record("naive", status="failed"), math.nan, math.nan)
+    assert roof.bytes == 49152 and roof.bound == "" and math.isnan(roof.percent)
+
+
+def test_blocks_waves_and_occupancy(one):
+    found = one(**LAUNCH)  # 8 warps a block: 8 blocks, 64 warps of 64; 32 blocks on 80 places
+    assert (found["blocks"], found["blocks_per_sm"], found["occupancy"], found["occupancy_limit"]) == (
+        32,
+        8,
+        1,
+        "warps",
+    )
+    assert (found["waves"], found["last_wave"]) == (0.4, 0.4)
+
+
+@pytest.mark.parametrize(("blocks", "waves", "last"), [(80, 1.0, 1.0), (160, 2.0, 1.0), (100, 1.25, 0.25)])
+def test_the_last_wave_is_filled_by_what_is_left(one, blocks, waves, last):
+    found = one(**{**LAUNCH, "grid": [blocks, 1, 1]})
+    assert (found["waves"], found["last_wave"]) == (waves, last)
+
+
+@pytest.mark.parametrize(
+    ("device", "changed"),
+    [
+        ({}, {"grid": [], "block": []}),  # a library
+        ({}, {"registers": -1}),
+        ({}, {"backend": "cpu"}),
+        ({"backend": "cpu", "gpu": False}, {"backend": "cpu"}),
+        ({"sm": 71}, {}),
+        ({}, {"shared_dynamic": 1 << 20}),  # no block fits
+    ],
+)
+def test_the_occupancy_is_unknown(make_run, paired, device, changed):
+    run = make_run(paired("naive", MS, **{**LAUNCH, **changed}), **device)
+    assert launch_occupancy(run.environment, run.records[0]) is None
+    assert export_kernels(compare_rows(run))[0]["waves"] is None
+
+
+def test_what_the_device_said_and_its_energy(one):
+    telemetry = Telemetry(
+        readings=5, temperature=61.0, memory_clock_hz=3.2e9, slowed_by=["power cap"], other_processes=0
+    )
+    weighed = {"energy": 0.25, "energy_power": 500.0, "energy_seconds": 2.0}
+    found = one(telemetry=msgspec.structs.replace(telemetry, **weighed))
+    assert (found["temperature_c"], found["memory_clock_hz"], found["slowed_by"]) == (61, 3.2e9, "power cap")
+    assert (found["other_processes"], found["power_w"], found["energy_j"]) == (0, 500, 0.25)
+    assert found["gflops_per_w"] == pytest.approx(0.524288e-3 / 0.25)
+    assert one(telemetry=Telemetry(power=300.0, **weighed))["power_w"] == 300
+
+
+def test_of_a_device_that_says_nothing_nothing_is_known(one):
+    names = "temperature_c memory_clock_hz other_processes power_w energy_j gflops_per_w".split()
+    assert [one()[name] for name in names] == [None] * 6
+
+
+def test_a_wide_table_has_the_columns_that_say_something(make_run, paired):
+    telemetry = Telemetry(readings=1, temperature=61.0, energy=0.25, energy_power=500.0)
+    run = make_run(
+        paired("naive", *[2 * MS] * 5, **LAUNCH, spills=0, telemetry=telemetry), paired("cublas", *[MS] * 5, order=9.0)
+    )
+    rows = compare_rows(run).rows
+    usual = table_columns(rows)
+    wide = table_columns(rows, wide=True)
+    assert wide[: len(usual)] == usual
+    cells = [{column.heading: column.cell(row) for column in wide[len(usual) :]} for row in rows]
+    assert cells[0] == {
+        "row": "1",
+        "registers": "32",
+        "spilled (B)": "0",
+        "shared (B)": "1024",
+        "occupancy": "100 % (warps)",
+        "blocks": "32",
+        "waves": "0.4000",
+        "last wave": "40 %",
+        "moved (MB)": "0.04915",
+        "FLOP/B": "10.67",
+        "% of bound": "0.02621 (compute)",
+        "clock (GHz)": "1.000",
+        "deg C": "61.00",
+        "W": "500.0",
+        "J": "0.2500",
+        "GFLOPS/W": "0.002097",
+    }
+    assert [cells[1][name] for name in ("row", "registers", "blocks", "W")] == ["2", "-", "-", "-"]
+    unwatched = table_columns(compare_rows(make_run(paired("naive", MS))).rows, wide=True)
+    assert "deg C" not in [column.heading for column in unwatched]
+
+
+def test_rows_are_numbered_through_all_problems(make_run, paired):
+    run = make_run(paired("naive", MS), paired("tiled", MS, order=2.0), paired("naive", MS, size=128))
+    assert [row.number for row in compare_rows(run).rows] == [1, 2, 3]

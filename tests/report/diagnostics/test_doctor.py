@@ -1,0 +1,90 @@
+"""What the doctor says of peaks and noise."""
+
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.backends.fake import backend as fake
+from gemmbench.backends.health import Peaks, bad, ok
+from gemmbench.bench.experiments.noise import Noise
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.diagnostics.doctor import judged, lines, of_noise, summary
+
+DEVICE = fake.describe()  # 1 TB/s, 1 GHz, 1000 operations a cycle
+GOOD = Peaks(copy=0.9e12, fma=0.97e12, clock_hz=1e9, launch=1.5e-6, ungated=4.7e-6)
+
+
+def test_a_line_a_finding_and_what_to_do_below_it():
+    assert lines([ok("driver", "580.1"), bad("nvcc", "no nvcc found", "install it", fatal=True)]) == [
+        "driver        ok       580.1",
+        "nvcc          fault    no nvcc found",
+        "                       -> install it",
+    ]
+
+
+def test_a_device_that_reaches_its_limits_is_fine():
+    assert {finding.what: (finding.status, finding.said) for finding in judged(GOOD, DEVICE)} == {
+        "copy": ("ok", "0.9000 TB/s read and written, 90.00 % of 1.000"),
+        "clock": ("ok", "1.000 GHz under load, at most 1.000"),
+        "arithmetic": ("ok", "0.9700 TFLOPS of FFMA in registers, 97.00 % of peak at that clock"),
+        "launch": ("ok", "1.500 us for an empty kernel, 4.700 us without the gate"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"copy": 0.7e12}, ["copy"]),
+        ({"fma": 0.8e12}, ["arithmetic"]),
+        ({"clock_hz": 0.8e9, "fma": 0.78e12}, ["clock"]),  # arithmetic is judged at the clock seen
+        ({"launch": 6e-6}, ["launch"]),
+    ],
+)
+def test_what_is_far_below_is_a_warning_with_a_next_step(change, what):
+    found = judged(replace(GOOD, **change), DEVICE)
+    assert [finding.what for finding in found if finding.status == "warning"] == what
+    assert all(bool(finding.next_step) == (finding.status == "warning") for finding in found)
+
+
+def test_what_the_device_does_not_say_is_not_judged():
+    unknown = replace(DEVICE, bandwidth=0.0, flops_per_cycle={}, clock_hz=0.0)
+    assert {finding.status for finding in judged(replace(GOOD, copy=1.0, fma=1.0), unknown)} == {"ok"}
+
+
+def noise(make_record, value, low, high, scatter=0.001):
+    record = make_record("cublas", [1e-3] * 64)
+    return Noise(record, Interval(1e-3, 1e-3, 1e-3), Interval(value, low, high), scatter)
+
+
+def test_a_against_a_in_one_line(make_record):
+    found = of_noise(noise(make_record, 1.0002, 0.9991, 1.0011))
+    assert (found.status, found.said) == (
+        "ok",
+        "cublas at 64 (1.000 ms, 0.5243 GFLOPS) runs at 1.0002 [0.9991, 1.0011] times its own speed; 64 rounds, "
+        "a pair scatters by 0.1000 %",
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        ((1.03, 1.02, 1.04), "`faster`, and it should be `same`"),
+        ((1.0, 0.98, 1.02), "`inconclusive`, and it should be `same`"),
+        ((1.0, 0.993, 1.007), "small differences will not show"),
+    ],
+)
+def test_a_noisy_machine_is_warned_of(make_record, ratio, said):
+    found = of_noise(noise(make_record, *ratio))
+    assert found.status == "warning" and found.next_step.startswith(said)
+
+
+def test_the_noisiest_decides_what_can_be_shown(make_record):
+    quiet, loud = noise(make_record, 1.0, 0.999, 1.001), noise(make_record, 1.0, 0.99, 1.01)
+    assert (
+        summary([quiet, loud])
+        == summary([loud])
+        == (
+            "Noise floor: +- 1.000 %. The least difference that compare can show here today: 2.839 %, in 95 of 100 "
+            "comparisons."
+        )
+    )

@@ -1,0 +1,37 @@
+"""The table of `verify --sanitize`."""
+
+from gemmbench.analysis.sanitizer import Verdict
+from gemmbench.report.diagnostics.sanitizing import Finding, notes, table
+
+FINDINGS = [
+    Finding("naive", "all 3", "memcheck", Verdict("clean")),
+    Finding("tiled", "TILE=16", "racecheck", Verdict("errors", 12, "Error: Race reported")),
+    Finding("tiled", "TILE=32", "racecheck", Verdict("timeout", 0, "did not end within 240 s")),
+    Finding("plain", "", "memcheck", Verdict("failed", 0, "no driver")),
+    Finding("wgmma", "", "", None, "is written for sm_90a alone"),
+]
+
+
+def test_one_line_a_finding():
+    lines = [[cell.strip() for cell in line.split("\t")] for line in table(FINDINGS, "tsv").splitlines()]
+    assert lines == [
+        ["kernel", "configuration", "tool", "errors", "status"],
+        ["naive", "all 3", "memcheck", "0", "clean"],
+        ["tiled", "TILE=16", "racecheck", "12", "errors"],
+        ["tiled", "TILE=32", "racecheck", "-", "timeout"],
+        ["plain", "-", "memcheck", "-", "failed"],
+        ["wgmma", "-", "-", "-", "skipped"],
+    ]
+
+
+def test_what_is_not_clean_is_told_in_words():
+    assert notes(FINDINGS) == [
+        "tiled TILE=16 racecheck: Error: Race reported",
+        "tiled TILE=32 racecheck: did not end within 240 s",
+        "plain memcheck: no driver",
+        "wgmma: skipped: is written for sm_90a alone",
+    ]
+
+
+def test_a_skip_is_no_fault_and_a_time_limit_is_one():
+    assert [finding.clean for finding in FINDINGS] == [True, False, False, False, True]

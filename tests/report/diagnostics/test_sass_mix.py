@@ -1,0 +1,66 @@
+"""The table and the sentence of `inspect --sass-mix`."""
+
+import pytest
+
+from gemmbench.analysis.sass.facts import Facts
+from gemmbench.analysis.sass.instructions import kernels
+from gemmbench.analysis.sass.loop import hottest
+from gemmbench.report.diagnostics.sass_mix import Peak, Reading, table
+
+H200 = Peak(66.9e12, 128)
+LOOP = """Function : k
+/*0000*/ LDS.128 R4, [R0] ;
+/*0010*/ LDS.64 R10, [R1] ;
+/*0020*/ FFMA R20, R4, R10, R20 ;
+/*0030*/ FFMA R21, R4, R11, R21 ;
+/*0040*/ @P0 BRA 0x0 ;
+"""
+
+
+@pytest.fixture
+def reading():
+    return Reading("BM=8", Facts(hottest(kernels(LOOP)["k"])), H200)
+
+
+def test_a_column_shows_what_fills_the_loop(reading):
+    cells = reading.cells()
+    assert cells["instructions"] == "5" and cells["code bytes"] == "80" and cells["loop at"] == "0x0"
+    assert cells["FFMA"] == "2 (40.0 %)" and cells["shared loads"] == "2 (40.0 %)" and cells["spills"] == "0"
+    assert cells["bank conflicts"] == "2 (100.0 %)"
+    assert (cells["load to use, least"], cells["load to use, median"]) == ("1", "1")
+    assert (cells["shared load widths"], cells["wavefronts"]) == ("1 LDS.128, 1 LDS.64", "6")
+    assert (cells["bound (TFLOPS)"], cells["bound (% of peak)"]) == ("26.76", "40.0")
+    # the even bank is read four times, two more than there are FFMA
+    assert cells["estimate (% of peak)"] == f"{100 * 2 / (5 + 2):.1f}"
+
+
+def test_rows_that_are_empty_everywhere_are_left_out(reading):
+    shown = table([reading], "tsv").splitlines()
+    assert shown[0].split() == ["hottest", "loop", "BM=8"]
+    names = [line.split("\t")[0].strip() for line in shown]
+    assert {"FFMA", "spills"} <= set(names) and not {"other", "shared stores", "in loops inside"} & set(names)
+
+
+def test_kernels_stand_side_by_side_and_one_without_a_loop_has_no_numbers(reading):
+    rows = [line.split("\t") for line in table([reading, Reading("BM=4", None, H200)], "tsv").splitlines()]
+    assert [cell.strip() for cell in rows[0]] == ["hottest loop", "BM=8", "BM=4"]
+    assert {row[2].strip() for row in rows[1:]} == {"-"} and len(rows) > 10
+    assert table([Reading("BM=4", None, H200)], "simple") == ""
+
+
+def test_the_sentence_says_where_the_issue_slots_go(reading):
+    assert reading.sentence() == (
+        "BM=8: bound 26.76, estimate 19.11 of 66.90 TFLOPS: of 5 instructions 2 (40.0 %) are FFMA, then "
+        "2 (40.0 %) shared loads, 1 (20.0 %) control and barrier; its shared loads take 24 cycles of a "
+        "multiprocessor unless lanes read the same words"
+    )
+
+
+def test_an_unknown_device_has_a_mix_and_no_speed(reading):
+    unknown = Reading(reading.label, reading.facts, None)
+    assert "bound (TFLOPS)" not in unknown.cells()
+    assert unknown.sentence().startswith("BM=8: of 5 instructions")
+
+
+def test_no_loop_is_said():
+    assert Reading("BM=4", None, H200).sentence() == "BM=4: no loop has math"

@@ -1,0 +1,112 @@
+"""One row in sentences, and the command that repeats it."""
+
+import msgspec
+import pytest
+
+from gemmbench.bench.record import NetworkFacts, Telemetry
+from gemmbench.errors import UsageError
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.explanation.find_row import find_row
+from gemmbench.report.explanation.rerun import rerun_command
+from gemmbench.report.explanation.sentences import explain_row
+
+MS = 1e-3
+LAUNCH = {"grid": [8, 8, 1], "block": [256, 1, 1], "registers": 40, "spills": 16, "shared_static": 2048}
+
+
+@pytest.fixture
+def run(make_run, paired, make_record):
+    """Three rows of two sizes, one that is skipped."""
+    telemetry = Telemetry(
+        readings=4, temperature=61.0, power=512.0, memory_clock_hz=3.2e9, slowed_by=["power cap"], other_processes=1
+    )
+    weighed = msgspec.structs.replace(telemetry, energy=0.5, energy_power=500.0, energy_seconds=2.0)
+    policy = {"rounds": 10, "until": 0.005, "max_time": 5.0, "energy": 2.0, "gate": True}
+    return make_run(
+        paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, telemetry=weighed, clocks_hz=[0.9e9, 1e9, 1e9], **LAUNCH),
+        paired("cublas", *[1 * MS] * 5, order=9.0),
+        make_record("other", status="skipped", reason="needs sm_90", order=5.0),
+        paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, size=128),
+        policy=policy,
+        command="gemmbench run --kernels mine -c tiles --device=cuda:1 --sizes 64",
+    )
+
+
+def test_all_about_a_row(run, golden):
+    golden("explain.txt", "\n".join(explain_row(find_row(compare_rows(run), "tiled@64"))) + "\n")
+
+
+def test_lines_are_short_but_for_the_command_which_is_one_to_copy(run):
+    *lines, again = explain_row(find_row(compare_rows(run), "tiled@64"))
+    assert max(map(len, lines)) <= 110 < len(again)
+
+
+def test_a_row_that_did_not_run_says_why(run):
+    lines = explain_row(find_row(compare_rows(run), "other"))
+    assert [line.partition(":")[0] for line in lines] == ["Row", "Status", "Checked", "Bound", "Again"]
+    assert lines[1:3] == ["Status:   skipped: needs sm_90.", "Checked:  no: it did not get that far."]
+
+
+def test_a_wrong_row_shows_its_likely_cause_and_where_c_is_wrong(make_run, make_record):
+    wrong = {
+        "status": "wrong",
+        "reason": "exact check: no guard",
+        "diagnosis": "no guard on N",
+        "wrong_map": "..#\n..#",
+    }
+    run = make_run(make_record("naive", **wrong))
+    lines = explain_row(find_row(compare_rows(run), "naive"))
+    assert "Status:   wrong: exact check: no guard. Likely cause: no guard on N." in lines
+    assert lines[-3:-1] == [" " * 10 + "..#"] * 2
+
+
+def test_a_row_is_found_by_number_name_or_name_and_size(run):
+    rows = compare_rows(run).rows
+    assert [find_row(compare_rows(run), str(number)) for number in (1, 2, 3, 4)] == rows
+    assert find_row(compare_rows(run), "cublas").record.variant == "cublas"
+    assert find_row(compare_rows(run), "tiled@128").number == 4
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("0", "has rows 1 to 4"),
+        ("5", "has rows 1 to 4"),
+        ("tild", "no row of 'tild' (did you mean 'tiled'?)"),
+        ("tiled@32", "no row tiled@32; sizes of tiled: 64, 128"),
+        ("tiled", "2 rows; choose one by its number: 1: tiled at 64 nn f32 TILE=16; 4: tiled at 128 nn f32 TILE=16"),
+    ],
+)
+def test_a_row_that_is_not_one_is_refused_with_what_there_is(run, wanted, words):
+    with pytest.raises(UsageError, match="--explain") as fault:
+        find_row(compare_rows(run), wanted)
+    assert words in str(fault.value)
+
+
+def test_the_command_of_a_row_says_all_that_makes_it(environment, paired):
+    record = paired(
+        "mine", MS, cache="hot", gated=False, alpha=0.1, beta=-1.0, M=3, seed=7, picked="x", config={"T": 8}
+    )
+    typed = msgspec.structs.replace(environment, command="gemmbench compare --device", baseline="")
+    assert rerun_command(typed, record) == (
+        "gemmbench run mine --sizes 3x64x64 --precision f32 --layout nn --alpha 0.10000000000000001 --beta -1 "
+        "--cache hot --data uniform --seed 7 --no-gate --device fake"
+    )
+
+
+def test_the_command_of_a_network_is_that_of_mlp(environment, paired):
+    record = paired("tiled+graph", MS, data="digits", network=NetworkFacts(title="n", flops=1, bytes=1), M=256)
+    typed = msgspec.structs.replace(environment, command="gemmbench mlp -c my.yaml --weights w.npz", baseline="cublas")
+    assert rerun_command(typed, record) == (
+        "gemmbench mlp tiled+graph --batch 256 --cache cold --seed 0 --baseline cublas --device fake "
+        "-c my.yaml --weights w.npz"
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [("gemmbench run --kernels 'my kernels'", "--kernels 'my kernels'"), ("gemmbench run -k it's --kernels x", "x")],
+)
+def test_a_recorded_command_is_split_as_a_shell_would(environment, paired, typed, kept):
+    header = msgspec.structs.replace(environment, command=typed)
+    assert rerun_command(header, paired("mine", MS)).endswith(kept)

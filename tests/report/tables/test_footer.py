@@ -1,0 +1,56 @@
+"""The lines below all tables."""
+
+from gemmbench.backends.monitor import Conditions
+from gemmbench.report.tables.footer import footer_lines
+
+MS = 1e-3
+
+
+def test_the_footer_says_how_and_on_what(make_run, paired):
+    run = make_run(
+        paired("naive", *[MS] * 5, backend="cuda", clocks_hz=[1.98e9] * 3, sets=86),
+        paired("tiled", MS, backend="cuda", cache="partly cold", sets=2, clocks_hz=[]),
+        paired("host", MS, backend="cpu", clocks_hz=[], sets=2),
+        backend="cuda",
+        software={"driver": "580.1", "CUDA": "13.0", "cuBLAS": "13.1"},
+        host="Some CPU",
+        cores=2,
+    )
+    assert footer_lines(run) == [
+        "GFLOPS = 2 M N K / time. Time: median over interleaved rounds, one launch.",
+        "Cache: cold, partly cold (2 to 86 operand sets in rotation). Data: uniform, seed 0. Rounds: 2 to 10.",
+        "Device: Fake GPU (cuda), 10 SMs, measured clock 1.980 GHz.",
+        "Rows marked cpu: Some CPU, 2 cores.",
+        "Software: driver 580.1, CUDA 13.0, cuBLAS 13.1.",
+        "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.",
+    ]
+
+
+def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narrow_enough(make_run, paired):
+    narrow = [paired("a", *[MS] * 5, stopped="until"), paired("b", *[MS] * 5, stopped="until")]
+    late = [paired("c", *[MS] * 32), paired("d", *[MS] * 3, stopped="max-time")]
+    until = {"policy": {"until": 0.005, "max_time": 1.0}}
+
+    def ending(*rows, policy=until):
+        return footer_lines(make_run(*rows, **policy))[1].partition(" Rounds: ")[2]
+
+    assert ending(*narrow) == "10. Each interval reached +- 0.5 %."
+    assert ending(*narrow, late[1]) == (
+        "6 to 10. 1 row stopped at the time limit (1 s) before its interval reached +- 0.5 %."
+    )
+    assert ending(*narrow, *late, late[0]) == (
+        "6 to 64. 2 rows stopped at the round limit and 1 at the time limit (1 s) "
+        "before their interval reached +- 0.5 %."
+    )
+    assert ending(*narrow, *late, policy={"policy": {"until": 0.0, "max_time": 1.0}}) == "6 to 64."
+
+
+def test_the_footer_of_a_run_where_nothing_was_timed_claims_nothing(make_run, make_record):
+    lines = "\n".join(footer_lines(make_run(make_record("tiled", status="skipped", reason="no"))))
+    assert "Cache" not in lines and "measured clock" not in lines
+
+
+def test_the_footer_says_how_the_gpu_is_set_up(make_run, paired):
+    conditions = Conditions(mig=False, ecc=True, power_limit=700.0)
+    lines = footer_lines(make_run(paired("naive", MS), backend="cuda", conditions=conditions))
+    assert "Device: Fake GPU (cuda), 10 SMs, measured clock 1.000 GHz, power limit 700 W, ECC on, MIG off." in lines
