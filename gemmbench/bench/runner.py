@@ -24,14 +24,14 @@ class Runner(Generic[R]):
     worker: Worker
     emit: Callable[[R], None]
     progress: Progress = ignore_progress
-    interrupted: Callable[[], bool] = lambda: False
+    is_interrupted: Callable[[], bool] = lambda: False
     done: Mapping[str, Sequence[R]] = field(default_factory=dict)
 
     def run(self, batches: Sequence[Batch[R]]) -> list[R]:
         """Measure what is not done, until an interruption; returns the records, those of earlier runs included."""
         records: list[R] = []
         for number, batch in enumerate(batches):
-            if self.interrupted():
+            if self.is_interrupted():
                 break
             self.progress(f"{SWEEP}{batch.title}", number, len(batches))
             records += self._run_batch(batch)

@@ -230,7 +230,7 @@ def test_changed_code_is_measured_again(run, make_plan):
 def test_after_an_interruption_no_batch_begins(run, make_plan):
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
     asked = iter([False, True, True, True])
-    records, worker, *_ = run(plans, interrupted=lambda: next(asked))
+    records, worker, *_ = run(plans, is_interrupted=lambda: next(asked))
     assert [record.problem.M for record in records] == [8] and len(worker.batches) == 1
 
 

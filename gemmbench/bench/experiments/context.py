@@ -36,7 +36,7 @@ class ExperimentContext:
 
     backends: Mapping[str, Backend]
     progress: Progress = ignore_progress
-    interrupted: Callable[[], bool] = lambda: False
+    is_interrupted: Callable[[], bool] = lambda: False
     announce: Announce = announce_nothing
     measured: bool = True
     _cold: bool = True

@@ -60,7 +60,7 @@ class DeviceExperiment:
             self._load()
             verification = Verification(self.context, self.backend, self.arena, self._bind_first_set)
             verification.run(self.alive, self.workload.make_cases(self.policy.seed))
-            if self.context.measured and self.alive and not self.context.interrupted():
+            if self.context.measured and self.alive and not self.context.is_interrupted():
                 self._measure(placement.sets)
         finally:
             with suppress(DeviceLost):
@@ -109,7 +109,7 @@ class DeviceExperiment:
         self._time(bound)
         repeat = RepeatCheck(self.arena, inputs, self._bind, self.policy.max_time, self.backend.max_launches)
         for trial, executable in bound:
-            if trial.alive and not self.context.interrupted():
+            if trial.alive and not self.context.is_interrupted():
                 with trial.catch_faults():
                     repeat.run(trial, sets)
                 self._measure_energy(trial, executable)
@@ -122,7 +122,7 @@ class DeviceExperiment:
                 [sampler.track(executable) for _, executable in bound],
                 self.policy,
                 self.backend.max_launches,
-                self.context.interrupted,
+                self.context.is_interrupted,
                 lambda done, of: self.context.progress("round", done, of),
                 [last[name] for name in self.anchors if name in last],
             )
@@ -139,7 +139,7 @@ class DeviceExperiment:
         if monitor is not None and trial.telemetry is not None and trial.alive and seconds:
             with trial.catch_faults():
                 found = energy.measure_energy(
-                    executable, monitor, seconds, self.backend.max_launches, self.context.interrupted
+                    executable, monitor, seconds, self.backend.max_launches, self.context.is_interrupted
                 )
                 trial.telemetry = energy.with_energy(trial.telemetry, found)
 
@@ -148,6 +148,6 @@ class DeviceExperiment:
         if self.workload.measure_accuracy is None:
             return
         for trial in self.alive:
-            if not self.context.interrupted():
+            if not self.context.is_interrupted():
                 with trial.catch_faults():
                     trial.accuracy = self.workload.measure_accuracy(self.arena, self._bind(trial, 1))

@@ -60,4 +60,4 @@ def _make_trial(batch: ChainBatch, number: int) -> Trial:
 def _is_finished(context: ExperimentContext, trial: Trial) -> bool:
     """An interrupted trial has no row unless it has samples: it is neither right nor wrong."""
     done = bool(trial.measurement.samples) if context.measured else trial.check is not None
-    return done or not trial.alive or not context.interrupted()
+    return done or not trial.alive or not context.is_interrupted()

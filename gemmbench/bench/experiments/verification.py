@@ -60,7 +60,7 @@ class Verification:
         modes = (self.backend.modes[1:] or self.backend.modes) if case.exact else self.backend.modes[:1]
         for number, trial in enumerate(trials):
             self.context.progress(f"verify {trial.name}", number, len(trials))
-            if self.context.interrupted():
+            if self.context.is_interrupted():
                 break
             for mode in modes:
                 self._launch(trial, case, mode, host)

@@ -41,7 +41,7 @@ def measure_energy(
     monitor: Monitor,
     seconds: float,
     max_launches: int,
-    interrupted: Callable[[], bool],
+    is_interrupted: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
 ) -> Energy | None:
     """Energy per launch from `seconds` of load; None if the rule is not met or the counter is unavailable.
@@ -54,7 +54,7 @@ def measure_energy(
     def run_load(duration: float) -> tuple[float, int]:
         """The seconds that the device worked, and the launches."""
         busy, count = 0.0, 0
-        while busy < duration and not interrupted():
+        while busy < duration and not is_interrupted():
             window = executable.time(launches)
             busy, count = busy + window.seconds, count + window.launches
         return busy, count

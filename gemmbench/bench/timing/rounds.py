@@ -60,13 +60,13 @@ class Rounds:
         executables: Sequence[Executable],
         policy: Policy,
         max_launches: int,
-        interrupted: Callable[[], bool],
+        is_interrupted: Callable[[], bool],
         progress: Callable[[int, int], None],
         anchors: Collection[int] = (),
         rule: StoppingRule | None = None,
     ):
         self.executables, self.policy, self.max_launches = executables, policy, max_launches
-        self.interrupted, self.progress, self.anchors = interrupted, progress, anchors
+        self.is_interrupted, self.progress, self.anchors = is_interrupted, progress, anchors
         self.rule = rule or DoublingRule(policy.until)
         self.measurements = [Measurement() for _ in executables]
         self.quota = [policy.rounds] * len(executables)
@@ -85,7 +85,7 @@ class Rounds:
             self.progress(done, self.policy.rounds)
             if done < self.policy.rounds and self.rule.is_due(done):
                 self._retire_known(done)
-            if self.interrupted() or not self._active(done):
+            if self.is_interrupted() or not self._active(done):
                 break
         self._set_stop_reasons()
         return self.measurements
@@ -126,7 +126,7 @@ class Rounds:
     def _warm_up(self, seconds: float) -> None:
         """Run everything until two passes agree within 0.5 %, or `seconds` have passed."""
         spent, previous = 0.0, 0.0
-        while spent < seconds and not self.interrupted():
+        while spent < seconds and not self.is_interrupted():
             windows = [self._time_window(index) for index, quota in enumerate(self.quota) if quota > 1]
             taken = sum(window.seconds for window in windows if window and window.seconds < _LONG_WINDOW)
             if not taken or abs(taken - previous) <= _SETTLED * taken:
@@ -135,7 +135,7 @@ class Rounds:
 
     def _time_round(self, round_: int, order: Sequence[int]) -> None:
         for index in order:
-            if round_ < self.quota[index] and not self.interrupted():
+            if round_ < self.quota[index] and not self.is_interrupted():
                 window = self._time_window(index)
                 if window is not None:
                     self.measurements[index].add(round_, window)

@@ -63,14 +63,14 @@ class WorkerProcess:
             return False
         return True
 
-    def receive(self, seconds: float, interrupted: Callable[[], bool]) -> ToRunner | Ended | Silent:
+    def receive(self, seconds: float, is_interrupted: Callable[[], bool]) -> ToRunner | Ended | Silent:
         """The next message. Passes an interruption on to the process while it waits.
 
         Raises DeviceError for a message that this version does not know.
         """
         end = time.monotonic() + seconds
         while True:
-            if not self._stopping and interrupted():
+            if not self._stopping and is_interrupted():
                 self._stopping = True
                 self.send(Stop())
             try:

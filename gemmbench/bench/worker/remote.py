@@ -51,9 +51,9 @@ class RemoteWorker:
         self,
         request: Open,
         progress: Progress = ignore_progress,
-        interrupted: Callable[[], bool] = lambda: False,
+        is_interrupted: Callable[[], bool] = lambda: False,
     ):
-        self._request, self._progress, self._interrupted = request, progress, interrupted
+        self._request, self._progress, self._interrupted = request, progress, is_interrupted
         self._devices: Mapping[str, Device] | None = None
         self._process: WorkerProcess | None = WorkerProcess(request)
 

@@ -62,7 +62,7 @@ def _serve(pipe: Connection) -> None:
     worker = LocalWorker(
         opened,
         progress=_throttled_progress(pipe),
-        interrupted=inbox.stopped.is_set,
+        is_interrupted=inbox.stopped.is_set,
         announce=lambda number, seconds: _send(pipe, Announced(number, seconds)),
         measured=request.measured,
     )

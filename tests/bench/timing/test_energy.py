@@ -27,8 +27,8 @@ class Device:
     def energy(self):
         return math.nan if self.unknown else self.joules
 
-    def measure(self, seconds=1.0, most=512, interrupted=lambda: False):
-        return measure_energy(self, self, seconds, most, interrupted, clock=lambda: self.now)
+    def measure(self, seconds=1.0, most=512, is_interrupted=lambda: False):
+        return measure_energy(self, self, seconds, most, is_interrupted, clock=lambda: self.now)
 
 
 def test_joules_are_power_times_the_time_of_a_launch():
@@ -66,7 +66,7 @@ def test_a_slow_kernel_takes_one_window():
 
 def test_an_interruption_ends_the_load():
     device = Device(1e-3)
-    assert device.measure(interrupted=lambda: len(device.windows) > 3) is None
+    assert device.measure(is_interrupted=lambda: len(device.windows) > 3) is None
     assert len(device.windows) <= 5
 
 

@@ -32,9 +32,9 @@ class Kernel:
 
 @pytest.fixture
 def measure():
-    def run(kernels, warm=0.0, most=1000, interrupted=lambda: False, progress=lambda *_: None, anchors=(), **policy):
+    def run(kernels, warm=0.0, most=1000, is_interrupted=lambda: False, progress=lambda *_: None, anchors=(), **policy):
         chosen = Policy(**{"until": 0.0, **policy})
-        return Rounds(kernels, chosen, most, interrupted, progress, anchors).run(warm)
+        return Rounds(kernels, chosen, most, is_interrupted, progress, anchors).run(warm)
 
     return run
 
@@ -151,7 +151,7 @@ def test_a_kernel_that_fails_drops_out_and_the_others_go_on(measure, fault, fail
 def test_an_interruption_keeps_the_samples_there_are(measure):
     log = []
     kernels = [Kernel(name, 1.0, log=log) for name in "ab"]
-    first, second = measure(kernels, rounds=8, max_time=100, interrupted=lambda: len(log) >= 7)
+    first, second = measure(kernels, rounds=8, max_time=100, is_interrupted=lambda: len(log) >= 7)
     assert len(log) == 7
     assert len(first.samples) + len(second.samples) == 5
     assert {first.stopped, second.stopped} == {"interrupted"}

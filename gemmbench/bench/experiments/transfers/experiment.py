@@ -44,7 +44,7 @@ def _measure(experiment: TransferExperiment, group: Sequence[tuple[TransferTask,
         experiment.check([trial for _, trials in group for trial in trials])
         reference = experiment.prepare()
         for _, trials in group:
-            if not experiment.context.interrupted():
+            if not experiment.context.is_interrupted():
                 experiment.measure(trials, reference)
     finally:
         with suppress(PlanError):  # after a crashed kernel nothing can be freed

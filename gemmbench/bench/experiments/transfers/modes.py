@@ -106,7 +106,7 @@ class TransferExperiment:
         reference = self._reference("ints", self.policy.seed + 1, alpha, beta)
         for number, trial in enumerate(trials):
             self.context.progress(f"verify transfers {trial.name}", number, len(trials))
-            if trial.alive and not self.context.interrupted():
+            if trial.alive and not self.context.is_interrupted():
                 with trial.catch_faults():
                     self._bind(trial, reference)
                     trial.judge(reference.check_exact(self._fresh_result(trial)))
@@ -124,12 +124,12 @@ class TransferExperiment:
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
         first = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
-        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.interrupted, self._round, first)
+        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.is_interrupted, self._round, first)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
-        if not self.context.interrupted():
+        if not self.context.is_interrupted():
             self._check_again([trial for trial in timed if trial.alive], reference)
         for trial in trials:
             trial.job = None

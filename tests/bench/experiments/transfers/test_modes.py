@@ -48,10 +48,10 @@ def task(make_plan):
 def measured(task):
     """The rows of tasks, by default of one."""
 
-    def run(*tasks, backend=None, faults=None, policy=QUICK, how=FOUR, done=(), interrupted=lambda: False):
+    def run(*tasks, backend=None, faults=None, policy=QUICK, how=FOUR, done=(), is_interrupted=lambda: False):
         device, rows = backend or FakeBackend(Script(transfers=RATES, faults=faults or {})), []
-        worker = LocalWorker({"fake": device}, interrupted=interrupted)
-        runner = Runner(worker, rows.append, interrupted=interrupted, done={key: [] for key in done})
+        worker = LocalWorker({"fake": device}, is_interrupted=is_interrupted)
+        runner = Runner(worker, rows.append, is_interrupted=is_interrupted, done={key: [] for key in done})
         runner.run(split_tasks(tasks or [task()], "fake", policy, how))
         return rows
 
@@ -221,7 +221,7 @@ def test_an_interrupted_measurement_keeps_the_samples_it_has(measured, task):
             return found
 
     backend = Slow(Script(transfers=RATES))
-    rows = measured(task(), task("other"), backend=backend, interrupted=lambda: asked[0])
+    rows = measured(task(), task("other"), backend=backend, is_interrupted=lambda: asked[0])
     assert rows and {row.variant for row in rows} == {"naive"}
     assert {row.stopped for row in rows if len(row.samples) < 4} == {"interrupted"}
 
