@@ -36,9 +36,9 @@ from gemmbench.session.results_file import Destination, RunResult
 
 @dataclass(frozen=True)
 class NetworkRequest:
-    """What to measure and how. `config` is the name or path of a network's config, which `options` change."""
+    """What to measure and how. `config` is the name or path of a network's config, which `overrides` change."""
 
-    options: NetworkOverrides = field(default_factory=NetworkOverrides)
+    overrides: NetworkOverrides = field(default_factory=NetworkOverrides)
     config: str = "mlp"
     kernels: str | None = None
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -50,7 +50,6 @@ class PlannedNetwork:
     """A network with its parameters, and its rows planned for a machine."""
 
     sweep: NetworkSweep
-    machine: Machine
     parameters: Parameters
     rows: list[Chain]
 
@@ -62,7 +61,7 @@ class PlannedNetwork:
 
 def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwork:
     """Read the config and plan its rows, the baseline included. Raises UsageError and SpecError."""
-    sweep = read_network_sweep(request.config, request.options, on_cpu=machine.on_cpu)
+    sweep = read_network_sweep(request.config, request.overrides, on_cpu=machine.on_cpu)
     given = _make_parameters(sweep)
     sweep = _add_baseline(sweep, machine.default_baseline)
     chosen = _look_up(sweep, open_catalog(request.kernels))
@@ -71,7 +70,7 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
     targets = machine.targets
     rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, registry.why_refused)
-    return PlannedNetwork(sweep, machine, given, rows)
+    return PlannedNetwork(sweep, given, rows)
 
 
 def _make_parameters(sweep: NetworkSweep) -> Parameters:

@@ -23,10 +23,10 @@ NETWORK_CONFIG = "mlp"
 
 @dataclass(frozen=True)
 class PostsRequest:
-    """Which posts to repeat (none: all of them) and how; `options` change their configs."""
+    """Which posts to repeat (none: all of them) and how; `overrides` change their configs."""
 
     names: tuple[str, ...] = ()
-    options: SweepOverrides = field(default_factory=SweepOverrides)
+    overrides: SweepOverrides = field(default_factory=SweepOverrides)
     kernels: str | None = None
     limits: TimeLimits = field(default_factory=TimeLimits)
     destination: Destination = field(default_factory=Destination)
@@ -47,32 +47,32 @@ def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = S
 def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
     """Choose the configs of the posts by whole name or its beginning, such as 004. Raises UsageError.
 
-    The post on networks has a network's sizes and precision. If an option asks for others, it is
-    refused when it was named, and left out with a message when it was not.
+    The post on networks has sizes, a layout and a precision of its own. If an option sets others, the
+    post is an error if it was named, and is left out with a message if it was not.
     """
     known = sorted([*known_posts(), NETWORK_POST])
     chosen = [config for name in request.names for config in _match(name, known)] or known
-    unsuitable = _options_without_network(request.options)
-    if not unsuitable or NETWORK_POST not in chosen:
+    refused = _list_options_refused(request.overrides)
+    if not refused or NETWORK_POST not in chosen:
         return chosen
     short = _shorten(NETWORK_POST)
     if request.names:
         raise UsageError(
-            f"{' and '.join(unsuitable)}: post {short} is a network with its own sizes, layout and precision; "
+            f"{' and '.join(refused)}: post {short} is a network with its own sizes, layout and precision; "
             "leave the option out, or name other posts"
         )
-    reporter.message(f"post {short} is left out: it is a network, which takes no {' or '.join(unsuitable)}")
+    reporter.message(f"post {short} is left out: it is a network, which takes no {' or '.join(refused)}")
     return [name for name in chosen if name != NETWORK_POST]
 
 
-def _options_without_network(options: SweepOverrides) -> list[str]:
-    """The options given that have no meaning for a network."""
+def _list_options_refused(overrides: SweepOverrides) -> list[str]:
+    """The options given that a network cannot obey."""
     values = {
-        "--sizes": options.sizes,
-        "--precision": options.precisions,
-        "--layout": options.layouts,
-        "--alpha": options.alpha,
-        "--beta": options.beta,
+        "--sizes": overrides.sizes,
+        "--precision": overrides.precisions,
+        "--layout": overrides.layouts,
+        "--alpha": overrides.alpha,
+        "--beta": overrides.beta,
     }
     return [name for name, value in values.items() if value is not None]
 
@@ -91,11 +91,11 @@ def _shorten(config: str) -> str:
 
 def _sweep_request(config: str, request: PostsRequest) -> SweepRequest:
     return SweepRequest(
-        request.options, config, kernels=request.kernels, limits=request.limits, destination=request.destination
+        request.overrides, config, kernels=request.kernels, limits=request.limits, destination=request.destination
     )
 
 
 def _network_request(request: PostsRequest) -> NetworkRequest:
     """The network with the parameters, baseline and policy of the request."""
-    options = NetworkOverrides(**vars(request.options))
-    return NetworkRequest(options, NETWORK_CONFIG, request.kernels, request.limits, request.destination)
+    overrides = NetworkOverrides(**vars(request.overrides))
+    return NetworkRequest(overrides, NETWORK_CONFIG, request.kernels, request.limits, request.destination)

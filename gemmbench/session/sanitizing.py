@@ -39,22 +39,22 @@ class SanitizeRequest:
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A variant to run under the tools.
+class VerifyCommand:
+    """The command of this program that verifies one variant.
 
-    `command` are words of this program that verify it, `chosen` those that choose `configs`.
-    A variant that cannot run has a `reason`.
+    `words` are the command without the options that choose `configs`, which are `chosen`. A variant
+    that cannot run has a `reason`.
     """
 
     variant: str
     configs: tuple[Config, ...]
-    command: tuple[str, ...]
+    words: tuple[str, ...]
     chosen: tuple[str, ...]
     reason: str = ""
 
-    def command_for(self, config: Config) -> tuple[str, ...]:
-        """The command for one configuration."""
-        return (*self.command, *to_words(("--param", f"{name}={value}") for name, value in config.values))
+    def words_for(self, config: Config) -> tuple[str, ...]:
+        """The words that verify one configuration."""
+        return (*self.words, *to_words(("--param", f"{name}={value}") for name, value in config.values))
 
 
 def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> tuple[list[Finding], bool]:
@@ -66,8 +66,8 @@ def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> t
     machine = find_gpu(request.device, "--sanitize")
     find(sanitizer.PROGRAM)
     with tempfile.TemporaryDirectory() as folder:
-        subjects = _prepare_subjects(request.verify, machine, folder, reporter)
-        return _run_tools(subjects, request, reporter)
+        commands = _prepare_commands(request.verify, machine, folder, reporter)
+        return _run_tools(commands, request, reporter)
 
 
 def _check_tools(tools: Sequence[str]) -> None:
@@ -77,26 +77,26 @@ def _check_tools(tools: Sequence[str]) -> None:
             raise UsageError(f"--sanitize: unknown tool '{name}'{hint}; known: {', '.join(sanitizer.TOOLS)}")
 
 
-def _prepare_subjects(request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter) -> list[Subject]:
+def _prepare_commands(request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter) -> list[VerifyCommand]:
     """Choose what to run, compiled already so that no time limit is spent on it. Raises UsageError."""
     catalog = open_catalog(request.kernels)
     named = catalog.ladder(request.variants or catalog.names)
     variants = [variant for variant in named if request.variants or variant.is_kernel]
     check_params([(variant, parse_params(request.params)) for variant in variants])
-    subjects: list[Subject] = []
+    commands: list[VerifyCommand] = []
     plans: list[Plan] = []
     for variant in variants:
         narrowed = _narrow(request, variant)
         if variant.computes == "gemm":
             mine, skips = _split(plan_verification(variant, narrowed, machine), machine)
-            subjects.append(_gemm_subject(variant, narrowed, mine, skips, machine))
+            commands.append(_make_gemm_command(variant, narrowed, mine, skips, machine))
             plans += mine
         else:
-            subjects.append(_network_subject(variant, narrowed, machine, folder))
+            commands.append(_make_network_command(variant, narrowed, machine, folder))
     compilers = registry.make_compilers(machine, [machine.choice.primary], request.limits.compile)
     with reporter.progress_bar() as progress:
         compile_plans(plans, compilers, progress)
-    return subjects
+    return commands
 
 
 def _narrow(request: VerifyRequest, variant: Variant) -> VerifyRequest:
@@ -117,25 +117,25 @@ def _split(expanded: Sequence[Plan | Skip], machine: Machine) -> tuple[list[Plan
     return plans, [item for item in expanded if isinstance(item, Skip)]
 
 
-def _gemm_subject(
+def _make_gemm_command(
     variant: Variant, request: VerifyRequest, plans: Sequence[Plan], skips: Sequence[Skip], machine: Machine
-) -> Subject:
+) -> VerifyCommand:
     problems = [("--sizes", request.sizes), ("--precision", request.precisions), ("--layout", request.layouts)]
-    command = ("verify", variant.name, *to_words(problems), *_common_words(request, machine))
+    words = ("verify", variant.name, *to_words(problems), *_common_words(request, machine))
     # A variant that picks others takes no parameters, so none of its configurations can be named.
     configs = (Config(),) if variant.picks else tuple(dict.fromkeys(plan.config for plan in plans))
     chosen = ("--all",) if request.every else _param_words(request)
     reason = "" if plans else next((skip.reason for skip in skips), "runs on the host")
-    return Subject(variant.name, configs, command, chosen, reason)
+    return VerifyCommand(variant.name, configs, words, chosen, reason)
 
 
-def _network_subject(variant: Variant, request: VerifyRequest, machine: Machine, folder: str) -> Subject:
+def _make_network_command(variant: Variant, request: VerifyRequest, machine: Machine, folder: str) -> VerifyCommand:
     """A kernel that computes a network: its default configuration, or those that were requested."""
     options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
-    command = ("mlp", variant.name, *options, *_common_words(request, machine))
+    words = ("mlp", variant.name, *options, *_common_words(request, machine))
     reason = unfit_device(variant, machine.primary.target) or registry.why_refused(variant, machine.choice.primary)
     configs = tuple(configurations(variant, parse_params(request.params)))
-    return Subject(variant.name, configs, command, _param_words(request), reason)
+    return VerifyCommand(variant.name, configs, words, _param_words(request), reason)
 
 
 def _common_words(request: VerifyRequest, machine: Machine) -> tuple[str, ...]:
@@ -146,33 +146,35 @@ def _param_words(request: VerifyRequest) -> tuple[str, ...]:
     return to_words(("--param", text) for text in request.params)
 
 
-def _run_tools(subjects: Sequence[Subject], request: SanitizeRequest, reporter: Reporter) -> tuple[list[Finding], bool]:
-    """Run every subject under every tool; returns what they found, and whether it was interrupted."""
+def _run_tools(
+    commands: Sequence[VerifyCommand], request: SanitizeRequest, reporter: Reporter
+) -> tuple[list[Finding], bool]:
+    """Run every command under every tool; returns what they found, and whether it was interrupted."""
     findings: list[Finding] = []
     interruption = Interruption(request.verify.limits.sweep, reporter.message)
     with reporter.progress_bar() as progress, interruption.handle_ctrl_c():
-        for number, subject in enumerate(subjects):
-            if subject.reason:
-                findings.append(Finding(subject.variant, "", "", None, subject.reason))
+        for number, command in enumerate(commands):
+            if command.reason:
+                findings.append(Finding(command.variant, "", "", None, command.reason))
                 continue
             for tool in request.tools:
                 if interruption.is_requested():
                     return findings, True
-                progress(f"{tool} {subject.variant}", number, len(subjects))
-                findings += _run_tool(tool, subject, request.limit)
+                progress(f"{tool} {command.variant}", number, len(commands))
+                findings += _run_tool(tool, command, request.limit)
     return findings, False
 
 
-def _run_tool(tool: str, subject: Subject, limit: float) -> Iterator[Finding]:
+def _run_tool(tool: str, command: VerifyCommand, limit: float) -> Iterator[Finding]:
     """One result if all configurations together are clean, otherwise one for each configuration."""
-    configs = subject.configs
-    verdict = sanitizer.check(tool, (*subject.command, *subject.chosen), limit)
-    together = Finding(subject.variant, _describe(configs), tool, verdict)
+    configs = command.configs
+    verdict = sanitizer.check(tool, (*command.words, *command.chosen), limit)
+    together = Finding(command.variant, _describe(configs), tool, verdict)
     if together.clean or len(configs) == 1:
         yield together
         return
     each = [
-        Finding(subject.variant, str(one), tool, sanitizer.check(tool, subject.command_for(one), limit))
+        Finding(command.variant, str(one), tool, sanitizer.check(tool, command.words_for(one), limit))
         for one in configs
     ]
     yield from each

@@ -23,12 +23,12 @@ from gemmbench.session.results_file import Destination, RunResult
 class SweepRequest:
     """What to measure and how.
 
-    `config` is the name or path of a config, which `options` change. With `compare` the variants
-    of `options` are compared with each other. `kernels` is a folder with more variants, `transfers`
+    `config` is the name or path of a config, which `overrides` change. With `compare` the
+    variants of `overrides` are compared with each other. `kernels` is a folder with more variants, `transfers`
     how to cut the jobs that are measured with their copies (None: no transfers).
     """
 
-    options: SweepOverrides = field(default_factory=SweepOverrides)
+    overrides: SweepOverrides = field(default_factory=SweepOverrides)
     config: str = "quick"
     compare: bool = False
     kernels: str | None = None
@@ -53,7 +53,7 @@ def plan_request(request: SweepRequest, machine: Machine) -> PlannedSweep:
     if request.transfers is not None:
         _check_transfers(machine)
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
-    return plan_sweep(request.config, request.options, open_catalog(request.kernels), devices, request.compare)
+    return plan_sweep(request.config, request.overrides, open_catalog(request.kernels), devices, request.compare)
 
 
 def _check_transfers(machine: Machine) -> None:

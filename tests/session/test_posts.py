@@ -59,7 +59,7 @@ def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, 
     options = SweepOverrides(params=("TILE=8",), baseline="cublas", rounds=3, seed=7)
     assert len(list(posts.repeat_posts(PostsRequest(("003",), options, kernels="mine"), machine, notes))) == 1
     (request,) = requests
-    changed = request.options
+    changed = request.overrides
     assert (changed.params, changed.baseline, changed.rounds, changed.seed) == (("TILE=8",), "cublas", 3, 7)
     assert (request.config, request.kernels) == ("mlp", "mine")
 
