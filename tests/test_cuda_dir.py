@@ -9,7 +9,8 @@ from gemmbench.backends.registry import library_variants
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.plans.expansion import check_params, configurations, count_configurations, expand
+from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -90,16 +91,16 @@ def test_a_kernel_honours_beta_0(gemm):
 def test_the_default_configuration_runs_at_every_size(gemm):
     problems = [Problem(size, size, size, layout=gemm.layouts[0]) for size in (128, 1024, 4096, 8192)]
     primary = "cpu" if gemm.kind == "host" else "cuda"
-    chosen = [(gemm, configurations(gemm, {}))]
-    found = expand(problems, chosen, primary, {"cuda": GPU, "cpu": CPU}, lambda *_: "")
+    chosen = [(gemm, list_configurations(gemm, {}))]
+    found = make_plans(problems, chosen, primary, {"cuda": GPU, "cpu": CPU}, lambda *_: "")
     assert [item for item in found if not isinstance(item, Plan)] == []
 
 
 def test_every_value_of_every_parameter_is_of_use(gemm):
     assert count_configurations(gemm) > 0
-    found = expand(
+    found = make_plans(
         [Problem(4096, 4096, 4096, layout=gemm.layouts[0])],
-        [(gemm, configurations(gemm, {ALL: ()}))],
+        [(gemm, list_configurations(gemm, {ALL: ()}))],
         "cuda",
         {"cuda": GPU, "cpu": CPU},
         lambda *_: "",
@@ -132,8 +133,8 @@ def test_a_config_leaves_something_to_run(path, on_cpu):
         variant = catalog.get(choice.name)
         if on_cpu and "cpu" not in variant.devices:
             continue  # cuBLAS in the table of a post: a skipped row on a CPU
-        configs = configurations(variant, choice.params)
-        found = expand(sweep.problems, [(variant, configs)], "cpu" if on_cpu else "cuda", targets, lambda *_: "")
+        configs = list_configurations(variant, choice.params)
+        found = make_plans(sweep.problems, [(variant, configs)], "cpu" if on_cpu else "cuda", targets, lambda *_: "")
         assert any(isinstance(item, Plan) for item in found), f"{choice.name} never runs"
 
 

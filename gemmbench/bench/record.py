@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gemmbench.backends.monitor import Conditions
-from gemmbench.planning.plans.plan import configuration
+from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
 
 SCHEMA = 2
@@ -135,7 +135,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def configuration(self) -> str:
         """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` if a dispatching variant picked sgemm."""
-        return configuration(self.config, self.picked)
+        return format_configuration(self.config, self.picked)
 
     @property
     def kernel_key(self) -> tuple[object, ...]:

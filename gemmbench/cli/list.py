@@ -13,8 +13,9 @@ from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import DeviceOptions
 from gemmbench.errors import OK, USAGE, SpecError
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.expansion import count_configurations, place, unready
+from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.plans.suitability import choose_backend, explain_unready
 from gemmbench.session.machine import open_catalog
 
 _HEAD = ["name", "summary", "precisions", "layouts", "min. cc", "configs", "here"]
@@ -74,8 +75,8 @@ def list_variants(options: ListOptions) -> int:
 
 
 def _describe(variant: Variant, primary: str, targets: Mapping[str, Target]) -> ListedVariant:
-    device = place(variant, primary, targets)
-    reason = unready(variant, device, targets.get(device), registry.why_refused)
+    device = choose_backend(variant, primary, targets)
+    reason = explain_unready(variant, device, targets.get(device), registry.why_refused)
     return ListedVariant(
         name=variant.name,
         summary=variant.summary,

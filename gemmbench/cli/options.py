@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemmbench.cli.option_fields import option
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
 from gemmbench.planning.sweeps.limits import TimeLimits
@@ -175,9 +175,9 @@ class TransferOptions:
     )
 
     @property
-    def cut(self) -> Cut | None:
+    def cut(self) -> PanelCut | None:
         """How to cut jobs; None without --with-transfers."""
-        return Cut(self.panels, self.streams) if self.with_transfers else None
+        return PanelCut(self.panels, self.streams) if self.with_transfers else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import ParamSpec, TypedDict, TypeVar
 
 from gemmbench.errors import nearest
 from gemmbench.interface.arguments import Names, Params, Sizes, format_params, format_sizes, format_until, join_names
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides
 from gemmbench.session.verification import VerifyRequest
@@ -146,11 +146,11 @@ def time_limits(options: VerifyOptions) -> TimeLimits:
     )
 
 
-def transfer_cut(options: SweepOptions) -> Cut | None:
+def transfer_cut(options: SweepOptions) -> PanelCut | None:
     """How to cut the jobs that are measured with their copies; None to measure none."""
     if not options.get("with_transfers"):
         return None
-    return Cut(options.get("panels") or Cut.panels, options.get("streams") or Cut.streams)
+    return PanelCut(options.get("panels") or PanelCut.panels, options.get("streams") or PanelCut.streams)
 
 
 def shell_command(

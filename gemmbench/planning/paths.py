@@ -13,7 +13,7 @@ def data_folder(name: str) -> Path:
     return packaged if packaged.is_dir() else _PACKAGE.parent / name
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """How messages name a file: from `cuda/` or `configs/` on, else from the current folder if inside it."""
     path = path.resolve()
     for name in ("cuda", "configs"):

@@ -30,7 +30,7 @@ _LONGEST = 50_000  # libyaml crashes on very deep nesting
 class Document:
     """Plain data, the line of every path in it, and the name of the file they came from."""
 
-    place: str
+    location: str
     data: Any
     lines: dict[Path, int]
 
@@ -40,9 +40,9 @@ class Document:
             path = path[:-1]
         return self.lines.get(path, 1)
 
-    def fault(self, path: Path, message: str) -> SpecError:
+    def error_at(self, path: Path, message: str) -> SpecError:
         """An error at the line of `path`."""
-        return SpecError(self.place, self.line(path), message)
+        return SpecError(self.location, self.line(path), message)
 
     def convert(self, model: type[Model]) -> Model:
         """Validate against a msgspec struct; raise SpecError at the line of the fault."""
@@ -57,7 +57,7 @@ class Document:
             elif message.startswith("Invalid enum value"):
                 message += _known_words(inside, path[-1])
             name = ".".join(str(step) for step in path)
-            raise self.fault(path, f"{name}: {message}" if name and not unknown else message) from None
+            raise self.error_at(path, f"{name}: {message}" if name and not unknown else message) from None
 
 
 def _unknown_field(name: str, model: type[msgspec.Struct]) -> str:
@@ -94,32 +94,32 @@ def _path_of(where: str) -> Path:
     return tuple(name or int(index) for name, index in steps)
 
 
-def load(text: str, place: str, first_line: int = 1) -> Document:
-    """Parse `text`, whose first line is line `first_line` of `place`. Raises SpecError."""
+def parse_document(text: str, location: str, first_line: int = 1) -> Document:
+    """Parse `text`, whose first line is line `first_line` of `location`. Raises SpecError."""
     if len(text) > _LONGEST:
-        raise SpecError(place, first_line, f"{len(text)} characters of YAML; at most {_LONGEST} are read")
-    reader = _Reader(place, first_line)
+        raise SpecError(location, first_line, f"{len(text)} characters of YAML; at most {_LONGEST} are read")
+    reader = _Reader(location, first_line)
     try:
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as fault:
         mark = getattr(fault, "problem_mark", None)
         line = first_line + (mark.line if mark else 0)
-        raise SpecError(place, line, f"broken YAML: {getattr(fault, 'problem', None) or fault}") from None
+        raise SpecError(location, line, f"broken YAML: {getattr(fault, 'problem', None) or fault}") from None
     if not isinstance(node, yaml.MappingNode):
-        raise SpecError(place, first_line, "expected `key: value` lines")
-    return Document(place, reader.read(node, ()), reader.lines)
+        raise SpecError(location, first_line, "expected `key: value` lines")
+    return Document(location, reader.read(node, ()), reader.lines)
 
 
 class _Reader:
     """Turns composed nodes into plain data, noting lines and refusing traps."""
 
-    def __init__(self, place: str, first_line: int):
-        self.place, self.first_line = place, first_line
+    def __init__(self, location: str, first_line: int):
+        self.location, self.first_line = location, first_line
         self.lines: dict[Path, int] = {}
         self.count = 0
 
     def refuse(self, node: yaml.Node, message: str) -> SpecError:
-        return SpecError(self.place, self.first_line + node.start_mark.line, message)
+        return SpecError(self.location, self.first_line + node.start_mark.line, message)
 
     def read(self, node: yaml.Node, path: Path) -> Any:
         self.count += 1

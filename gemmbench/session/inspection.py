@@ -16,7 +16,8 @@ from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network_config import NetworkOverrides, read_network_sweep
-from gemmbench.planning.plans.expansion import check_params, configurations, plan_network
+from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.expansion import plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.sweeps.parsing import parse_params
@@ -106,7 +107,7 @@ def _plan_network(request: KernelRequest, variant: Variant, machine: Machine) ->
     params = parse_params(request.params)
     check_params([(variant, params)])
     network, target = read_network_sweep("mlp", NetworkOverrides(), on_cpu=False).network, machine.primary.target
-    configs = configurations(variant, params)
+    configs = list_configurations(variant, params)
     return [plan_network(network, variant, one, target.kind, target, registry.why_refused) for one in configs]
 
 

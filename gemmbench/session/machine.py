@@ -8,7 +8,7 @@ from pathlib import Path
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.revision import variant_at
+from gemmbench.planning.manifests.revision import find_variant_at
 from gemmbench.planning.paths import data_folder
 from gemmbench.session.reporter import Reporter
 
@@ -32,4 +32,4 @@ def open_catalog(kernels: str | None) -> Catalog:
     It also finds kernels of a git revision, such as HEAD~3:tiled. Raises UsageError.
     """
     folders = [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
-    return Catalog(folders, registry.library_variants(), partial(variant_at, folders=folders))
+    return Catalog(folders, registry.library_variants(), partial(find_variant_at, folders=folders))

@@ -25,7 +25,7 @@ from gemmbench.planning.networks.network_config import (
     read_network_sweep,
 )
 from gemmbench.planning.plans.chain import GRAPH, Chain
-from gemmbench.planning.plans.expansion import check_params
+from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.session.machine import open_catalog
@@ -92,7 +92,7 @@ def _look_up(sweep: NetworkSweep, catalog: Catalog) -> list[tuple[NetworkRowChoi
     """Each row with its variant, parameters checked. Raises UsageError and SpecError."""
     chosen = []
     for row in sweep.rows:
-        with at_line(sweep.place, row.line):
+        with at_line(sweep.location, row.line):
             chosen.append((row, catalog.get(row.variant)))
     check_params([(variant, row.params) for row, variant in chosen])
     return chosen

@@ -15,7 +15,7 @@ from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -45,7 +45,7 @@ class OpenRun:
         runner = Runner(session.worker, self._keep_record, session.progress, session.is_interrupted, done)
         measure_sweep(runner, session.compilers, sweep)
 
-    def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: Cut) -> None:
+    def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
         """Measure the whole job, copies included, of the best configuration of every kernel that is right."""
         session, machine = self.session, self.session.machine
         primary = machine.choice.primary

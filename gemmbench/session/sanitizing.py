@@ -13,8 +13,9 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import compile_plans
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Variant
-from gemmbench.planning.plans.expansion import check_params, configurations, unfit_device
+from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.plan import Config, Plan, Skip
+from gemmbench.planning.plans.suitability import explain_unfit_device
 from gemmbench.planning.problems import awkward
 from gemmbench.planning.sweeps.parsing import parse_params
 from gemmbench.report.diagnostics.sanitizing import Finding
@@ -80,7 +81,7 @@ def _check_tools(tools: Sequence[str]) -> None:
 def _prepare_commands(request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter) -> list[VerifyCommand]:
     """Choose what to run, compiled already so that no time limit is spent on it. Raises UsageError."""
     catalog = open_catalog(request.kernels)
-    named = catalog.ladder(request.variants or catalog.names)
+    named = catalog.get_ladder(request.variants or catalog.names)
     variants = [variant for variant in named if request.variants or variant.is_kernel]
     check_params([(variant, parse_params(request.params)) for variant in variants])
     commands: list[VerifyCommand] = []
@@ -101,7 +102,7 @@ def _prepare_commands(request: VerifyRequest, machine: Machine, folder: str, rep
 
 def _narrow(request: VerifyRequest, variant: Variant) -> VerifyRequest:
     """The request for one variant: few shapes, one precision, and only the parameters that it has."""
-    shapes = ",".join("x".join(map(str, shape)) for shape in awkward.WATCHED)
+    shapes = ",".join("x".join(map(str, shape)) for shape in awkward.SANITIZED)
     names = {ALL, *(name for name, _ in variant.params)}
     return replace(
         request,
@@ -133,8 +134,10 @@ def _make_network_command(variant: Variant, request: VerifyRequest, machine: Mac
     """A kernel that computes a network: its default configuration, or those that were requested."""
     options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
     words = ("mlp", variant.name, *options, *_common_words(request, machine))
-    reason = unfit_device(variant, machine.primary.target) or registry.why_refused(variant, machine.choice.primary)
-    configs = tuple(configurations(variant, parse_params(request.params)))
+    reason = explain_unfit_device(variant, machine.primary.target) or registry.why_refused(
+        variant, machine.choice.primary
+    )
+    configs = tuple(list_configurations(variant, parse_params(request.params)))
     return VerifyCommand(variant.name, configs, words, _param_words(request), reason)
 
 

@@ -13,7 +13,8 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.one_launch import launch_once
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
+from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import parse_sizes
@@ -52,9 +53,9 @@ def plan_kernel(request: KernelRequest, variant: Variant, machine: Machine) -> l
     """Plan a variant for every problem and configuration of the request. Raises UsageError."""
     params = parse_params(request.params)
     check_params([(variant, params)])
-    chosen = [(variant, configurations(variant, params))]
+    chosen = [(variant, list_configurations(variant, params))]
     problems, primary = request.list_problems(variant), machine.choice.primary
-    return expand(problems, chosen, primary, machine.targets, registry.why_refused)
+    return make_plans(problems, chosen, primary, machine.targets, registry.why_refused)
 
 
 def plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:

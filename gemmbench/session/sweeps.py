@@ -9,7 +9,7 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.sweep import ChainSweep
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
@@ -33,7 +33,7 @@ class SweepRequest:
     compare: bool = False
     kernels: str | None = None
     limits: TimeLimits = field(default_factory=TimeLimits)
-    transfers: Cut | None = None
+    transfers: PanelCut | None = None
     destination: Destination = field(default_factory=Destination)
 
 

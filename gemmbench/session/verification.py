@@ -12,7 +12,8 @@ from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.expansion import check_memory, check_params, configurations, expand
+from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import awkward
 from gemmbench.planning.problems.problem import Problem
@@ -46,7 +47,7 @@ class VerifyRequest:
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> tuple[list[Record], bool]:
     """Verify the variants without timing them; returns records, and whether it was interrupted."""
     catalog = open_catalog(request.kernels)
-    named = catalog.ladder(request.variants or catalog.names)
+    named = catalog.get_ladder(request.variants or catalog.names)
     variants = [variant for variant in named if request.variants or variant.computes == "gemm"]
     check_params([(variant, parse_params(request.params)) for variant in variants])
     expanded = [item for variant in variants for item in plan_verification(variant, request, machine)]
@@ -63,13 +64,13 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
     params = {ALL: ()} if request.every else parse_params(request.params)
     layouts = parse_layouts(request.layouts) or variant.layouts
     precisions = parse_precisions(request.precisions) or variant.precisions
-    configs = configurations(variant, params) if params else awkward.one_change_each(variant)
+    configs = list_configurations(variant, params) if params else awkward.change_each_parameter(variant)
     shapes = parse_sizes(request.sizes) if request.sizes else awkward.SHAPES
-    found = _plan(variant, awkward.problems(shapes, layouts, precisions), configs, machine)
+    found = _plan(variant, awkward.make_problems(shapes, layouts, precisions), configs, machine)
     if not request.sizes:
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
-        found += _plan(variant, awkward.problems([awkward.LARGE], layouts[:1], precisions), crowded, machine)
+        found += _plan(variant, awkward.make_problems([awkward.LARGE], layouts[:1], precisions), crowded, machine)
     return found
 
 
@@ -77,4 +78,4 @@ def _plan(
     variant: Variant, problems: Sequence[Problem], configs: Sequence[Config], machine: Machine
 ) -> list[Plan | Skip]:
     check_memory(problems, machine.targets)
-    return expand(problems, [(variant, configs)], machine.choice.primary, machine.targets, registry.why_refused)
+    return make_plans(problems, [(variant, configs)], machine.choice.primary, machine.targets, registry.why_refused)

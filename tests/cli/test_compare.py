@@ -170,14 +170,14 @@ def test_a_kernel_that_was_deleted_is_still_compared(past):
 
 
 def test_a_kernel_of_the_past_picks_from_its_own_time(history, write_kernel):
-    from gemmbench.planning.manifests.revision import variant_at
+    from gemmbench.planning.manifests.revision import find_variant_at
 
     keys = dict.fromkeys(("symbol", "grid", "block"))
     write_kernel("chooser.cu", body="", **keys, pick=["variant: mine"])
     git(history, "add", "-A")
     git(history, "commit", "-qm", "third")
     write_kernel("mine.cu", "kernels/deeper", body=KERNEL + "// later\n")
-    found = variant_at("HEAD:chooser", [history])
+    found = find_variant_at("HEAD:chooser", [history])
     code = found.picks[0].code
     assert code.text.endswith("// not yet\n") and "@" in code.path and code.name == "mine"
 

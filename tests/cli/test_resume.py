@@ -16,7 +16,7 @@ def cut_after(journal, rows):
     journal.write_text("".join(lines[: 1 + rows]))
 
 
-def shown(text):
+def display_path(text):
     """The tables alone, without the footer."""
     return [line for line in text.splitlines() if " ok" in line or line.startswith("M =")]
 
@@ -67,7 +67,7 @@ def test_after_resuming_the_table_is_that_of_the_file(run_naive, saved, gemmbenc
     journal.write_text("".join([lines[0], old]))
     said = run_naive("--resume")
     assert said.code == 0
-    assert shown(said.out) == shown(gemmbench("show", journal).out)
+    assert display_path(said.out) == display_path(gemmbench("show", journal).out)
     assert "naive" in said.out and "interrupted" not in said.out
 
 
@@ -79,7 +79,7 @@ def test_resuming_a_file_that_was_cut_short_mends_it(run_naive, saved, gemmbench
     assert said.code == 0 and "the last line is cut off and was left out" in said.err
     shown_again = gemmbench("show", journal)
     assert (shown_again.code, shown_again.err) == (0, "")
-    assert shown(shown_again.out) == shown(first.out)
+    assert display_path(shown_again.out) == display_path(first.out)
 
 
 def test_rows_of_a_skip_stand_once_after_resuming(gemmbench, saved, write_kernel):

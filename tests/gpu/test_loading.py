@@ -10,7 +10,8 @@ from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.launching.cubin_module import cubin_module_class, load_cubin
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.paths import data_folder
-from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
 
@@ -25,9 +26,9 @@ def plans(backend) -> list[Plan]:
     found = []
     for name, precision in wanted:
         variant = catalog.get(name)
-        chosen = [(variant, configurations(variant, {}))]
+        chosen = [(variant, list_configurations(variant, {}))]
         problem = Problem(256, 256, 256, precision_name=precision)
-        found += expand([problem], chosen, target.kind, {target.kind: target}, lambda *_: "")
+        found += make_plans([problem], chosen, target.kind, {target.kind: target}, lambda *_: "")
     return found
 
 

@@ -20,7 +20,7 @@ from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.plans.expansion import expand
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -37,7 +37,7 @@ def planned(backend: Any, name: str, problem: Problem, **values: int) -> Plan:
         pytest.skip("TMA needs compute capability 9.0")
     config = Config(tuple({**variant.default(), **values}.items()))
     targets = {"cuda": backend.device.target}
-    (found,) = expand([problem], [(variant, [config])], "cuda", targets, registry.why_refused)
+    (found,) = make_plans([problem], [(variant, [config])], "cuda", targets, registry.why_refused)
     assert isinstance(found, Plan), found.reason
     return found
 

@@ -24,9 +24,10 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.paths import data_folder
-from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.comparison import compare_rows
@@ -42,13 +43,13 @@ def plan_of(backend: Any, name: str, problem: Problem) -> Plan:
     if name.startswith("cublas") and (why := probe.why_no_library()):
         pytest.skip(why)
     variant = Catalog([data_folder("cuda")], registry.library_variants()).get(name)
-    chosen = [(variant, configurations(variant, {})[:1])]
-    (plan,) = expand([problem], chosen, "cuda", {"cuda": backend.device.target}, registry.why_refused)
+    chosen = [(variant, list_configurations(variant, {})[:1])]
+    (plan,) = make_plans([problem], chosen, "cuda", {"cuda": backend.device.target}, registry.why_refused)
     assert isinstance(plan, Plan), plan.reason
     return plan
 
 
-def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> TransferTask:
+def task_of(backend: Any, name: str, problem: Problem, how: PanelCut) -> TransferTask:
     targets = {"cuda": backend.device.target}
     (found,) = plan_tasks(
         [plan_of(backend, name, problem)], how, targets, registry.why_refused, {"cuda": NvccCompiler()}
@@ -56,7 +57,7 @@ def task_of(backend: Any, name: str, problem: Problem, how: Cut) -> TransferTask
     return found
 
 
-def measured(backend: Any, name: str, problem: Problem, how: Cut) -> list[TransferRecord]:
+def measured(backend: Any, name: str, problem: Problem, how: PanelCut) -> list[TransferRecord]:
     runner: Runner[TransferRecord] = Runner(LocalWorker({"cuda": backend}), lambda _: None)
     rows = runner.run(split_tasks([task_of(backend, name, problem, how)], "cuda", QUICK, how))
     assert [row.mode for row in rows] == list(MODES)
@@ -69,7 +70,7 @@ def measured(backend: Any, name: str, problem: Problem, how: Cut) -> list[Transf
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", ["naive", "blocktile_2d", "cublas"])
 def test_every_mode_is_right_in_every_layout(backend, name, layout, beta):
-    rows = measured(backend, name, Problem(323, 132, 68, layout, alpha=2.0, beta=beta), Cut(8, 3))
+    rows = measured(backend, name, Problem(323, 132, 68, layout, alpha=2.0, beta=beta), PanelCut(8, 3))
     ran = [row for row in rows if row.status != "skipped"]
     assert len(ran) >= 2 and [(row.mode, row.status, row.reason) for row in ran] == [
         (row.mode, "ok", "") for row in ran
@@ -78,14 +79,18 @@ def test_every_mode_is_right_in_every_layout(backend, name, layout, beta):
 
 @pytest.mark.parametrize("name", ["naive", "cublas", "cublaslt"])
 def test_the_parts_add_up_to_the_total(backend, name):
-    for row in measured(backend, name, Problem(512, 512, 512), Cut(4, 3))[:3]:
+    for row in measured(backend, name, Problem(512, 512, 512), PanelCut(4, 3))[:3]:
         assert row.status == "ok", row.reason
         for total, *parts in zip(row.samples, row.h2d, row.kernel, row.d2h, strict=True):
             assert min(parts) > 0
             assert sum(parts) == pytest.approx(total, rel=0.1, abs=20e-6)
 
 
-@pytest.mark.parametrize("how", [Cut(1, 1), Cut(2, 2), Cut(16, 1), Cut(16, 5), Cut(16, 16), Cut(64, 4)], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [PanelCut(1, 1), PanelCut(2, 2), PanelCut(16, 1), PanelCut(16, 5), PanelCut(16, 16), PanelCut(64, 4)],
+    ids=str,
+)
 def test_any_number_of_panels_and_streams_is_right(backend, how):
     rows = measured(backend, "cublas", Problem(1088, 96, 64), how)
     assert [(row.status, row.reason) for row in rows] == [("ok", "")] * 4

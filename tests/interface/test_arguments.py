@@ -6,7 +6,7 @@ import pytest
 from gemmbench.errors import UsageError
 from gemmbench.interface.arguments import format_params, format_sizes, join_names, list_names
 from gemmbench.interface.options import SweepOptions, shell_command, sweep_overrides, time_limits, transfer_cut
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 
 
@@ -74,7 +74,7 @@ def test_every_option_reaches_the_session():
     plain = set(SweepOptions.__annotations__) - taken - limits
     assert plain | {"sizes", "precisions", "layouts", "params", "variants"} == set(SweepOverrides.__annotations__)
     assert time_limits({"launch_limit": 5.0}).launch == 5.0
-    assert transfer_cut({"with_transfers": True, "panels": 4}) == Cut(4, 3)
+    assert transfer_cut({"with_transfers": True, "panels": 4}) == PanelCut(4, 3)
 
 
 def test_the_recorded_command_measures_the_same_in_a_shell():

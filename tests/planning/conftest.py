@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.manifest import read_variant
-from gemmbench.planning.paths import shown
+from gemmbench.planning.paths import display_path
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def faulty(write_kernel):
         path = write_kernel(**changed)
         with pytest.raises(SpecError) as fault:
             read_variant(path)
-        place = f"{shown(path)}:{line_with(path, at)}: "
+        place = f"{display_path(path)}:{line_with(path, at)}: "
         assert str(fault.value).startswith(place)
         return str(fault.value).removeprefix(place)
 

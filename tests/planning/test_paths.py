@@ -21,13 +21,13 @@ def test_package_data_comes_first(tmp_path, monkeypatch):
 
 def test_a_kernel_of_the_tree_is_named_from_cuda_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert paths.shown(ROOT / "cuda/tiled.cu") == "cuda/tiled.cu"
-    assert paths.shown(ROOT / "configs/quick.yaml") == "configs/quick.yaml"
+    assert paths.display_path(ROOT / "cuda/tiled.cu") == "cuda/tiled.cu"
+    assert paths.display_path(ROOT / "configs/quick.yaml") == "configs/quick.yaml"
 
 
 def test_other_files_are_named_from_the_current_folder_or_in_full(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert paths.shown(tmp_path / "mine/x.cu") == "mine/x.cu"
+    assert paths.display_path(tmp_path / "mine/x.cu") == "mine/x.cu"
     monkeypatch.chdir("/")
     outside = tmp_path / "x.cu"
-    assert paths.shown(outside) in (str(outside), str(outside.relative_to("/")))
+    assert paths.display_path(outside) in (str(outside), str(outside.relative_to("/")))

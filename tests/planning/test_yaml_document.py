@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning import yaml_document as yamlfile
+from gemmbench.planning.yaml_document import parse_document
 
 
 def load(text):
-    return yamlfile.load(text, "some.yaml").data
+    return parse_document(text, "some.yaml").data
 
 
 def fault_of(text):
@@ -137,7 +137,7 @@ class Model(msgspec.Struct, forbid_unknown_fields=True):
 
 def convert(text):
     with pytest.raises(SpecError) as fault:
-        yamlfile.load(text, "some.yaml", first_line=10).convert(Model)
+        parse_document(text, "some.yaml", first_line=10).convert(Model)
     return str(fault.value)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
 from gemmbench.session.machine import find_machine
@@ -50,7 +50,7 @@ def test_compare_sets_the_variants_against_each_other(machine):
 def test_transfers_need_a_device_to_copy_to(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DeviceError, match="transfers need a GPU") as fault:
-        plan_request(request("naive", transfers=Cut()), find_machine("cpu", SILENT))
+        plan_request(request("naive", transfers=PanelCut()), find_machine("cpu", SILENT))
     assert fault.value.exit_code == 3
 
 

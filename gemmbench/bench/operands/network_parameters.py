@@ -11,7 +11,7 @@ import numpy as np
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.paths import shown
+from gemmbench.planning.paths import display_path
 
 SIDE = 28
 """Pixels of a side of the images that a network of 784 inputs sees."""
@@ -64,14 +64,15 @@ def load_parameters(path: Path, network: Network) -> Parameters:
     except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as fault:
         # What NumPy says of a file that is none at all speaks of pickles, and advises to load them.
         why = f"{fault}" if zipfile.is_zipfile(path) else "it is no archive"
-        raise SpecError(shown(path), None, f"not a .npz file of weights ({why}); write one with numpy.savez") from None
+        message = f"not a .npz file of weights ({why}); write one with numpy.savez"
+        raise SpecError(display_path(path), None, message) from None
     weights, biases = [], []
     for number, (inputs, outputs) in enumerate(pairwise(network.sizes), 1):
         weights.append(_array(path, arrays, f"W{number}", (inputs, outputs)))
         biases.append(_array(path, arrays, f"b{number}", (outputs,)))
     if (extra := f"W{network.layers + 1}") in arrays:
         message = f"more layers than the network's {network.layers}: it has {extra}; add to `layers`, or take it out"
-        raise SpecError(shown(path), None, message)
+        raise SpecError(display_path(path), None, message)
     return Parameters(_floats(weights), _floats(biases), _digits(arrays, network))
 
 
@@ -79,16 +80,15 @@ def _array(path: Path, arrays: dict[str, np.ndarray], name: str, shape: tuple[in
     found = arrays.get(name)
     wanted = " x ".join(map(str, shape))
     if found is None:
-        raise SpecError(shown(path), None, f"no array {name}; the network needs one of {wanted}")
+        raise SpecError(display_path(path), None, f"no array {name}; the network needs one of {wanted}")
     if found.shape != shape:
         has = " x ".join(map(str, found.shape)) or "a number"
-        raise SpecError(
-            shown(path), None, f"{name} is {has}, the network needs {wanted}; change `layers`, or the weights file"
-        )
+        message = f"{name} is {has}, the network needs {wanted}; change `layers`, or the weights file"
+        raise SpecError(display_path(path), None, message)
     if found.dtype.kind != "f":
-        raise SpecError(shown(path), None, f"{name} holds {found.dtype}; store float32 or float16")
+        raise SpecError(display_path(path), None, f"{name} holds {found.dtype}; store float32 or float16")
     if not np.isfinite(found).all():
-        raise SpecError(shown(path), None, f"{name} holds values that are not finite; train or store it again")
+        raise SpecError(display_path(path), None, f"{name} holds values that are not finite; train or store it again")
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import shown
+from gemmbench.planning.paths import display_path
 
 SUFFIXES = (".cu", ".cpp")
 MARK = ":"
@@ -43,9 +43,10 @@ class Catalog:
                 continue
             other = self._files.get(path.stem)
             if other is not None and other.resolve() != path.resolve():
-                raise UsageError(f"{shown(path)}: the name '{path.stem}' is taken by {shown(other)}; rename one")
+                fault = f"the name '{path.stem}' is taken by {display_path(other)}; rename one"
+                raise UsageError(f"{display_path(path)}: {fault}")
             if path.stem in self._libraries:
-                raise UsageError(f"{shown(path)}: the name '{path.stem}' is taken by a library; rename the file")
+                raise UsageError(f"{display_path(path)}: the name '{path.stem}' is taken by a library; rename the file")
             self._files[path.stem] = path
 
     @property
@@ -53,7 +54,7 @@ class Catalog:
         """All names, in no particular order."""
         return [*self._files, *self._libraries]
 
-    def find(self, name: str) -> None:
+    def check_name(self, name: str) -> None:
         """Raise UsageError, with the nearest name, for a name that is not there; reads a kernel of a revision."""
         if MARK in name and self._read_revision and name not in self._libraries:
             self._libraries[name] = self._read_revision(name)
@@ -66,7 +67,7 @@ class Catalog:
 
         Raises UsageError (unknown name) or SpecError (broken manifest).
         """
-        self.find(name)
+        self.check_name(name)
         return self._libraries[name] if name in self._libraries else self._read(name, ())
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
@@ -97,6 +98,6 @@ class Catalog:
                 raise SpecError(variant.path, pick.line, f"pick: {name} has no parameter '{key}'{hint}")
         return replace(pick, code=code)
 
-    def ladder(self, names: Iterable[str]) -> list[Variant]:
+    def get_ladder(self, names: Iterable[str]) -> list[Variant]:
         """Return the named variants in ladder order."""
         return sorted((self.get(name) for name in dict.fromkeys(names)), key=lambda found: (found.order, found.name))

@@ -12,15 +12,16 @@ from typing import Any
 import msgspec
 
 from gemmbench.errors import SpecError, nearest
-from gemmbench.planning import yaml_document as yamlfile
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, SASS_NAMES
 from gemmbench.planning.manifests.named_expressions import Text, read_lets
 from gemmbench.planning.manifests.sections import Fields, LaunchFields, PickFields, TensorMapFields
 from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, Launch, TensorMap, Values, Variant
 from gemmbench.planning.networks.network import MACROS
-from gemmbench.planning.paths import shown
+from gemmbench.planning.paths import display_path
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
+from gemmbench.planning.yaml_document import Document, parse_document
+from gemmbench.planning.yaml_document import Path as DocumentPath
 
 _HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
@@ -61,7 +62,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
 
 def read_variant(path: Path) -> Variant:
     """Read one kernel file. Raises SpecError with the file, the line, the fault and the fix."""
-    place = shown(path)
+    place = display_path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
@@ -70,14 +71,14 @@ def read_variant(path: Path) -> Variant:
     if header is None:
         raise SpecError(place, 1, "no manifest: the file must begin with `/*---`, YAML lines, and `---*/`")
     first_line = text.count("\n", 0, header.start(1)) + 1
-    document = yamlfile.load(header[1], place, first_line)
+    document = parse_document(header[1], place, first_line)
     return _Checker(document, path, text).variant()
 
 
 class _Checker:
     """Checks one manifest field by field; every fault names its line."""
 
-    def __init__(self, document: yamlfile.Document, path: Path, text: str):
+    def __init__(self, document: Document, path: Path, text: str):
         self.document, self.path, self.text = document, path, text
         self.manifest = document.convert(Manifest)
         self.host = path.suffix == ".cpp"
@@ -116,7 +117,7 @@ class _Checker:
             computes=manifest.computes,
             epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
             source=manifest.source,
-            path=self.document.place,
+            path=self.document.location,
             text=self.text,
         )
         fields.refuse_unused_lets()
@@ -124,18 +125,19 @@ class _Checker:
 
     def one_of(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
         if not chosen:
-            raise self.document.fault((key,), f"{key}: empty; choose from {', '.join(known)}")
+            raise self.document.error_at((key,), f"{key}: empty; choose from {', '.join(known)}")
         for index, name in enumerate(chosen):
             if name not in known:
                 hint = nearest(name, known)
-                raise self.document.fault((key, index), f"{key}: unknown '{name}'{hint}; known: {', '.join(known)}")
+                raise self.document.error_at((key, index), f"{key}: unknown '{name}'{hint}; known: {', '.join(known)}")
 
     def exclusive(self) -> None:
         """Refuse keys that have no meaning together."""
         if self.host:
             for key in (*_BESIDE, "grid", "block", "sass"):
                 if getattr(self.manifest, key):
-                    raise self.document.fault((key,), f"{key}: a .cpp file is called once, it has no {key}; remove it")
+                    message = f"{key}: a .cpp file is called once, it has no {key}; remove it"
+                    raise self.document.error_at((key,), message)
         if self.manifest.computes != "gemm":
             self.without(f"computes: {self.manifest.computes}", _BESIDE)
         if self.manifest.pick:
@@ -143,14 +145,14 @@ class _Checker:
         elif self.manifest.launches:
             self.without("launches", _ONE_LAUNCH)
         elif not self.manifest.symbol:
-            raise self.document.fault((), 'missing key `symbol`: the `extern "C"` name of the kernel')
+            raise self.document.error_at((), 'missing key `symbol`: the `extern "C"` name of the kernel')
 
     def without(self, present: str, keys: tuple[str, ...]) -> None:
         for key in keys:
             if (key,) in self.document.lines:
-                raise self.document.fault((key,), f"{key}: has no meaning beside `{present}`; remove it")
+                raise self.document.error_at((key,), f"{key}: has no meaning beside `{present}`; remove it")
 
-    def check_symbol(self, path: yamlfile.Path, wanted: str) -> None:
+    def check_symbol(self, path: DocumentPath, wanted: str) -> None:
         qualifier = "" if self.host else r"__global__\b"
         pattern = rf'extern\s+"C"\s+{qualifier}[^;{{]*?\b(\w+)\s*\(\s*int\b'
         defined = re.findall(pattern, self.text)
@@ -158,20 +160,20 @@ class _Checker:
             found = f"it defines {', '.join(defined)}" if defined else "it defines none"
             kernel = "void" if self.host else "__global__ void"
             message = f'symbol: no `extern "C" {kernel} {wanted}(int M, ...)` in this file; {found}'
-            raise self.document.fault(path, message)
+            raise self.document.error_at(path, message)
 
     def values(self, name: str) -> Values:
         path = ("params", name)
         if not _PARAMETER.match(name) or name in _RESERVED:
             why = "is taken" if name in _RESERVED else "must be upper-case letters, digits and _"
-            raise self.document.fault(path, f"params: the name '{name}' {why}; choose another")
+            raise self.document.error_at(path, f"params: the name '{name}' {why}; choose another")
         values = self.manifest.params[name]
         values = values if isinstance(values, list) else [values]
         wrong = [value for value in values if type(value) is not int]
         if wrong or not values:
-            raise self.document.fault(path, f"params.{name}: {wrong or values} should be integers, such as [8, 16]")
+            raise self.document.error_at(path, f"params.{name}: {wrong or values} should be integers, such as [8, 16]")
         if len(set(values)) < len(values):
-            raise self.document.fault(path, f"params.{name}: a value stands twice in {values}")
+            raise self.document.error_at(path, f"params.{name}: a value stands twice in {values}")
         return tuple(values)
 
     def launches(self, fields: Fields) -> tuple[Launch, ...]:

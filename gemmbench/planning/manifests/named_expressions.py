@@ -21,9 +21,9 @@ def read_lets(document: Document, written: Mapping[str, Text], names: Sequence[s
     for name, text in written.items():
         path = ("let", name)
         if name in names or name in FUNCTIONS or keyword.iskeyword(name):
-            raise document.fault(path, f"let: the name '{name}' is taken; choose another")
+            raise document.error_at(path, f"let: the name '{name}' is taken; choose another")
         if not _NAME.match(name):
-            raise document.fault(path, f"let: the name '{name}' must be lower-case letters, digits and _")
+            raise document.error_at(path, f"let: the name '{name}' must be lower-case letters, digits and _")
         _refuse_later_names(document, path, text, [other for other in written if other not in lets])
         lets[name] = parse_at(document, path, text, names, lets)
     return lets
@@ -33,9 +33,9 @@ def _refuse_later_names(document: Document, path: tuple[str, str], text: Text, l
     """Raise SpecError for an expression that reads itself or one below it."""
     for word in re.findall(r"[A-Za-z_]\w*", str(text)):
         if word == path[1]:
-            raise document.fault(path, f"let.{path[1]}: it reads itself")
+            raise document.error_at(path, f"let.{path[1]}: it reads itself")
         if word in later:
-            raise document.fault(path, f"let.{path[1]}: reads '{word}', which is defined below; move '{word}' up")
+            raise document.error_at(path, f"let.{path[1]}: reads '{word}', which is defined below; move '{word}' up")
 
 
 def parse_at(
@@ -46,7 +46,7 @@ def parse_at(
         return parse(text, names, document.line(path), lets)
     except ExpressionError as fault:
         key = ".".join(step for step in path if isinstance(step, str))
-        raise document.fault(path, f"{key}: {fault}") from None
+        raise document.error_at(path, f"{key}: {fault}") from None
 
 
 def names_of_lets(expression: Expression) -> set[str]:

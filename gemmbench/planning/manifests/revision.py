@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, SUFFIXES, Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import shown
+from gemmbench.planning.paths import display_path
 
 
-def variant_at(name: str, folders: Sequence[Path]) -> Variant:
+def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
     """The variant that `REVISION:NAME` names, in those of the folders that lie in a git checkout.
 
     It is called `name`; its path ends in `@` and the commit. Raises UsageError where there is no checkout, no
@@ -66,9 +66,9 @@ def _placed(variant: Variant, trees: Sequence[_Tree]) -> Variant:
 def _place(path: str, trees: Sequence[_Tree]) -> str:
     """Where a file of one of the trees belongs: `cuda/tiled.cu@1abb95a`."""
     for tree in trees:
-        files = f"{shown(tree.files)}/"
+        files = f"{display_path(tree.files)}/"
         if path.startswith(files):
-            return f"{shown(tree.folder / path.removeprefix(files))}@{tree.commit}"
+            return f"{display_path(tree.folder / path.removeprefix(files))}@{tree.commit}"
     return path
 
 

@@ -114,7 +114,7 @@ def _up(count: int) -> int:
     return -(-count // _GRAIN) * _GRAIN
 
 
-def network(layers: Sequence[str], activations: Sequence[str], batch: int) -> Network:
+def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) -> Network:
     """A network from layers as they are written, `784x100` for inputs x outputs. Raises UsageError."""
     pairs = [_pair(text) for text in layers]
     if not pairs:
@@ -134,10 +134,10 @@ def network(layers: Sequence[str], activations: Sequence[str], batch: int) -> Ne
             )
         if name == "softmax" and number < len(pairs):
             raise UsageError(f"activations: softmax after layer {number} of {len(pairs)}; it may follow the last alone")
-    return with_batch(Network((pairs[0][0], *(outputs for _, outputs in pairs)), tuple(activations), 1), batch)
+    return change_batch(Network((pairs[0][0], *(outputs for _, outputs in pairs)), tuple(activations), 1), batch)
 
 
-def with_batch(of: Network, batch: int) -> Network:
+def change_batch(of: Network, batch: int) -> Network:
     """The same network for another batch. Raises UsageError."""
     if batch < 1:
         raise UsageError(f"batch: {batch} is not positive; a batch needs at least one row, such as 256")

@@ -9,8 +9,10 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.networks.network_config import NetworkRowChoice
 from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.plans.expansion import Refusal, configurations, expand, place, plan_network
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import make_plans, plan_network
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
+from gemmbench.planning.plans.suitability import Refusal, choose_backend
 from gemmbench.planning.problems.problem import Problem
 
 Helpers = Mapping[str, Variant]
@@ -28,9 +30,9 @@ def plan_chains(
     """Plan every row in every configuration that it asks for, in order."""
     chains = []
     for order, (choice, variant) in enumerate(chosen):
-        device = place(variant, primary, targets)
+        device = choose_backend(variant, primary, targets)
         planner = _Planner(network, helpers, targets, refuses, device)
-        for config in configurations(variant, choice.params):
+        for config in list_configurations(variant, choice.params):
             planned = planner.steps(variant, config, choice.graph)
             steps, reason = ((), planned) if isinstance(planned, str) else (planned, "")
             about = network, choice.label, choice.published_ms
@@ -82,7 +84,7 @@ class _Planner:
         return steps
 
     def _plan(self, problem: Problem, variant: Variant, config: Config) -> Plan | Skip:
-        return expand([problem], [(variant, [config])], self.device, self.targets, self.refuses)[0]
+        return make_plans([problem], [(variant, [config])], self.device, self.targets, self.refuses)[0]
 
 
 def _fused(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ import msgspec
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Params
-from gemmbench.planning.networks.network import Network, network
-from gemmbench.planning.paths import shown
+from gemmbench.planning.networks.network import Network, make_network
+from gemmbench.planning.paths import display_path
 from gemmbench.planning.plans.chain import GRAPH
 from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, read_document
 from gemmbench.planning.sweeps.config_reader import ConfigReader
@@ -76,7 +76,7 @@ class NetworkSweep:
     rows: tuple[NetworkRowChoice, ...]
     baseline: str
     policy: Policy
-    place: str = ""
+    location: str = ""
     title: str = ""
 
 
@@ -93,7 +93,7 @@ def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> Ne
     path = find_config(name)
     document = read_document(path)
     if "layers" not in document.data:
-        raise document.fault((), "no `layers`: this is no config of a network; gemmbench run -c reads sweeps")
+        raise document.error_at((), "no `layers`: this is no config of a network; gemmbench run -c reads sweeps")
     document, model = apply_on_cpu(document, NetworkModel, on_cpu)
     reader = ConfigReader(document, options)
     return NetworkSweep(
@@ -103,7 +103,7 @@ def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> Ne
         rows=_read_rows(reader, model),
         baseline=options.baseline if options.baseline is not None else model.baseline,
         policy=make_policy(reader, model.measure),
-        place=document.place,
+        location=document.location,
         title=model.title,
     )
 
@@ -111,12 +111,12 @@ def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> Ne
 def _read_network(reader: ConfigReader, model: NetworkModel, options: NetworkOverrides) -> Network:
     batch = model.batch if options.batch is None else options.batch
     try:
-        return network(model.layers, model.activations, batch)
+        return make_network(model.layers, model.activations, batch)
     except UsageError as fault:
         key, _, message = str(fault).partition(": ")
         if key == "batch" and options.batch is not None:
             raise UsageError(f"--batch {options.batch}: {message}") from None
-        raise reader.document.fault((key,), str(fault)) from None
+        raise reader.document.error_at((key,), str(fault)) from None
 
 
 def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, options: NetworkOverrides) -> Path | None:
@@ -126,7 +126,8 @@ def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, optio
         path = Path(options.weights) if options.weights else config.parent / name
         if name == RANDOM or path.is_file():
             return None if name == RANDOM else path
-        raise UsageError(f"weights: no file {shown(path)}; name a .npz with W1, b1, W2, ..., or write `{RANDOM}`")
+        advice = f"name a .npz with W1, b1, W2, ..., or write `{RANDOM}`"
+        raise UsageError(f"weights: no file {display_path(path)}; {advice}")
 
     return reader.choose(("weights",), find, model.weights)
 

@@ -25,7 +25,7 @@ class Excluded(Exception):
     """One configuration is ruled out; the message is the reason of its Skip."""
 
 
-def value(variant: Variant, expression: Expression, names: Names) -> int:
+def evaluate(variant: Variant, expression: Expression, names: Names) -> int:
     """Evaluate an expression of a variant. Raises Excluded."""
     try:
         return expression.value(names)
@@ -36,24 +36,24 @@ def value(variant: Variant, expression: Expression, names: Names) -> int:
 def check_require(variant: Variant, names: Names) -> None:
     """Raise Excluded for the first line of `require` that does not hold."""
     for condition in variant.require:
-        if not value(variant, condition, names):
+        if not evaluate(variant, condition, names):
             raise Excluded(f"require {condition} ({variant.path}:{condition.line})")
 
 
-def launches(variant: Variant, names: Names, target: Target) -> tuple[tuple[str, Geometry], ...]:
+def evaluate_launches(variant: Variant, names: Names, target: Target) -> tuple[tuple[str, Geometry], ...]:
     """Symbol and numbers of every launch that takes place, in order; none for a host function. Raises Excluded."""
     if variant.launch is None or variant.kind == "host":
         return ()
-    wanted = [each for each in variant.launches if each.when is None or value(variant, each.when, names)]
+    wanted = [each for each in variant.launches if each.when is None or evaluate(variant, each.when, names)]
     if not wanted:
         raise Excluded(f"every launch is left out by its `when` ({variant.path})")
     return tuple((launch.symbol, _geometry(variant, launch, names, target)) for launch in wanted)
 
 
 def _geometry(variant: Variant, launch: Launch, names: Names, target: Target) -> Geometry:
-    grid = _triple(value(variant, expression, names) for expression in launch.grid)
-    block = _triple(value(variant, expression, names) for expression in launch.block)
-    geometry = Geometry(grid, block, value(variant, launch.shared, names))
+    grid = _triple(evaluate(variant, expression, names) for expression in launch.grid)
+    block = _triple(evaluate(variant, expression, names) for expression in launch.block)
+    geometry = Geometry(grid, block, evaluate(variant, launch.shared, names))
     _check_limits(variant, launch, geometry, target)
     return geometry
 
@@ -76,26 +76,26 @@ def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: 
         )
 
 
-def workspace(variant: Variant, names: Names) -> int:
+def evaluate_workspace(variant: Variant, names: Names) -> int:
     """Bytes of device memory beside the operands. Raises Excluded."""
     if variant.workspace is None:
         return 0
-    nbytes = value(variant, variant.workspace, names)
+    nbytes = evaluate(variant, variant.workspace, names)
     if nbytes < 0:
         raise Excluded(f"a workspace of {nbytes} bytes ({variant.path}:{variant.workspace.line})")
     return nbytes
 
 
-def tensor_maps(variant: Variant, names: Names, problem: Problem, room: int) -> tuple[TiledTensor | None, ...]:
+def evaluate_tensor_maps(variant: Variant, names: Names, problem: Problem, room: int) -> tuple[TiledTensor | None, ...]:
     """What TMA is told of every array, None where it is not used; `room` is bytes of workspace. Raises Excluded."""
     return tuple(_tiled(variant, declared, names, problem, room) for declared in variant.tensor_maps)
 
 
 def _tiled(variant: Variant, declared: TensorMap, names: Names, problem: Problem, room: int) -> TiledTensor | None:
     def numbers(expressions: Iterable[Expression]) -> tuple[int, ...]:
-        return tuple(value(variant, each, names) for each in expressions)
+        return tuple(evaluate(variant, each, names) for each in expressions)
 
-    if declared.when is not None and not value(variant, declared.when, names):
+    if declared.when is not None and not evaluate(variant, declared.when, names):
         return None
     mapped, storage = declared.operand, problem.storage(declared.operand)
     shape = numbers(declared.shape) or problem.shape(mapped)[::-1]

@@ -3,58 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.manifests.expressions import Expression, ExpressionError
-from gemmbench.planning.manifests.variant import ALL, Params, Variant
+from gemmbench.errors import UsageError
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.plans.evaluation import Excluded, Names, check_require, launches, tensor_maps, value, workspace
+from gemmbench.planning.plans.evaluation import (
+    Excluded,
+    Names,
+    check_require,
+    evaluate,
+    evaluate_launches,
+    evaluate_tensor_maps,
+    evaluate_workspace,
+)
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
+from gemmbench.planning.plans.suitability import (
+    Refusal,
+    choose_architecture,
+    choose_backend,
+    explain_unfit_device,
+    explain_unsuitable,
+)
 from gemmbench.planning.problems.problem import Problem
-
-Refusal = Callable[[Variant, str], str]
-"""(variant, device) -> why that back end cannot run it, or ""."""
-
-
-def configurations(variant: Variant, params: Params) -> list[Config]:
-    """Every combination of the chosen values; a parameter nobody chose keeps its default."""
-    axes = []
-    for name, declared in variant.params:
-        values = params.get(name, declared if ALL in params else declared[:1])
-        axes.append([(name, value) for value in values])
-    return [Config(values) for values in itertools.product(*axes)]
-
-
-def count_configurations(variant: Variant) -> int:
-    """Configurations that the manifest allows, whatever the problem and the device."""
-    allowed: list[dict[str, int]] = [{}]
-    pending = list(variant.require)
-    for name, values in [("", (0,)), *variant.params]:  # the first turn checks rules without parameters
-        longer = [{**chosen, name: value} for chosen in allowed for value in values]
-        # A rule is checked as soon as its parameters have values, which spares most combinations of the rest.
-        rules = [rule for rule in pending if longer and longer[0].keys() >= set(rule.names)]
-        pending = [rule for rule in pending if rule not in rules]
-        allowed = [chosen for chosen in longer if all(_holds(rule, chosen) for rule in rules)]
-    return len(allowed)
-
-
-def _holds(rule: Expression, values: Mapping[str, int]) -> bool:
-    try:
-        return bool(rule.value(values))
-    except ExpressionError:
-        return False
-
-
-def check_params(chosen: Sequence[tuple[Variant, Params]]) -> None:
-    """Raise UsageError for a parameter that no chosen variant has."""
-    known = {name for variant, _ in chosen for name, _ in variant.params}
-    for _, params in chosen:
-        for name in params:
-            if name != ALL and name not in known:
-                listed = ", ".join(sorted(known)) or "none"
-                raise UsageError(f"no variant here has a parameter '{name}'{nearest(name, known)}; known: {listed}")
 
 
 def check_memory(problems: Sequence[Problem], targets: Mapping[str, Target]) -> None:
@@ -69,7 +41,7 @@ def check_memory(problems: Sequence[Problem], targets: Mapping[str, Target]) -> 
             )
 
 
-def expand(
+def make_plans(
     problems: Sequence[Problem],
     chosen: Sequence[tuple[Variant, Sequence[Config]]],
     primary: str,
@@ -82,7 +54,7 @@ def expand(
     """
     found: list[Plan | Skip] = []
     for problem, (variant, configs) in itertools.product(problems, chosen):
-        device = place(variant, primary, targets)
+        device = choose_backend(variant, primary, targets)
         found += _planned(problem, variant, configs, device, targets.get(device), refuses)
     return found
 
@@ -95,7 +67,7 @@ def _planned(
     target: Target | None,
     refuses: Refusal,
 ) -> list[Plan | Skip]:
-    refusal = _unfit(problem, variant, target) or refuses(variant, device)
+    refusal = explain_unsuitable(problem, variant, target) or refuses(variant, device)
     if refusal or target is None:
         return [Skip(problem, variant, config, device, refusal) for config in configs]
     if variant.picks:
@@ -110,7 +82,7 @@ def _picked(problem: Problem, variant: Variant, device: str, target: Target, ref
         code = pick.code
         assert code is not None, "a catalog looks it up"
         try:
-            if pick.when is not None and not value(variant, pick.when, _names(problem, target)):
+            if pick.when is not None and not evaluate(variant, pick.when, _names(problem, target)):
                 continue
         except Excluded as fault:
             reason = str(fault)
@@ -128,54 +100,10 @@ def plan_network(
     network: Network, variant: Variant, config: Config, device: str, target: Target | None, refuses: Refusal
 ) -> Plan | Skip:
     """Plan a variant that computes a whole network."""
-    if reason := unfit_device(variant, target) or refuses(variant, device):
+    if reason := explain_unfit_device(variant, target) or refuses(variant, device):
         return Skip(network.problem, variant, config, device, reason)
     assert target is not None  # or it would be unfit
     return _plan(network.problem, variant, config, device, target, network)
-
-
-def place(variant: Variant, primary: str, targets: Mapping[str, Target]) -> str:
-    """The back end that runs a variant: the primary one if it can, else the host, else the one it needs."""
-    target = targets.get(primary)
-    if primary in variant.devices or (target and target.runs_every_variant):
-        return primary
-    return next((device for device in variant.devices if device in targets), variant.devices[0])
-
-
-def _unfit(problem: Problem, variant: Variant, target: Target | None) -> str:
-    if variant.computes != "gemm":
-        return f"computes a whole network, not a GEMM: gemmbench mlp {variant.name}"
-    if problem.precision_name not in variant.precisions:
-        return f"precision {problem.precision_name} is not among its precisions: {', '.join(variant.precisions)}"
-    if problem.layout not in variant.layouts:
-        return f"layout {problem.layout} is not among its layouts: {', '.join(variant.layouts)}"
-    return unfit_device(variant, target)
-
-
-def unfit_device(variant: Variant, target: Target | None) -> str:
-    """Why a device cannot run a variant, whatever the problem; "" if it can."""
-    if target is None:
-        return "needs an NVIDIA GPU; this run has none"
-    if target.sm and target.sm < variant.min_sm:
-        return f"needs compute capability {variant.min_sm / 10}, the device has {target.sm / 10}"
-    if target.sm and not _architecture(variant, target.sm):
-        return f"is written for sm_{', sm_'.join(variant.arch)} alone, the device is sm_{target.sm}"
-    return ""
-
-
-def unready(variant: Variant, device: str, target: Target | None, refuses: Refusal) -> str:
-    """Why a back end cannot run a variant, or any that it picks from, whatever the problem; "" if it can."""
-    if reason := unfit_device(variant, target) or refuses(variant, device):
-        return reason
-    reasons = [unready(pick.code, device, target, refuses) for pick in variant.picks if pick.code]
-    return reasons[-1] if reasons and all(reasons) else ""
-
-
-def _architecture(variant: Variant, sm: int) -> str:
-    """What the compiler is told: the variant's own name for this device, else the device's number."""
-    if not variant.arch:
-        return str(sm)
-    return next((name for name in variant.arch if name.rstrip("af") == str(sm)), "")
 
 
 def _plan(
@@ -184,12 +112,12 @@ def _plan(
     names = {**_names(problem, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
-        launched, room = launches(variant, names, target), workspace(variant, names)
-        maps = tensor_maps(variant, names, problem, room)
+        launched, room = evaluate_launches(variant, names, target), evaluate_workspace(variant, names)
+        maps = evaluate_tensor_maps(variant, names, problem, room)
     except Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
     geometry = launched[-1][1] if launched else None
-    arch = _architecture(variant, target.sm) if target.sm else ""
+    arch = choose_architecture(variant, target.sm) if target.sm else ""
     return Plan(
         problem,
         variant,

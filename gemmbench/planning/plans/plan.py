@@ -79,10 +79,10 @@ class Config:
     picked: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        return configuration(dict(self.values), self.picked)
+        return format_configuration(dict(self.values), self.picked)
 
 
-def configuration(values: Mapping[str, int], picked: str = "") -> str:
+def format_configuration(values: Mapping[str, int], picked: str = "") -> str:
     """A configuration in words: `BM=128 BN=128`, or `sgemm: BM=128 BN=128` where one was picked."""
     words = " ".join(f"{name}={value}" for name, value in values.items())
     return ": ".join(filter(None, (picked, words)))

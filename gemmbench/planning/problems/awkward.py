@@ -25,11 +25,11 @@ SHAPES: tuple[Shape, ...] = (
 )
 LARGE: Shape = (1000, 1000, 1000)
 # Where each launch is slowed a hundred times: one shape that fits no tile, and one that is whole tiles.
-WATCHED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
+SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
 
 
-def problems(shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequence[str]) -> list[Problem]:
+def make_problems(shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequence[str]) -> list[Problem]:
     """Every combination, with alpha and beta that a kernel cannot ignore unseen."""
     return [
         Problem(*shape, layout=layout, precision_name=kind, alpha=ALPHA, beta=BETA)
@@ -39,7 +39,7 @@ def problems(shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequen
     ]
 
 
-def one_change_each(variant: Variant) -> list[Config]:
+def change_each_parameter(variant: Variant) -> list[Config]:
     """The default configuration, then for each parameter each other value with the rest at default."""
     default = variant.default()
     found = [Config(tuple(default.items()))]

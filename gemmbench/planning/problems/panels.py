@@ -19,7 +19,7 @@ ROWS = 64
 
 
 @dataclass(frozen=True)
-class Cut:
+class PanelCut:
     """How a job is cut: into `panels` panels at most, which `streams` streams take in turn."""
 
     panels: int = 8
@@ -33,12 +33,12 @@ class Panel:
     first: int
     rows: int
 
-    def of(self, problem: Problem) -> Problem:
+    def make_problem(self, problem: Problem) -> Problem:
         """The panel as a problem: the same layout and scalars, fewer rows."""
         return replace(problem, M=self.rows)
 
 
-def cut(problem: Problem, panels: int) -> tuple[Panel, ...]:
+def cut_into_panels(problem: Problem, panels: int) -> tuple[Panel, ...]:
     """Cut a problem into panels of equal height, `panels` of them or as many as ROWS allows; the last may be lower."""
     height = -(-problem.M // panels)
     height = -(-height // ROWS) * ROWS

@@ -153,10 +153,10 @@ _ALL = (
         peak=HALF_TENSOR,
     ),
 )
-PRECISIONS = {precision.name: precision for precision in _ALL}
+PRECISIONS = {record.name: record for record in _ALL}
 
 
-def precision(name: str) -> Precision:
+def find_precision(name: str) -> Precision:
     """Return the precision called `name`; raise UsageError with the nearest name."""
     try:
         return PRECISIONS[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from gemmbench.planning.problems.precision import Precision, precision
+from gemmbench.planning.problems.precision import Precision, find_precision
 from gemmbench.planning.problems.storage import StorageType
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
@@ -38,7 +38,7 @@ class Problem:
     @cached_property
     def precision(self) -> Precision:
         """The precision class this problem is computed in."""
-        return precision(self.precision_name)
+        return find_precision(self.precision_name)
 
     @property
     def flops(self) -> int:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning import yaml_document as yamlfile
-from gemmbench.planning.paths import data_folder, shown
-from gemmbench.planning.yaml_document import Document, Model
+from gemmbench.planning.paths import data_folder, display_path
+from gemmbench.planning.yaml_document import Document, Model, parse_document
 
 _SHAPE_KEYS = ("sizes", "shapes", "axes")
 
@@ -36,8 +35,8 @@ def read_document(path: Path) -> Document:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{shown(path)}: cannot be read: {fault}") from None
-    return yamlfile.load(text, shown(path))
+        raise UsageError(f"{display_path(path)}: cannot be read: {fault}") from None
+    return parse_document(text, display_path(path))
 
 
 def apply_on_cpu(document: Document, kind: type[Model], on_cpu: bool) -> tuple[Document, Model]:
@@ -61,4 +60,4 @@ def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
     for path, line in document.lines.items():
         if path[:1] == ("on_cpu",) and len(path) > 1:
             lines[path[1:]] = line
-    return Document(document.place, {**data, "on_cpu": {}}, lines)
+    return Document(document.location, {**data, "on_cpu": {}}, lines)

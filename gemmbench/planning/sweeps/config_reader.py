@@ -33,7 +33,7 @@ class ConfigReader:
         except SpecError:
             raise
         except UsageError as fault:
-            raise self.document.fault(path, str(fault)) from None
+            raise self.document.error_at(path, str(fault)) from None
 
     def check_items(
         self, path: Path, check: Callable[[Written], list[Checked]], written: Iterable[Written]
@@ -59,7 +59,7 @@ class ConfigReader:
         if written == ALL:
             return {ALL: ()}
         if isinstance(written, str):
-            raise self.document.fault(path, f"{path[0]}: '{written}' should be `all` or names with values")
+            raise self.document.error_at(path, f"{path[0]}: '{written}' should be `all` or names with values")
         return {name: self.check((*path, name), check_values, (name, values)) for name, values in written.items()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Params
-from gemmbench.planning.problems.precision import precision
+from gemmbench.planning.problems.precision import find_precision
 from gemmbench.planning.problems.problem import LAYOUTS
 
 _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
@@ -29,7 +29,7 @@ def parse_params(written: Sequence[str]) -> Params:
 
 def parse_precisions(names: str | Sequence[str] | None) -> list[str]:
     """Precisions, listed or separated by commas; [] for None. Raises UsageError."""
-    return [precision(name).name for name in _listed("precisions", names)]
+    return [find_precision(name).name for name in _listed("precisions", names)]
 
 
 def parse_layouts(names: str | Sequence[str] | None) -> list[str]:

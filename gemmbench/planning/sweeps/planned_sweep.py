@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from gemmbench.errors import UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.expansion import Refusal, check_memory, check_params, configurations, expand, place
+from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
+from gemmbench.planning.plans.suitability import Refusal, choose_backend
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
@@ -78,9 +80,9 @@ def plan_sweep(
 def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, explicit: bool) -> str:
     """The sweep's baseline if it can run here, else the default one; an explicit one must run."""
     name = sweep.baseline or devices.default_baseline
-    with at_line(sweep.place, sweep.baseline_line):
+    with at_line(sweep.location, sweep.baseline_line):
         variant = catalog.get(name)
-    if place(variant, devices.primary, devices.targets) in devices.targets:
+    if choose_backend(variant, devices.primary, devices.targets) in devices.targets:
         return name
     if explicit:
         raise UsageError(f"baseline {name} needs a GPU; take --baseline {devices.default_baseline}")
@@ -90,12 +92,12 @@ def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, 
 def _look_up_variants(sweep: Sweep, catalog: Catalog) -> list[Variant]:
     """The variants of a sweep in ladder order, their parameters checked. Raises UsageError and SpecError."""
     for choice in sweep.choices:
-        with at_line(sweep.place, choice.line):
-            catalog.find(choice.name)
-    variants = catalog.ladder(choice.name for choice in sweep.choices)
+        with at_line(sweep.location, choice.line):
+            catalog.check_name(choice.name)
+    variants = catalog.get_ladder(choice.name for choice in sweep.choices)
     for choice in sweep.choices:
         concerned = [variant for variant in variants if not choice.own or variant.name == choice.name]
-        with at_line(sweep.place, choice.line):
+        with at_line(sweep.location, choice.line):
             check_params([(variant, choice.params) for variant in concerned])
     return variants
 
@@ -105,10 +107,10 @@ def _expand_sweep(sweep: Sweep, variants: Sequence[Variant], devices: AvailableD
     expanded: list[Plan | Skip] = []
     for problem in sweep.problems:
         chosen = [
-            (variant, configurations(variant, choice.params))
+            (variant, list_configurations(variant, choice.params))
             for variant in variants
             for choice in sweep.choices
             if choice.name == variant.name and choice.fits(problem)
         ]
-        expanded += expand([problem], chosen, devices.primary, devices.targets, devices.refuses)
+        expanded += make_plans([problem], chosen, devices.primary, devices.targets, devices.refuses)
     return list(dict.fromkeys(expanded))  # two rows of a post may request the same plan

@@ -32,7 +32,7 @@ class VariantChoice:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Everything a run is asked for. `place` is the config, `baseline_line` where it names the baseline.
+    """Everything a run is asked for. `location` is the config file, `baseline_line` where it names the baseline.
 
     `rivals` are variants whose ratios to each other matter as much as those to the baseline.
     """
@@ -42,7 +42,7 @@ class Sweep:
     choices: tuple[VariantChoice, ...]
     baseline: str
     policy: Policy
-    place: str = ""
+    location: str = ""
     baseline_line: int | None = None
     post: Post | None = None
     rivals: tuple[str, ...] = ()

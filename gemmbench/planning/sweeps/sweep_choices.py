@@ -37,7 +37,7 @@ def _read_choice(reader: ConfigReader, index: int, item: str | dict[str, Any], c
     if isinstance(item, str):
         return VariantChoice(item, common, False, document.line(path))
     if len(item) != 1:
-        raise document.fault(path, "variants: write `- name` or `- name: {PARAMETER: [values]}`")
+        raise document.error_at(path, "variants: write `- name` or `- name: {PARAMETER: [values]}`")
     ((name, written),) = item.items()
     line = document.line((*path, name))
     if reader.options.params:

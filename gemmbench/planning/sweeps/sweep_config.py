@@ -22,13 +22,13 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
     path = find_config(name)
     document = read_document(path)
     if "layers" in document.data:
-        raise document.fault(("layers",), "`layers`: this is the config file of a network; use gemmbench mlp -c")
+        raise document.error_at(("layers",), "`layers`: this is the config file of a network; use gemmbench mlp -c")
     document, model = apply_on_cpu(document, SweepModel, on_cpu)
     reader = ConfigReader(document, options)
     post = _read_post(reader, model, name_config(path))
     choices = read_choices(reader, model, post)
     if not choices:
-        raise UsageError(f"{document.place}: no variants; add `variants: [tiled]`")
+        raise UsageError(f"{document.location}: no variants; add `variants: [tiled]`")
     baseline, line = model.baseline, document.line(("baseline",))
     problems = read_problems(reader, model, post)
     return Sweep(
@@ -38,7 +38,7 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
         baseline=baseline if options.baseline is None else options.baseline,
         baseline_line=line if options.baseline is None else None,
         policy=make_policy(reader, model.measure),
-        place=document.place,
+        location=document.location,
         post=post,
     )
 

@@ -52,7 +52,7 @@ def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
     shapes = reader.check_items(("shapes",), _parse_shape, model.shapes)
     found = list(dict.fromkeys([*sizes, *shapes, *_read_axes(reader, model)]))
     if not found:
-        raise UsageError(f"{reader.document.place}: no sizes, shapes or axes; add `sizes: [1024]`")
+        raise UsageError(f"{reader.document.location}: no sizes, shapes or axes; add `sizes: [1024]`")
     return found
 
 
@@ -67,6 +67,6 @@ def _read_axes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
     if not axes:
         return []
     if set(axes) != set("MNK"):
-        raise reader.document.fault(("axes",), f"axes: has {', '.join(axes)}; give M, N and K")
+        raise reader.document.error_at(("axes",), f"axes: has {', '.join(axes)}; give M, N and K")
     shapes = itertools.product(axes["M"], axes["N"], axes["K"])
     return [shape for each in shapes for shape in reader.check(("axes",), _parse_shape, list(each))]

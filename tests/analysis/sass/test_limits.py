@@ -13,7 +13,8 @@ from gemmbench.analysis.sass.loop import hottest
 from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.expressions import SASS_NAMES, parse
-from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems.problem import Problem
 
@@ -71,8 +72,8 @@ def test_a_kernel_of_cuda_keeps_its_limits(variant, compiler):
     sm = int((variant.arch or (str(max(variant.min_sm, 90)),))[0].rstrip("af"))
     target = Target("cuda", sm, 132, 227 << 10, 50 << 20, 1 << 36)
     problems = [Problem(4096, 4096, 4096, layout=layout) for layout in variant.layouts]
-    chosen = [(variant, configurations(variant, {}))]
-    for plan in expand(problems, chosen, "cuda", {"cuda": target}, lambda *_: ""):
+    chosen = [(variant, list_configurations(variant, {}))]
+    for plan in make_plans(problems, chosen, "cuda", {"cuda": target}, lambda *_: ""):
         code = [kernels(compiler.sass(launch))[launch.symbols[-1]] for launch in plan.each_launch()]
         hot = max(filter(None, map(hottest, code)), key=lambda loop: loop.math, default=None)
         assert broken(plan, Facts(hot) if hot else None, sm) == [], plan.problem.layout

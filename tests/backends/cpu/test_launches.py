@@ -8,7 +8,7 @@ import pytest
 from gemmbench.backends import registry
 from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.plans.expansion import expand
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Geometry, Plan, Skip
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
@@ -21,7 +21,7 @@ def planned(bench, name, problem, **values):
     variant = Catalog([KERNELS]).get(name)
     config = Config(tuple({**variant.default(), **values}.items()))
     targets = {"cpu": bench.backend.device.target}
-    (found,) = expand([problem], [(variant, [config])], "cpu", targets, registry.why_refused)
+    (found,) = make_plans([problem], [(variant, [config])], "cpu", targets, registry.why_refused)
     return found
 
 

@@ -14,7 +14,8 @@ from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Skip
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -41,9 +42,9 @@ def verify(opened):
 
     def verified(name, problem=PROBLEM):
         variant = Catalog([FOLDER], []).get(name)
-        chosen = [(variant, configurations(variant, {}))]
+        chosen = [(variant, list_configurations(variant, {}))]
         targets = {"cpu": backend.device.target}
-        (plan,) = expand([problem], chosen, "cpu", targets, lambda variant, _: why_unsupported(variant))
+        (plan,) = make_plans([problem], chosen, "cpu", targets, lambda variant, _: why_unsupported(variant))
         if isinstance(plan, Skip):
             return make_skip_record(make_chain(plan))
         built = compile_plans([plan], {"cpu": impatient.get(name, patient)}, lambda *_: None)

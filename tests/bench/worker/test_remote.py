@@ -81,7 +81,10 @@ def test_without_timing_plans_are_verified(remote, batch):
 def test_an_interruption_reaches_the_process_and_progress_comes_back(remote, batch):
     said = []
     pressed = []
-    options = {"progress": lambda *what: said.append(what) or pressed.append(1), "is_interrupted": lambda: bool(pressed)}
+    options = {
+        "progress": lambda *what: said.append(what) or pressed.append(1),
+        "is_interrupted": lambda: bool(pressed),
+    }
     with remote(**options) as worker:
         records = worker.experiment(batch("naive", rounds=100000))
     assert [record.stopped for record in records] in ([], ["interrupted"])

@@ -71,5 +71,5 @@ def test_the_ladder_is_by_order_then_by_name_and_each_once(write_kernel, tmp_pat
     write_kernel("a.cu", order="20")
     write_kernel("z.cu", order="3.5")
     catalog = Catalog([tmp_path / "kernels"], [library])
-    rungs = catalog.ladder(["cublas", "b", "z", "a", "b"])
+    rungs = catalog.get_ladder(["cublas", "b", "z", "a", "b"])
     assert [variant.name for variant in rungs] == ["z", "a", "b", "cublas"]

@@ -7,7 +7,8 @@ import pytest
 
 from gemmbench.planning.manifests.expressions import ExpressionError, InexactDivision, parse
 from gemmbench.planning.manifests.manifest import read_variant
-from gemmbench.planning.plans.expansion import configurations, count_configurations, expand
+from gemmbench.planning.plans.configurations import count_configurations, list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.problems.problem import Problem
 
@@ -15,9 +16,9 @@ GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36
 
 
 def only_plan(variant, problem=None):
-    (found,) = expand(
+    (found,) = make_plans(
         [problem or Problem(100, 60, 7)],
-        [(variant, configurations(variant, {})[:1])],
+        [(variant, list_configurations(variant, {})[:1])],
         "cuda",
         {"cuda": GPU},
         lambda *_: "",

@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.manifest import read_variant
-from gemmbench.planning.paths import shown
+from gemmbench.planning.paths import display_path
 
 
 def test_a_full_manifest_becomes_a_variant(write_kernel, line_of):
@@ -62,7 +62,7 @@ def test_a_file_that_does_not_begin_with_a_manifest_says_how(tmp_path, text):
     path.write_text(text)
     with pytest.raises(SpecError) as fault:
         read_variant(path)
-    message = f"{shown(path)}:1: no manifest: the file must begin with `/*---`, YAML lines, and `---*/`"
+    message = f"{display_path(path)}:1: no manifest: the file must begin with `/*---`, YAML lines, and `---*/`"
     assert str(fault.value) == message
 
 
@@ -92,7 +92,7 @@ def test_a_missing_key_is_named(write_kernel, key):
     path = write_kernel(**{key: None})
     with pytest.raises(SpecError) as fault:
         read_variant(path)
-    assert str(fault.value).startswith(f"{shown(path)}:") and f"`{key}`" in str(fault.value)
+    assert str(fault.value).startswith(f"{display_path(path)}:") and f"`{key}`" in str(fault.value)
 
 
 def test_an_unknown_key_offers_the_nearest(faulty):

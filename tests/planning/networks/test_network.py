@@ -11,12 +11,12 @@ from gemmbench.backends.registry import library_variants, why_refused
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.manifest import read_variant
-from gemmbench.planning.networks.network import Network, network, with_batch
+from gemmbench.planning.networks.network import Network, change_batch, make_network
 from gemmbench.planning.networks.network_chains import plan_chains
 from gemmbench.planning.networks.network_config import NetworkOverrides, NetworkRowChoice, read_network_sweep
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.chain import list_plans
-from gemmbench.planning.plans.expansion import expand
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
 from gemmbench.planning.problems.problem import Problem
 
@@ -66,12 +66,12 @@ def test_every_parameter_array_begins_at_a_multiple_of_256_bytes_and_none_overla
 )
 def test_a_network_that_is_none_is_refused_with_the_fix(layers, activations, batch, message):
     with pytest.raises(UsageError) as fault:
-        network(layers, activations, batch)
+        make_network(layers, activations, batch)
     assert message in str(fault.value)
 
 
 def test_another_batch_is_the_same_network():
-    assert with_batch(POST, 7) == network(["784x100", "100x100", "100x10"], POST.activations, 7)
+    assert change_batch(POST, 7) == make_network(["784x100", "100x100", "100x10"], POST.activations, 7)
 
 
 # The launches of a row
@@ -101,7 +101,7 @@ def test_the_macros_say_what_is_fused():
     first, last = planned("tiled").steps[0], planned("tiled").steps[2]
     assert dict(first.defines) | {"BIAS": "1", "RELU": "1"} == dict(first.defines)
     assert dict(last.defines) | {"BIAS": "1", "RELU": "0"} == dict(last.defines)
-    plain = expand([Problem(8, 8, 8)], [(first.variant, [first.config])], "cuda", {"cuda": GPU}, why_refused)[0]
+    plain = make_plans([Problem(8, 8, 8)], [(first.variant, [first.config])], "cuda", {"cuda": GPU}, why_refused)[0]
     assert isinstance(plain, Plan)
     assert dict(plain.defines) | {"BIAS": "0", "RELU": "0"} == dict(plain.defines)
 
@@ -141,7 +141,7 @@ def test_every_configuration_is_a_row_and_plans_are_compiled_once():
 
 def test_a_network_kernel_is_no_gemm():
     variant = read_variant(data_folder("cuda") / "mlp" / "mlp_fused.cu")
-    (skip,) = expand([Problem(8, 8, 8)], [(variant, [Config()])], "cuda", {"cuda": GPU}, lambda *_: "")
+    (skip,) = make_plans([Problem(8, 8, 8)], [(variant, [Config()])], "cuda", {"cuda": GPU}, lambda *_: "")
     assert isinstance(skip, Skip)
     assert skip.reason == "computes a whole network, not a GEMM: gemmbench mlp mlp_fused"
 

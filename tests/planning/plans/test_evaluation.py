@@ -3,7 +3,8 @@
 import pytest
 
 from gemmbench.planning.manifests.manifest import read_variant
-from gemmbench.planning.plans.expansion import configurations, expand
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Geometry, Plan, Skip, Target, TiledTensor
 from gemmbench.planning.problems.problem import Problem
 
@@ -22,8 +23,8 @@ def plan(write_kernel):
 
     def make(problem, target=GPU, **keys):
         variant = read_variant(write_kernel(layouts="[nn, nt, tn, tt]", precisions="[f32, f16, f64]", **keys))
-        chosen = [(variant, configurations(variant, {}))]
-        (found,) = expand([problem], chosen, target.kind, {target.kind: target}, lambda *_: "")
+        chosen = [(variant, list_configurations(variant, {}))]
+        (found,) = make_plans([problem], chosen, target.kind, {target.kind: target}, lambda *_: "")
         return found
 
     return make

@@ -7,15 +7,10 @@ import pytest
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.plans.expansion import (
-    check_memory,
-    check_params,
-    configurations,
-    count_configurations,
-    expand,
-    place,
-)
+from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
+from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
+from gemmbench.planning.plans.suitability import choose_backend
 from gemmbench.planning.problems.problem import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
@@ -30,8 +25,8 @@ def plans(write_kernel):
 
     def plan(problem=CUBE, values=None, target=GPU, **keys):
         variant = read_variant(write_kernel(**keys))
-        chosen = [(variant, configurations(variant, {ALL: ()} if values is None else values))]
-        return expand([problem], chosen, target.kind, {target.kind: target}, lambda variant, device: "")
+        chosen = [(variant, list_configurations(variant, {ALL: ()} if values is None else values))]
+        return make_plans([problem], chosen, target.kind, {target.kind: target}, lambda variant, device: "")
 
     return plan
 
@@ -44,11 +39,11 @@ def reason(found):
 
 def test_the_default_configuration_is_the_first_value_of_each(write_kernel):
     variant = read_variant(write_kernel(params={"A1": "[3, 1]", "B1": "[4, 2]"}))
-    assert [str(config) for config in configurations(variant, {})] == ["A1=3 B1=4"]
-    assert [str(config) for config in configurations(variant, {"B1": (2, 9)})] == ["A1=3 B1=2", "A1=3 B1=9"]
-    found = [str(config) for config in configurations(variant, {ALL: ()})]
+    assert [str(config) for config in list_configurations(variant, {})] == ["A1=3 B1=4"]
+    assert [str(config) for config in list_configurations(variant, {"B1": (2, 9)})] == ["A1=3 B1=2", "A1=3 B1=9"]
+    found = [str(config) for config in list_configurations(variant, {ALL: ()})]
     assert found == ["A1=3 B1=4", "A1=3 B1=2", "A1=1 B1=4", "A1=1 B1=2"]
-    assert [str(config) for config in configurations(variant, {ALL: (), "A1": (7,)})] == ["A1=7 B1=4", "A1=7 B1=2"]
+    assert [str(config) for config in list_configurations(variant, {ALL: (), "A1": (7,)})] == ["A1=7 B1=4", "A1=7 B1=2"]
 
 
 def test_a_plan_holds_the_numbers_of_its_launch(plans):
@@ -138,15 +133,15 @@ def test_precision_and_layout_that_a_variant_lacks_are_skips(plans):
 
 def test_what_a_back_end_refuses_is_a_skip_for_every_configuration(write_kernel):
     variant = read_variant(write_kernel(**TILED))
-    chosen = [(variant, configurations(variant, {ALL: ()}))]
-    found = expand([CUBE], chosen, "cpu", {"cpu": CPU}, lambda variant, device: f"no {variant.name} on {device}")
+    chosen = [(variant, list_configurations(variant, {ALL: ()}))]
+    found = make_plans([CUBE], chosen, "cpu", {"cpu": CPU}, lambda variant, device: f"no {variant.name} on {device}")
     assert [item.reason for item in found] == ["no mine on cpu"] * 3
 
 
 def test_plans_come_problem_by_problem_and_variants_in_order(make_variant):
     variants = [make_variant("a", kind="library"), make_variant("b", kind="library")]
-    chosen = [(variant, configurations(variant, {})) for variant in variants]
-    found = expand([CUBE, Problem(8, 8, 8)], chosen, "fake", {"fake": GPU}, lambda *_: "")
+    chosen = [(variant, list_configurations(variant, {})) for variant in variants]
+    found = make_plans([CUBE, Problem(8, 8, 8)], chosen, "fake", {"fake": GPU}, lambda *_: "")
     assert [(item.problem.size, item.variant.name) for item in found] == [
         ("64", "a"),
         ("64", "b"),
@@ -159,17 +154,17 @@ def test_each_variant_runs_where_it_can(make_variant):
     cublas = make_variant("cublas", kind="library", devices=("cuda",))
     host = make_variant("host", kind="host", devices=("cpu",))
     both = {"cuda": GPU, "cpu": CPU}
-    assert place(make_variant(), "cuda", both) == "cuda"
-    assert place(make_variant(), "cpu", {"cpu": CPU}) == "cpu"
-    assert place(host, "cuda", both) == "cpu"
-    assert place(cublas, "cpu", {"cpu": CPU}) == "cuda"
+    assert choose_backend(make_variant(), "cuda", both) == "cuda"
+    assert choose_backend(make_variant(), "cpu", {"cpu": CPU}) == "cpu"
+    assert choose_backend(host, "cuda", both) == "cpu"
+    assert choose_backend(cublas, "cpu", {"cpu": CPU}) == "cuda"
     fake = replace(GPU, runs_every_variant=True)
-    assert {place(variant, "fake", {"fake": fake}) for variant in (cublas, host)} == {"fake"}
+    assert {choose_backend(variant, "fake", {"fake": fake}) for variant in (cublas, host)} == {"fake"}
 
 
 def test_a_gpu_library_on_a_cpu_is_a_skip(make_variant):
     cublas = make_variant("cublas", kind="library", devices=("cuda",))
-    found = expand([CUBE], [(cublas, configurations(cublas, {}))], "cpu", {"cpu": CPU}, lambda *_: "")
+    found = make_plans([CUBE], [(cublas, list_configurations(cublas, {}))], "cpu", {"cpu": CPU}, lambda *_: "")
     assert reason(found) == "needs an NVIDIA GPU; this run has none"
     assert found[0].device == "cuda"
 

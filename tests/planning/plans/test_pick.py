@@ -4,8 +4,10 @@ import pytest
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.plans.expansion import configurations, count_configurations, expand, unready
+from gemmbench.planning.plans.configurations import count_configurations, list_configurations
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
+from gemmbench.planning.plans.suitability import explain_unready
 from gemmbench.planning.problems.problem import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
@@ -29,8 +31,8 @@ def kernels(write_kernel, tmp_path):
 
 def plan(catalog, problem, target=GPU, refuses=lambda *_: ""):
     variant = catalog.get("best")
-    chosen = [(variant, configurations(variant, {}))]
-    (found,) = expand([problem], chosen, target.kind, {target.kind: target}, refuses)
+    chosen = [(variant, list_configurations(variant, {}))]
+    (found,) = make_plans([problem], chosen, target.kind, {target.kind: target}, refuses)
     return found
 
 
@@ -82,16 +84,17 @@ def test_one_that_dispatches_can_be_picked_itself(kernels, write_kernel):
 
 def test_a_picked_plan_is_cut_into_panels_of_the_same_kernel(kernels):
     whole = plan(kernels(SMALL, "variant: large"), Problem(64, 64, 8))
-    panel = expand([Problem(9000, 64, 8)], [(whole.variant, [whole.config])], "cuda", {"cuda": GPU}, lambda *_: "")[0]
+    chosen = [(whole.variant, [whole.config])]
+    panel = make_plans([Problem(9000, 64, 8)], chosen, "cuda", {"cuda": GPU}, lambda *_: "")[0]
     assert isinstance(panel, Plan)
     assert (panel.variant, panel.config) == (whole.variant, whole.config)
 
 
 def test_it_is_ready_where_any_of_its_rows_is(kernels):
     best = kernels("variant: large\n    when: M > 1", "variant: small").get("best")
-    assert unready(best, "cpu", CPU, lambda variant, _: "no" if variant.name == "large" else "") == ""
-    assert unready(best, "cpu", CPU, lambda variant, _: "" if variant.name == "best" else f"no {variant.name}")
-    assert unready(best, "cuda", None, lambda *_: "") == "needs an NVIDIA GPU; this run has none"
+    assert explain_unready(best, "cpu", CPU, lambda variant, _: "no" if variant.name == "large" else "") == ""
+    assert explain_unready(best, "cpu", CPU, lambda variant, _: "" if variant.name == "best" else f"no {variant.name}")
+    assert explain_unready(best, "cuda", None, lambda *_: "") == "needs an NVIDIA GPU; this run has none"
     assert count_configurations(best) == 1
 
 

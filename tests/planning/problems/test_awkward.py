@@ -17,14 +17,14 @@ def test_alpha_and_beta_are_neither_one_nor_zero():
 
 
 def test_problems_are_every_combination_once():
-    found = awkward.problems(awkward.SHAPES, LAYOUTS, ("f32", "tf32"))
+    found = awkward.make_problems(awkward.SHAPES, LAYOUTS, ("f32", "tf32"))
     assert len(set(found)) == len(found) == len(awkward.SHAPES) * 4 * 2
     assert {(problem.alpha, problem.beta) for problem in found} == {(awkward.ALPHA, awkward.BETA)}
 
 
 def test_one_change_each_leaves_every_other_parameter_at_its_default(make_variant):
     variant = make_variant(params=(("BM", (128, 64, 32)), ("BK", (8, 16)), ("T", (4,))))
-    assert [str(config) for config in awkward.one_change_each(variant)] == [
+    assert [str(config) for config in awkward.change_each_parameter(variant)] == [
         "BM=128 BK=8 T=4",
         "BM=64 BK=8 T=4",
         "BM=32 BK=8 T=4",
@@ -33,4 +33,4 @@ def test_one_change_each_leaves_every_other_parameter_at_its_default(make_varian
 
 
 def test_a_variant_without_parameters_has_one_configuration(make_variant):
-    assert [str(config) for config in awkward.one_change_each(make_variant())] == [""]
+    assert [str(config) for config in awkward.change_each_parameter(make_variant())] == [""]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.planning.problems.panels import Panel, cut
+from gemmbench.planning.problems.panels import Panel, cut_into_panels
 from gemmbench.planning.problems.problem import Problem
 
 
@@ -19,11 +19,11 @@ from gemmbench.planning.problems.problem import Problem
     ],
 )
 def test_panels_are_equal_but_the_last_and_a_multiple_of_64_rows(M, panels, heights):
-    found = cut(Problem(M, 16, 16), panels)
+    found = cut_into_panels(Problem(M, 16, 16), panels)
     assert [panel.rows for panel in found] == heights
     assert [panel.first for panel in found] == [sum(heights[:number]) for number in range(len(heights))]
 
 
 def test_a_panel_is_a_problem_of_the_same_kind_with_fewer_rows():
     whole = Problem(160, 24, 16, "tn", "tf32", 2.0, 0.5)
-    assert Panel(64, 32).of(whole) == Problem(32, 24, 16, "tn", "tf32", 2.0, 0.5)
+    assert Panel(64, 32).make_problem(whole) == Problem(32, 24, 16, "tn", "tf32", 2.0, 0.5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.problems.precision import PRECISIONS, precision
+from gemmbench.planning.problems.precision import PRECISIONS, find_precision
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 
@@ -76,6 +76,6 @@ def test_numpy_knows_every_format_and_agrees_on_its_precision(name):
 
 def test_an_unknown_precision_offers_the_nearest():
     with pytest.raises(UsageError) as fault:
-        precision("f23")
+        find_precision("f23")
     assert str(fault.value).startswith("unknown precision 'f23' (did you mean '")
     assert str(fault.value).endswith("; known: " + ", ".join(PRECISIONS))

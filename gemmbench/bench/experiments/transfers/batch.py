@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gemmbench.bench.experiments.batch import Batch, hash_parts
 from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.record import TransferRecord
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -19,7 +19,7 @@ class TransferBatch(Batch[TransferRecord]):
 
     device: str
     tasks: tuple[TransferTask, ...]
-    cut: Cut
+    cut: PanelCut
 
     @property
     def problem(self) -> Problem:
@@ -48,7 +48,7 @@ class TransferBatch(Batch[TransferRecord]):
         return hash_parts(self.policy, plan.problem, self.cut, plan.variant.name, plan.config, code, task.why_not)
 
 
-def split_tasks(tasks: Collection[TransferTask], device: str, policy: Policy, cut: Cut) -> list[TransferBatch]:
+def split_tasks(tasks: Collection[TransferTask], device: str, policy: Policy, cut: PanelCut) -> list[TransferBatch]:
     """One batch for each problem."""
     problems: dict[Problem, list[TransferTask]] = {}
     for task in tasks:

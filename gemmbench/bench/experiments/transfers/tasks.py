@@ -13,9 +13,10 @@ from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.bench.experiments.transfers.job_steps import Piece
 from gemmbench.bench.record import Record
 from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.expansion import Refusal, expand
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
-from gemmbench.planning.problems.panels import Cut, Panel, cut
+from gemmbench.planning.plans.suitability import Refusal
+from gemmbench.planning.problems.panels import Panel, PanelCut, cut_into_panels
 from gemmbench.planning.problems.problem import Problem
 
 
@@ -45,7 +46,7 @@ def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]
 
 def plan_tasks(
     plans: Sequence[Plan],
-    how: Cut,
+    how: PanelCut,
     targets: Mapping[str, Target],
     refuses: Refusal,
     compilers: Mapping[str, Compiler],
@@ -64,11 +65,13 @@ def plan_tasks(
     return found
 
 
-def _panels(plan: Plan, how: Cut, targets: Mapping[str, Target], refuses: Refusal) -> list[tuple[Panel, Plan | Skip]]:
+def _panels(
+    plan: Plan, how: PanelCut, targets: Mapping[str, Target], refuses: Refusal
+) -> list[tuple[Panel, Plan | Skip]]:
     chosen = [(plan.variant, [plan.config])]
     return [
-        (panel, expand([panel.of(plan.problem)], chosen, plan.device, targets, refuses)[0])
-        for panel in cut(plan.problem, how.panels)
+        (panel, make_plans([panel.make_problem(plan.problem)], chosen, plan.device, targets, refuses)[0])
+        for panel in cut_into_panels(plan.problem, how.panels)
     ]
 
 

@@ -13,7 +13,7 @@ import pytest
 from gemmbench.backends.cuda.launching.kernel import Kernel
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.plans.expansion import expand
+from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
 from gemmbench.planning.problems.problem import Problem
 
@@ -107,7 +107,7 @@ def encoder(monkeypatch):
 def planned(name: str, problem: Problem, **values: int) -> Plan:
     variant = Catalog([KERNELS]).get(name)
     config = Config(tuple({**variant.default(), **values}.items()))
-    (found,) = expand([problem], [(variant, [config])], "cuda", {"cuda": GPU}, lambda *_: "")
+    (found,) = make_plans([problem], [(variant, [config])], "cuda", {"cuda": GPU}, lambda *_: "")
     assert isinstance(found, Plan), found.reason
     return found
 

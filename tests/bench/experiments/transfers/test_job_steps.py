@@ -10,7 +10,7 @@ from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.errors import OutOfMemory
-from gemmbench.planning.problems.panels import Panel, cut
+from gemmbench.planning.problems.panels import Panel, cut_into_panels
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 AT = OperandSet(1000, 2000, 3000)
@@ -23,7 +23,10 @@ def queue(make_plan):
 
     def make(problem, panels, streams):
         matrices = HostMatrices(FakeBackend(), problem, pinned=True)
-        pieces = [Piece(panel, make_plan("naive", panel.of(problem)), CODE) for panel in cut(problem, panels)]
+        pieces = [
+            Piece(panel, make_plan("naive", panel.make_problem(problem)), CODE)
+            for panel in cut_into_panels(problem, panels)
+        ]
         return matrices, steps(matrices, pieces, AT, streams)
 
     return make

@@ -19,7 +19,7 @@ from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
-from gemmbench.planning.problems.panels import Cut, Panel, cut
+from gemmbench.planning.problems.panels import Panel, PanelCut, cut_into_panels
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -27,7 +27,7 @@ SIZE = Problem(256, 128, 64)
 RATES = {"h2d": 32768e3, "d2h": 32768e3, "pageable": 16384e3, "flops": 4194304e3 / 8}
 QUICK = Policy(rounds=4)
 CODE = Artifact("code", "", Build())
-FOUR = Cut(4, 3)
+FOUR = PanelCut(4, 3)
 MODES = ["pageable", "pinned", "panels", "overlapped"]
 
 
@@ -38,7 +38,10 @@ def task(make_plan):
     def make(name="naive", problem=SIZE, panels=4, why_not="", key="code"):
         code = Artifact(key, "", Build())
         whole = Piece(Panel(0, problem.M), make_plan(name, problem), code)
-        found = tuple(Piece(panel, make_plan(name, panel.of(problem)), code) for panel in cut(problem, panels))
+        found = tuple(
+            Piece(panel, make_plan(name, panel.make_problem(problem)), code)
+            for panel in cut_into_panels(problem, panels)
+        )
         return TransferTask(whole, () if why_not else found, why_not)
 
     return make
@@ -232,7 +235,7 @@ def test_what_is_done_is_not_repeated_and_a_change_of_anything_is_another_key(me
     others = [
         measured(task(key="new code"))[0],
         measured(task(panels=2))[0],
-        measured(how=Cut(4, 2))[0],
+        measured(how=PanelCut(4, 2))[0],
         measured(policy=Policy(rounds=2))[0],
         measured(task("tiled"))[0],
     ]

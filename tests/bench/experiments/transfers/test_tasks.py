@@ -9,7 +9,7 @@ from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch
 from gemmbench.planning.plans.plan import Geometry
-from gemmbench.planning.problems.panels import Cut
+from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.problems.problem import Problem
 
 SIZE = Problem(160, 64, 64)
@@ -57,7 +57,7 @@ def task(make_plan):
         rules = tuple(parse(rule) for rule in require)
         plan = make_plan("naive", SIZE, launch=launch, require=rules)
         compilers = {"fake": FakeCompiler(Script(faults=faults or {}))}
-        return plan_tasks([plan], Cut(panels, 3), {"fake": describe().target}, lambda *_: "", compilers)
+        return plan_tasks([plan], PanelCut(panels, 3), {"fake": describe().target}, lambda *_: "", compilers)
 
     return make
 

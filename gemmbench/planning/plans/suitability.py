@@ -1,0 +1,56 @@
+"""Which back end runs a variant, and why a device or a problem does not suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.problems.problem import Problem
+
+Refusal = Callable[[Variant, str], str]
+"""(variant, device) -> why that back end cannot run it, or ""."""
+
+
+def choose_backend(variant: Variant, primary: str, targets: Mapping[str, Target]) -> str:
+    """The back end that runs a variant: the primary one if it can, else the host, else the one it needs."""
+    target = targets.get(primary)
+    if primary in variant.devices or (target and target.runs_every_variant):
+        return primary
+    return next((device for device in variant.devices if device in targets), variant.devices[0])
+
+
+def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None) -> str:
+    if variant.computes != "gemm":
+        return f"computes a whole network, not a GEMM: gemmbench mlp {variant.name}"
+    if problem.precision_name not in variant.precisions:
+        return f"precision {problem.precision_name} is not among its precisions: {', '.join(variant.precisions)}"
+    if problem.layout not in variant.layouts:
+        return f"layout {problem.layout} is not among its layouts: {', '.join(variant.layouts)}"
+    return explain_unfit_device(variant, target)
+
+
+def explain_unfit_device(variant: Variant, target: Target | None) -> str:
+    """Why a device cannot run a variant, whatever the problem; "" if it can."""
+    if target is None:
+        return "needs an NVIDIA GPU; this run has none"
+    if target.sm and target.sm < variant.min_sm:
+        return f"needs compute capability {variant.min_sm / 10}, the device has {target.sm / 10}"
+    if target.sm and not choose_architecture(variant, target.sm):
+        return f"is written for sm_{', sm_'.join(variant.arch)} alone, the device is sm_{target.sm}"
+    return ""
+
+
+def explain_unready(variant: Variant, device: str, target: Target | None, refuses: Refusal) -> str:
+    """Why a back end cannot run a variant, or any that it picks from, whatever the problem; "" if it can."""
+    if reason := explain_unfit_device(variant, target) or refuses(variant, device):
+        return reason
+    reasons = [explain_unready(pick.code, device, target, refuses) for pick in variant.picks if pick.code]
+    return reasons[-1] if reasons and all(reasons) else ""
+
+
+def choose_architecture(variant: Variant, sm: int) -> str:
+    """What the compiler is told: the variant's own name for this device, else the device's number."""
+    if not variant.arch:
+        return str(sm)
+    return next((name for name in variant.arch if name.rstrip("af") == str(sm)), "")
