@@ -1,13 +1,14 @@
 # %% [markdown]
 # # gemmbench from Python
 #
-# Everything that `gemmbench run`, `compare` and `verify` do is available in Python. The functions take
-# the options of the commands with Python types, and return results that a notebook shows as tables.
-# Open this file as a notebook (VS Code, or `jupytext --to notebook`), or run it as a script:
-# it needs no main guard, since kernels run in a process of their own that never imports this file.
+# Everything that `gemmbench run`, `compare` and `verify` do is available in Python. The functions
+# take the options of the commands with Python types, and return results that a notebook shows as
+# tables. Open this file as a notebook (VS Code, or `jupytext --to notebook`), or run it as a
+# script: it needs no main guard, since kernels run in a process of their own that never imports
+# this file.
 #
-# `device="cpu"` runs the CUDA kernels on the CPU, so that this page works on any machine; the CPU device
-# takes small sizes. Leave the argument out to use the GPU, if there is one.
+# `device="cpu"` runs the CUDA kernels on the CPU, so that this page works on any machine; the CPU
+# device takes small sizes. Leave the argument out to use the GPU, if there is one.
 
 # %%
 import tempfile
@@ -38,8 +39,8 @@ max(record.error for record in checks.records if record.error is not None)
 # %% [markdown]
 # ## How fast is it?
 #
-# `run` verifies each kernel, then times all of them in interleaved rounds. The results are also written
-# to `results/`, one line per row as soon as it is measured, unless `out` is None.
+# `run` verifies each kernel, then times all of them in interleaved rounds. The results are also
+# written to `results/`, one line per row as soon as it is measured, unless `out` is None.
 
 # %%
 result = gemmbench.run(["naive", "tiled"], sizes=[32, (48, 32, 16)], **SMALL)
@@ -67,9 +68,9 @@ tiles = gemmbench.run("tiled", sizes=32, params={"TILE": [8, 16]}, **SMALL)
 # %% [markdown]
 # ## Which one is faster?
 #
-# `compare` ends in verdicts: `faster` or `slower` if the whole 95 % interval of the paired ratio lies
-# outside 1 +- 1 %, `same` if it lies inside, otherwise `inconclusive`. Four rounds are too few for an
-# interval, so this one is inconclusive; ten is the minimum.
+# `compare` ends in verdicts: `faster` or `slower` if the whole 95 % interval of the paired ratio
+# lies outside 1 +- 1 %, `same` if it lies inside, otherwise `inconclusive`. Four rounds are too few
+# for an interval, so this one is inconclusive; ten is the minimum.
 
 # %%
 comparison = gemmbench.compare("naive", "tiled", sizes=32, **SMALL)

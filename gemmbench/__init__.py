@@ -13,7 +13,8 @@ The Python interface, without the command line:
     [('naive', 'ok'), ('tiled', 'ok'), ('cublas', 'ok')]
 
 The functions return RunResults, CompareResults and VerifyResults; every error that they raise on
-purpose is a GemmbenchError. They are imported when they are first used: `import gemmbench` is quick.
+purpose is a GemmbenchError. They are imported when they are first used: `import gemmbench` is
+quick.
 """
 
 from __future__ import annotations

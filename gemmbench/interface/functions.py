@@ -66,8 +66,9 @@ def run(
     resume: a results file to continue, or True for the newest of this sweep and device.
     progress: draw progress bars; None draws them in a terminal or notebook.
 
-    Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError if the
-    results cannot be written. A kernel that fails raises nothing: the status of its row tells.
+    Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError
+    if the results cannot be written. A kernel that fails raises nothing: the status of its row
+    tells.
 
     >>> import gemmbench
     >>> result = gemmbench.run(["naive", "tiled"], sizes=[64, (32, 48, 16)], device="fake", out=None)
@@ -94,9 +95,9 @@ def compare(
 ) -> CompareResults:
     """Measure at least two variants together, and decide which is faster, as `gemmbench compare` does.
 
-    A verdict is "faster" or "slower" if the whole 95 % interval of the paired ratio lies outside 1 +- 1 %,
-    "same" if it lies inside, otherwise "inconclusive". "REVISION:NAME" is a kernel as of a git revision.
-    The other arguments and the errors are those of `run`.
+    A verdict is "faster" or "slower" if the whole 95 % interval of the paired ratio lies outside 1
+    +- 1 %, "same" if it lies inside, otherwise "inconclusive". "REVISION:NAME" is a kernel as of a
+    git revision. The other arguments and the errors are those of `run`.
 
     >>> import gemmbench
     >>> result = gemmbench.compare("naive", "tiled", sizes=64, device="fake", out=None)

@@ -29,8 +29,8 @@ _LONG_WINDOW = 0.2
 class Measurement:
     """The samples of one executable in seconds per launch, by round, and the SM clock in each window in Hz.
 
-    `stopped` is why there are no more: "until" (its interval is narrow enough), "rounds", "max-time",
-    "interrupted", or "failed" with `fault`.
+    `stopped` is why there are no more: "until" (its interval is narrow enough), "rounds",
+    "max-time", "interrupted", or "failed" with `fault`.
     """
 
     launches: int = 1
@@ -49,8 +49,8 @@ class Measurement:
 class Rounds:
     """Measures executables together. One that fails or satisfies the stopping rule drops out; the others go on.
 
-    `anchors` are the indices of the executables that the others are compared with. An executable
-    is done when its speed ratio to each anchor is known well enough, or its own median where there is
+    `anchors` are the indices of the executables that the others are compared with. An executable is
+    done when its speed ratio to each anchor is known well enough, or its own median where there is
     no anchor. An anchor stays as long as another executable needs it. Without a `rule` it is
     DoublingRule(policy.until).
     """

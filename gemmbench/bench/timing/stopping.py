@@ -1,11 +1,12 @@
 """When the rounds of a batch may end: after which rounds to check the intervals, and how narrow they must be.
 
 An interval that is checked after every round is sooner or later narrow by luck, so the rule here
-checks only after 10, 20, 40, ... rounds. Simulated (`benchmarks/noise.py`: clocks that drift by 0.8 %,
-windows with noise of 0.2 to 2 %, 200 runs of each kind): identical code was never called faster or
-slower. A difference of 2 % was found in 98 of 100 runs up to a noise of 1 % (92 where every tenth window
-is disturbed by 5 %; 16 rounds find 64 and 42). The intervals covered the truth in 90 to 95 of 100 runs,
-those of a fixed number of rounds in 91 to 97, those of checking after every pair in 86 to 95.
+checks only after 10, 20, 40, ... rounds. Simulated (`benchmarks/noise.py`: clocks that drift by 0.8
+%, windows with noise of 0.2 to 2 %, 200 runs of each kind): identical code was never called faster
+or slower. A difference of 2 % was found in 98 of 100 runs up to a noise of 1 % (92 where every
+tenth window is disturbed by 5 %; 16 rounds find 64 and 42). The intervals covered the truth in 90
+to 95 of 100 runs, those of a fixed number of rounds in 91 to 97, those of checking after every pair
+in 86 to 95.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Device telemetry while a batch is measured: readings taken in a thread, matched with windows afterwards.
 
-Readings are taken at most every 20 ms, in a thread, while the GPU works through windows that were queued
-behind a gate, so that the host time they cost falls between windows and not into one. Windows of
-many rows interleave and most last about 1 ms, often less than a reading takes. So a row gets all
-readings from its first to its last window, and 20 ms around them, for what changes slowly: temperature
-and the reasons for a lower clock. Power comes only from readings inside one of its own windows that
-started at least 50 ms after that window did: earlier windows have then left the sensor's average.
+Readings are taken at most every 20 ms, in a thread, while the GPU works through windows that were
+queued behind a gate, so that the host time they cost falls between windows and not into one.
+Windows of many rows interleave and most last about 1 ms, often less than a reading takes. So a row
+gets all readings from its first to its last window, and 20 ms around them, for what changes slowly:
+temperature and the reasons for a lower clock. Power comes only from readings inside one of its own
+windows that started at least 50 ms after that window did: earlier windows have then left the
+sensor's average.
 """
 
 from __future__ import annotations

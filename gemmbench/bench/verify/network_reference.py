@@ -115,10 +115,10 @@ class Case:
 def exact_cases(network: Network, seed: int) -> list[Case]:
     """Two cases in which every sum of every layer is exact in float32; none if the network is too large for that.
 
-    Inputs and weights are -2, -1, 1, 2, or -1, 1 if those sums are too large. Softmax cannot be exact, so
-    the last layer is scaled by a power of two until its sums span at most 16: a lost product
-    then changes a probability far more than rounding does. The second case negates the inputs, since
-    relu hides negative sums.
+    Inputs and weights are -2, -1, 1, 2, or -1, 1 if those sums are too large. Softmax cannot be
+    exact, so the last layer is scaled by a power of two until its sums span at most 16: a lost
+    product then changes a probability far more than rounding does. The second case negates the
+    inputs, since relu hides negative sums.
     """
     for values in ((-2, -1, 1, 2), (-1, 1)):
         rng = np.random.default_rng(seed)

@@ -38,8 +38,8 @@ class Check:
     """The verdict on one result.
 
     `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit
-    roundoff of the accumulator, not counting what storing C in 16 bits costs. `rule` names the check,
-    `message` describes what is wrong, and `diagnosis` is the most likely cause.
+    roundoff of the accumulator, not counting what storing C in 16 bits costs. `rule` names the
+    check, `message` describes what is wrong, and `diagnosis` is the most likely cause.
     """
 
     ok: bool

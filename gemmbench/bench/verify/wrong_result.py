@@ -20,8 +20,8 @@ class WrongResult:
     """A result C = alpha op(A) op(B) + beta C0 that failed.
 
     `rows` are the indices of the R rows of C that were compared. `got` and `want` (float64) and
-    `mask`, true where `got` is wrong, are R x N. `suspects` are all rows known to be wrong, compared or
-    not. `error` is in units of rounding, infinite where the comparison was exact.
+    `mask`, true where `got` is wrong, are R x N. `suspects` are all rows known to be wrong,
+    compared or not. `error` is in units of rounding, infinite where the comparison was exact.
     """
 
     problem: Problem

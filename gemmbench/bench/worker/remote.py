@@ -1,8 +1,8 @@
 """The worker as a process of its own, replaced when a kernel kills it, hangs in it or poisons its context.
 
-Batches go to the process and records come back. It announces whose code it runs next, so that a death
-or a hang is blamed on a plan. The batch is then run again from the start without that plan, since the
-numbers of one batch are compared with each other.
+Batches go to the process and records come back. It announces whose code it runs next, so that a
+death or a hang is blamed on a plan. The batch is then run again from the start without that plan,
+since the numbers of one batch are compared with each other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class RemoteWorker:
     """Runs batches in a process of its own; close it at the end.
 
     `request` says which back ends the process opens; its `launch_limit` is enforced from here.
-    Raises DeviceError if the device cannot be opened, or if the process dies twice with no kernel running.
+    Raises DeviceError if the device cannot be opened, or if the process dies twice with no kernel
+    running.
     """
 
     def __init__(
