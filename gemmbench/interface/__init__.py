@@ -1,4 +1,4 @@
-"""The Python interface behind `import gemmbench`: the same sessions as the commands, with Python types, without click.
+"""The Python interface behind `import gemmbench`: the sessions of the commands with Python types.
 
 functions   run, compare, verify, load
 results     what they return: records, tables, data frames

@@ -1,4 +1,4 @@
-"""Python arguments as the options of a sweep. They become text, so that one parser checks them all."""
+"""Python arguments as the text that the command line takes, so that one parser checks them all."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def run(
     tells.
 
     >>> import gemmbench
-    >>> result = gemmbench.run(["naive", "tiled"], sizes=[64, (32, 48, 16)], device="fake", out=None)
+    >>> result = gemmbench.run(["naive", "tiled"], sizes=[64, (8, 4, 16)], device="fake", out=None)
     >>> result
     <RunResults: quick on Fake GPU, 6 ok>
     >>> record = result.records[0]
@@ -93,7 +93,7 @@ def compare(
     progress: bool | None = None,
     **options: Unpack[SweepOptions],
 ) -> CompareResults:
-    """Measure at least two variants together, and decide which is faster, as `gemmbench compare` does.
+    """Measure variants together and decide which is faster, as `gemmbench compare` does.
 
     A verdict is "faster" or "slower" if the whole 95 % interval of the paired ratio lies outside 1
     +- 1 %, "same" if it lies inside, otherwise "inconclusive". "REVISION:NAME" is a kernel as of a
@@ -122,7 +122,7 @@ def verify(
     progress: bool | None = None,
     **options: Unpack[VerifyOptions],
 ) -> VerifyResults:
-    """Verify kernels on shapes where they often break, without timing them, as `gemmbench verify` does.
+    """Verify kernels on shapes where they often break, as `gemmbench verify` does; times nothing.
 
     variants: names of kernels and libraries; without any, all that run on the device.
     device, kernels, progress: as in `run`.

@@ -1,4 +1,4 @@
-"""The keyword arguments that `run`, `compare` and `verify` share, and what they mean to a session."""
+"""The keyword arguments that `run`, `compare` and `verify` share, as a session takes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ R = TypeVar("R")
 class VerifyOptions(TypedDict, total=False):
     """Options; None takes awkward sizes, and everything that a variant declares.
 
-    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".
+    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as
+        "512:4096:512".
     precision, layout: a name or several, such as "f32" or ["nn", "nt"].
     params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
     seed: seed of the data.
@@ -43,15 +44,16 @@ class VerifyOptions(TypedDict, total=False):
 class SweepOptions(VerifyOptions, total=False):
     """Options; None keeps the value of the config.
 
-    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".
+    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as
+        "512:4096:512".
     precision, layout: a name or several, such as "f32" or ["nn", "nt"].
     params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
     alpha, beta: C = alpha A B + beta C; with beta 0, C is not read.
     baseline: the variant that counts as 100 %.
     cache: "cold" rotates operand sets so that nothing stays in the L2 cache; "hot" reuses one set.
-    data, seed: contents of A and B ("uniform", "normal", "zeros", "ones" or "ints"), and their seed.
+    data, seed: contents of A and B ("uniform", "normal", "zeros", "ones", "ints") and their seed.
     rounds: number of rounds (with `until`: the maximum); an interval needs at least 10.
-    until: measure until the 95 % interval is within this share of the value, such as 0.005 or "0.5%".
+    until: measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".
     max_time: maximum seconds of timing per kernel and problem.
     energy: also measure joules per launch, under a load of this many seconds.
     gate: False launches without the gate that hides the time of the host.
@@ -75,7 +77,7 @@ class SweepOptions(VerifyOptions, total=False):
 
 
 def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Show the keys of a TypedDict instead of `**options` in help and signature, and refuse other keywords."""
+    """Show the keys of a TypedDict in help and signature, and refuse other keywords."""
     names = list(options.__annotations__)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

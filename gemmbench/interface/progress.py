@@ -19,7 +19,7 @@ _logger = logging.getLogger("gemmbench")
 
 @contextmanager
 def draw_bars(console: Console) -> Iterator[Progress]:
-    """Draw a bar for the sweep and one for its current step; they vanish at the end of the block."""
+    """Draw a bar for the sweep and one for what is being done, until the block ends."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bars(*columns, console=console, transient=True) as bars:
         sweep, step = bars.add_task("sweep", total=None), bars.add_task("", total=None)

@@ -1,4 +1,4 @@
-"""What the Python interface returns: records, and what follows from them, as tables and data frames."""
+"""What the Python interface returns: records, and tables and data frames made from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunResults:
 
     @property
     def transfers(self) -> list[TransferRecord]:
-        """One record per kernel and mode of `with_transfers`: whole jobs with their copies, in seconds."""
+        """One record per kernel and mode of `with_transfers`: seconds of whole jobs with copies."""
         return self.saved.transfers
 
     @property

@@ -24,9 +24,10 @@ _SIGMA = 1.4826  # the standard deviation of a normal distribution, in median ab
 
 @dataclass(frozen=True)
 class Noise:
-    """One plan compared with itself: `time` in seconds per launch, `ratio` of the two speeds, which should be 1.
+    """One plan compared with itself: `time` in seconds per launch; the `ratio` should be 1.
 
-    `scatter` is the relative standard deviation of one mirrored pair, estimated by the median absolute deviation.
+    `scatter` is the relative standard deviation of one mirrored pair, estimated by the median
+    absolute deviation.
     """
 
     record: Record
@@ -41,7 +42,7 @@ class Noise:
 
     @property
     def least(self) -> float:
-        """The least difference in speed that gets a verdict in 95 of 100 comparisons with as many rounds.
+        """The least difference in speed that gets a verdict in 95 of 100 such comparisons.
 
         The whole interval must lie beyond the margin of 1 %, and its centre varies too.
         """
@@ -54,7 +55,7 @@ class Noise:
 
 
 def compare_with_itself(worker: Worker, plan: Plan, built: Built, policy: Policy) -> Noise:
-    """Measure a plan twice in the same rounds. Raises LaunchError if it fails or has too few rounds for an interval."""
+    """Measure a plan twice in the same rounds. Raises LaunchError if there is no interval."""
     records = worker.experiment(make_gemm_batch((plan, plan), (built, built), policy))
     for record in records:
         if record.status != "ok":

@@ -1,11 +1,11 @@
 """Energy per launch, from the device's energy counter under steady load.
 
-The sensor behind the counter may average over 0.1 s, and on some GPUs it sees only a quarter of the time
-(Z. Yang, K. Adamek, W. Armour, "Part-time power measurements", 2023, arXiv:2312.02741). A window
-of the rounds is too short for it and its neighbours are other kernels, so energy gets a load of its
-own: only one kernel, window after window. The rule: run the load for a quarter of the time first, so that
-temperature and sensor settle; then count for at least 0.2 s; and the GPU must have
-worked for 90 % of that time, since the counter does not stop between windows.
+The sensor behind the counter may average over 0.1 s, and on some GPUs it sees only a quarter of
+the time (Z. Yang, K. Adamek, W. Armour, "Part-time power measurements", 2023, arXiv:2312.02741). A
+window of the rounds is too short for it, and its neighbours are other kernels, so energy has a load
+of its own: one kernel, window after window. The rule: run the load for a quarter of the time first,
+so that temperature and sensor settle; then count for at least 0.2 s; and the GPU must have worked
+for 90 % of that time, since the counter does not stop between windows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def measure_energy(
     is_interrupted: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
 ) -> Energy | None:
-    """Energy per launch from `seconds` of load; None if the rule is not met or the counter is unavailable.
+    """Energy per launch from `seconds` of load; None if the rule is not met or there is no counter.
 
     Raises what the executable raises.
     """

@@ -4,7 +4,7 @@ A round is a seeded permutation of the executables and the next round its mirror
 that slow drift of the clock affects all alike. A sample is one window: launches back
 to back for at least 1 ms, divided by their number.
 
-Rounds go on until a stopping rule (stopping.py) is satisfied, or the limits of the policy are reached.
+They end when a stopping rule (stopping.py) is satisfied or a limit of the policy is reached.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONG_WINDOW = 0.2
 
 @dataclass
 class Measurement:
-    """The samples of one executable in seconds per launch, by round, and the SM clock in each window in Hz.
+    """The samples of one executable: seconds per launch by round, and the SM clock of each window.
 
     `stopped` is why there are no more: "until" (its interval is narrow enough), "rounds",
     "max-time", "interrupted", or "failed" with `fault`.
@@ -47,7 +47,7 @@ class Measurement:
 
 
 class Rounds:
-    """Measures executables together. One that fails or satisfies the stopping rule drops out; the others go on.
+    """Measures executables together; one that fails or satisfies the stopping rule drops out.
 
     `anchors` are the indices of the executables that the others are compared with. An executable is
     done when its speed ratio to each anchor is known well enough, or its own median where there is
@@ -72,7 +72,7 @@ class Rounds:
         self.quota = [policy.rounds] * len(executables)
 
     def run(self, warm_seconds: float) -> list[Measurement]:
-        """Warm up for at most `warm_seconds`, then measure; returns measurements in the order of the executables."""
+        """Warm up for at most `warm_seconds`, then measure; one measurement per executable."""
         for index in range(len(self.executables)):
             self._size_window(index)
         self._warm_up(warm_seconds)
@@ -103,7 +103,7 @@ class Rounds:
             return None
 
     def _size_window(self, index: int) -> None:
-        """Choose the launches for a window of the policy's length and the rounds that fit its time limit."""
+        """Choose the launches of a window and the rounds, so that both fit the policy's times."""
         measurement = self.measurements[index]
         window = self._time_window(index)
         if window is not None and window.seconds < _LONG_WINDOW:
@@ -146,7 +146,7 @@ class Rounds:
         return [index for index, (measurement, quota) in pairs if measurement.fault is None and done < quota]
 
     def _retire_known(self, done: int) -> None:
-        """Retire every executable whose interval is narrow enough, unless another still needs it as an anchor."""
+        """Retire whatever is known well enough, unless another executable needs it as an anchor."""
         active = self._active(done)
         needed: set[int] = set()
         for index in active:
@@ -157,7 +157,7 @@ class Rounds:
             self.quota[index], self.measurements[index].stopped = done, "until"
 
     def _is_known(self, index: int, anchor: int) -> bool:
-        """Whether the speed ratio of two executables, or the median of one, is known well enough."""
+        """Whether the ratio of two executables, or the median of one, is known well enough."""
         samples, base = self.measurements[index].samples, self.measurements[anchor].samples
         interval = stats.summarize(samples) if index == anchor else stats.speed_ratio(samples, base)
         return self.rule.is_narrow(interval)

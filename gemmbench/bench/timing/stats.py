@@ -1,8 +1,8 @@
 """Statistics of interleaved rounds: medians, bootstrap intervals, paired ratios, verdicts.
 
-Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to
-first order; so pairs, not samples, are what is resampled (B. Efron, "Bootstrap methods:
-another look at the jackknife", 1979; percentile intervals).
+Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to first order.
+Therefore pairs are resampled, not samples (B. Efron, "Bootstrap methods: another look at the
+jackknife", 1979; percentile intervals).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COVERAGE = (2.5, 97.5)
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval; low and high are NaN under 5 mirrored pairs."""
+    """An estimate with its 95 % interval; low and high are NaN with fewer than 5 mirrored pairs."""
 
     value: float
     low: float = math.nan
@@ -30,17 +30,17 @@ class Interval:
 
     @property
     def known(self) -> bool:
-        """There were enough pairs for an interval."""
+        """Whether there were enough pairs for an interval."""
         return not math.isnan(self.low)
 
     @property
     def spread(self) -> float:
-        """Half the width of the interval, as a share of the value: 0.005 is +- 0.5 %; NaN without an interval."""
+        """Half the interval's width relative to the value: 0.005 is +- 0.5 %; NaN if unknown."""
         return (self.high - self.low) / 2 / self.value
 
 
 def summarize(samples: Mapping[int, float]) -> Interval:
-    """Median of samples by round, in their unit, with its interval."""
+    """The median of samples by round, in their unit, with its interval."""
     value = float(np.median(list(samples.values())))
     pairs = _mirrored(samples)
     if len(pairs) < LEAST_PAIRS:
@@ -52,7 +52,7 @@ def summarize(samples: Mapping[int, float]) -> Interval:
 
 
 def speed_ratio(samples: Mapping[int, float], base: Mapping[int, float]) -> Interval:
-    """How many times as fast as `base`, from rounds both took part in: 2 means half the time.
+    """The speed relative to `base`, from the rounds of both: 2 means half the time.
 
     Without a shared mirrored pair it is the ratio of the medians, with no interval.
     """
@@ -69,7 +69,11 @@ def speed_ratio(samples: Mapping[int, float], base: Mapping[int, float]) -> Inte
 
 
 def verdict(ratio: Interval) -> str:
-    """`faster` or `slower` if the interval lies outside 1 +- 1 %, `same` if inside, else `inconclusive`."""
+    """How a speed ratio compares with 1 +- 1 %.
+
+    `faster` or `slower` if the whole interval is outside, `same` if it is inside, otherwise
+    `inconclusive`.
+    """
     if not ratio.known:
         return "inconclusive"
     if ratio.low > 1 + MARGIN:
@@ -81,7 +85,7 @@ def verdict(ratio: Interval) -> str:
 
 
 def median(values: Sequence[float]) -> float:
-    """The median; NaN of none."""
+    """The median; NaN if there are no values."""
     return statistics.median(values) if values else math.nan
 
 
@@ -92,14 +96,14 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
 
 
 def outliers(samples: Sequence[float]) -> int:
-    """Samples outside 1.5 interquartile ranges of the quartiles (Tukey's fences); none is dropped."""
+    """The number of samples more than 1.5 interquartile ranges outside the quartiles (Tukey)."""
     _, low, high = quartiles(samples)
     reach = 1.5 * (high - low)
     return sum(not low - reach <= sample <= high + reach for sample in samples)
 
 
 def _mirrored(samples: Mapping[int, float]) -> list[tuple[int, int]]:
-    """Rounds 2p and 2p + 1 that are both there."""
+    """The pairs of rounds 2p and 2p + 1 that both have a sample."""
     return [(first, first + 1) for first in sorted(samples) if first % 2 == 0 and first + 1 in samples]
 
 

@@ -1,4 +1,4 @@
-"""When the rounds of a batch may end: after which rounds to check the intervals, and how narrow they must be.
+"""When the rounds of a batch may end: when to check the intervals, and how narrow they must be.
 
 An interval that is checked after every round is sooner or later narrow by luck, so the rule here
 checks only after 10, 20, 40, ... rounds. Simulated (`benchmarks/noise.py`: clocks that drift by 0.8
@@ -29,7 +29,10 @@ class StoppingRule(Protocol):
 
 @dataclass(frozen=True)
 class DoublingRule:
-    """Checks after 10, 20, 40, ... rounds whether the interval is within +- `until` of its value; 0 never stops."""
+    """Checks after 10, 20, 40, ... rounds whether the interval is within +- `until` of its value.
+
+    With `until` 0 it never stops the rounds.
+    """
 
     until: float
 

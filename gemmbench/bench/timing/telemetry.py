@@ -1,4 +1,4 @@
-"""Device telemetry while a batch is measured: readings taken in a thread, matched with windows afterwards.
+"""Device telemetry while a batch is measured, read in a thread and matched with windows later.
 
 Readings are taken at most every 20 ms, in a thread, while the GPU works through windows that were
 queued behind a gate, so that the host time they cost falls between windows and not into one.
@@ -68,12 +68,12 @@ class TelemetrySampler:
             self._others.append(self._monitor.others())
 
     def track(self, executable: Executable) -> Executable:
-        """The executable with its windows recorded. Executables are numbered from 0 in the order of these calls."""
+        """The executable with its windows recorded; numbered from 0 in the order of these calls."""
         self._windows.append([])
         return executable if self._monitor is None else TrackedExecutable(executable, self._windows[-1], self._clock)
 
     def summarize(self, number: int, samples: int) -> Telemetry | None:
-        """Telemetry of the last `samples` windows of executable `number`; None without a monitor or windows."""
+        """Telemetry of an executable's last `samples` windows; None without monitor or windows."""
         windows = self._windows[number][-samples:] if samples else []
         return summarize_readings(self._readings, windows, self._others) if windows else None
 

@@ -24,7 +24,7 @@ _LOWER_PRECISION = 1e5
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The key of the cause, the cause in words ("" if none fits), and a map of C ("" if all of it is wrong)."""
+    """The key of the cause, its words ("" if none fits), and a map of C ("" if all is wrong)."""
 
     cause: str
     words: str = ""

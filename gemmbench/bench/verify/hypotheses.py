@@ -1,4 +1,4 @@
-"""Why a result is wrong, by hypotheses: each is recomputed from the operands and compared with the result.
+"""Why a result may be wrong: each hypothesis is recomputed from the operands and compared.
 
 A hypothesis must explain each of up to 64 wrong elements, to the last bit where operands are
 integers, so that agreement by chance is out of the question except in the smallest problems.
@@ -155,7 +155,7 @@ def _explain_by_shift(sample: WrongSample) -> Iterator[Explanation]:
 
 
 def _matches_shifted(sample: WrongSample, i: np.ndarray, j: np.ndarray, valid: np.ndarray) -> bool:
-    """Whether the result holds the elements (i, j) instead, where they exist, which must be mostly."""
+    """Whether the sample holds the elements (i, j) instead, where they exist; most must exist."""
     if 2 * valid.sum() < len(sample):
         return False
     wrong = sample.wrong
@@ -192,7 +192,7 @@ def _explain_by_precision(sample: WrongSample) -> Iterator[Explanation]:
 
 
 def _lower_precisions() -> list[Precision]:
-    """Precisions whose factors have fewer bits than f32, each kind of factor once: the widest ranges first."""
+    """Precisions whose factors have fewer bits than f32, one per kind; the widest ranges first."""
     kinds: dict[tuple[int, int], Precision] = {}
     for lower in PRECISIONS.values():
         if not lower.a.is_integer and lower.factor_bits < FLOAT32.significand:
@@ -207,7 +207,7 @@ def _round(values: np.ndarray, lower: Precision) -> np.ndarray:
 
 
 def _truncate(values: np.ndarray, lower: Precision) -> np.ndarray:
-    """The values without their last bits; rounded if the exponent of the format is not that of float32."""
+    """The values without their last bits; rounded if the exponent differs from float32's."""
     if lower.a.exponent != FLOAT32.exponent:
         return _round(values, lower)
     cut = FLOAT32.significand - lower.factor_bits

@@ -30,7 +30,7 @@ def verification_cases(network: Network, given: Parameters, seed: int) -> list[C
 
 
 def timed_case(network: Network, given: Parameters, fill: Fill, seed: int) -> Case:
-    """The case that is timed: the run's parameters on its digits if there are any, else on `fill`."""
+    """The case that is timed: the run's parameters, on its digits if any, else on `fill`."""
     if given.digits is not None:
         return Case(network, given, take_batch(given.digits, 0, network.batch))
     rng, shape = np.random.default_rng(seed), (network.batch, network.sizes[0])

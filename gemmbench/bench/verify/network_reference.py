@@ -1,4 +1,4 @@
-"""What a network must compute: forward propagation in float64, with a bound on the error of float32.
+"""What a network must compute: propagation in float64, with a bound on the error of float32.
 
 The bound is propagated with the values. Each layer adds 16 u (|h| |W| + |b|), the bound of
 verify.reference, to the propagated error of its input h: W spreads that like independent errors,
@@ -56,7 +56,7 @@ def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
 
 
 def propagate(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> ExpectedOutputs:
-    """The outputs for `inputs` (batch x inputs). With `exact` all sums are exact and only softmax rounds."""
+    """The outputs for `inputs` (batch x inputs); with `exact`, only softmax rounds."""
     h, error = inputs.astype(np.float64), np.zeros(inputs.shape)
     for w, b, activation in zip(parameters.weights, parameters.biases, network.activations, strict=True):
         wide = w.astype(np.float64)
@@ -93,7 +93,7 @@ def check_sums(network: Network, got: np.ndarray) -> Check:
 
 @dataclass(frozen=True)
 class Case:
-    """Parameters and inputs (batch x inputs, float32) of a network, and the outputs it must compute."""
+    """Parameters and inputs (batch x inputs, float32) of a network, and what it must compute."""
 
     network: Network
     parameters: Parameters
@@ -113,7 +113,7 @@ class Case:
 
 
 def exact_cases(network: Network, seed: int) -> list[Case]:
-    """Two cases in which every sum of every layer is exact in float32; none if the network is too large for that.
+    """Two cases whose sums are exact in float32 in every layer; none if the network is too large.
 
     Inputs and weights are -2, -1, 1, 2, or -1, 1 if those sums are too large. Softmax cannot be
     exact, so the last layer is scaled by a power of two until its sums span at most 16: a lost

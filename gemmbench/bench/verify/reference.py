@@ -73,7 +73,7 @@ class Reference:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """The rows that are compared: all, or 128 (the first, the last, tile edges, random ones)."""
+        """The rows to compare: all, or 128 (the first, the last, tile edges, random ones)."""
         M = self.problem.M
         if self.compares_all or M <= _ROWS:
             return np.arange(M)
@@ -148,7 +148,7 @@ class Reference:
         return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects)
 
     def check_rounding(self, result: np.ndarray) -> Check:
-        """Compare a real result with the bound 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
+        """Compare a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
 
         The bound: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
         section 3.5, with 16 instead of its factor K, which errors of random sign do not reach.

@@ -16,7 +16,7 @@ from gemmbench.bench.verify.reference import Check, Reference
 
 @dataclass(frozen=True)
 class Relauncher:
-    """The kernel that failed, bound to the first operand set; `bind` binds it again in one of `modes`."""
+    """A kernel that failed, bound to the first operand set; `bind` binds it again in a mode."""
 
     arena: Arena
     executable: Executable
@@ -24,7 +24,10 @@ class Relauncher:
     modes: Sequence[str]
 
     def __call__(self, data: Operands, poisoned: bool, mode: str | None = None) -> np.ndarray:
-        """C after a launch on `data`; before it, C is NaN if `poisoned`, else data.C. Raises what a launch raises."""
+        """C after a launch on `data`; before it, C is NaN if `poisoned`, else data.C.
+
+        Raises what a launch raises.
+        """
         executable = self.executable if mode is None else self.bind(mode)
         inputs = Inputs((data.A, data.B), None if poisoned else data.C)
         self.arena.write(inputs, 1)
@@ -58,7 +61,7 @@ def explain_by_relaunch(
 
 
 def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """The same operands give different results in a second launch, or in another order of the threads.
+    """The same operands give different results in a second launch or in another order of threads.
 
     Sums of real numbers may differ with the order of atomic additions, so there only a correct
     second result counts.
@@ -98,7 +101,7 @@ def _find_kept_state(
 
 
 def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """NaN where C was NaN before: a launch on a C of numbers shows whether the kernel read or skipped them."""
+    """NaN where C was NaN: a launch on a C of numbers shows whether they were read or skipped."""
     if reference.beta or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
     data, judge = reference.operands, _check_of(check, reference)

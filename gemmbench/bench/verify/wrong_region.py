@@ -17,7 +17,10 @@ TILES, STRIPES, SOME = "tiles", "stripes", "some"
 
 @dataclass(frozen=True)
 class WrongRegion:
-    """Which elements are wrong: the kind of region, the subject of a sentence, and where to look ("" if unknown)."""
+    """Which elements are wrong: the kind of region, the subject of a sentence, and where to look.
+
+    `advice` is "" if nothing suggests where to look.
+    """
 
     kind: str
     subject: str
@@ -63,7 +66,7 @@ def _first_wrong_row(wrong: WrongResult) -> int:
 
 
 def _first_wrong_line(mask: np.ndarray, axis: int) -> int:
-    """The first column (axis 0) or row (axis 1) from which all are mostly wrong; their number if there is none."""
+    """The column (axis 0) or row (axis 1) from which on all are mostly wrong, else their number."""
     right = np.flatnonzero(mask.mean(axis=axis) <= _MOSTLY)
     return int(right[-1]) + 1 if right.size else 0
 

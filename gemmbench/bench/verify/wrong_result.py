@@ -102,7 +102,7 @@ class WrongSample:
         return self.wrong.alpha * sums + (base if sums.ndim == 1 else base[:, None])
 
     def matches(self, values: np.ndarray) -> np.ndarray:
-        """Where `values`, E or E x n, match the elements: equal for integers, within rounding for real data."""
+        """Where `values` (E or E x n) match: equal for integers, within rounding for real data."""
         got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, self.scale))
         precision = self.wrong.problem.precision
         if self.wrong.exact:

@@ -1,6 +1,7 @@
-"""The worker in this process: verifies every plan of a batch, measures them together, returns records.
+"""The worker in this process: runs every kind of batch on back ends that are open here.
 
-The runner and a worker exchange only frozen data, so that the worker can also be a process of its own.
+The runner and a worker exchange only frozen data, so that a worker can also be a process of its
+own (remote.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The messages between the runner and its worker process: frozen dataclasses, pickled over one pipe."""
+"""The messages between the runner and its worker process, pickled over one pipe."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class Announced:
-    """To the runner: the code of plan `number` runs next and should take `seconds`; None: no plan's code runs."""
+    """To the runner: the code of row `number` runs next and should take `seconds`.
+
+    With `number` None, no row's code runs.
+    """
 
     number: int | None
     seconds: float

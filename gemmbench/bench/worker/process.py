@@ -101,14 +101,14 @@ class WorkerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End the process at once. A process that waits for the device does not react to anything gentler."""
+        """End the process at once: one that waits for the device reacts to nothing gentler."""
         self._process.kill()
         self._process.wait()
         self._pipe.close()
 
 
 def _import_path() -> list[str]:
-    """The entries of sys.path as absolute paths, and the folder that gemmbench was imported from."""
+    """The absolute entries of sys.path, and the folder that gemmbench was imported from."""
     entries = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - "" is the working folder
     root = str(Path(__file__).resolve().parents[3])
     return entries if root in map(os.path.realpath, entries) else [root, *entries]

@@ -1,4 +1,4 @@
-"""The worker as a process of its own, replaced when a kernel kills it, hangs in it or poisons its context.
+"""The worker as a process of its own, replaced when a kernel kills it or hangs in it.
 
 Batches go to the process and records come back. It announces whose code it runs next, so that a
 death or a hang is blamed on a plan. The batch is then run again from the start without that plan,
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 _OPENING_SECONDS = 120.0
 _IDLE_SECONDS = 900.0
-"""The limit while no plan's code runs: making operands and references of huge problems takes long."""
+"""The limit while no row's code runs: huge operands and references take long to make."""
 _CLOSING_SECONDS = 10.0
 _SLACK = 10.0
 """A window may take this many times its expected duration."""
