@@ -143,7 +143,7 @@ def test_a_folder_can_be_surveyed():
     assert crowded == {}
 
 
-MOST_LAZY_IMPORTS = 39  # to be 25
+MOST_LAZY_IMPORTS = 25
 
 
 def lazy_imports(path):
