@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends.registry import library_variants
+from gemmbench.backends.registry import list_library_variants
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.variant import ALL
@@ -53,12 +53,12 @@ def test_other_files_do_not_lie_among_the_kernels():
 def test_orders_and_names_are_unique():
     variants = [read_variant(path) for path in FILES]
     assert len({variant.order for variant in variants}) == len(variants)
-    names = {variant.name for variant in (*variants, *library_variants())}
-    assert len(names) == len(variants) + len(library_variants())
+    names = {variant.name for variant in (*variants, *list_library_variants())}
+    assert len(names) == len(variants) + len(list_library_variants())
 
 
 def test_the_libraries_stand_below_every_kernel():
-    assert max(read_variant(path).order for path in FILES) < min(variant.order for variant in library_variants())
+    assert max(read_variant(path).order for path in FILES) < min(variant.order for variant in list_library_variants())
 
 
 def test_a_kernel_says_what_it_is_and_where_it_comes_from(kernel):
@@ -115,7 +115,7 @@ def test_every_value_of_every_parameter_is_of_use(gemm):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
     sweep = read_sweep(str(path), SweepOverrides(), on_cpu)
-    catalog = Catalog([ROOT / "cuda"], library_variants())
+    catalog = Catalog([ROOT / "cuda"], list_library_variants())
     chosen = [(catalog.get(choice.name), choice.params) for choice in sweep.choices]
     check_params(chosen)
     assert sweep.problems and chosen
@@ -127,7 +127,7 @@ def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_leaves_something_to_run(path, on_cpu):
     sweep = read_sweep(str(path), SweepOverrides(), on_cpu)
-    catalog = Catalog([ROOT / "cuda"], library_variants())
+    catalog = Catalog([ROOT / "cuda"], list_library_variants())
     targets = {"cpu": CPU} if on_cpu else {"cuda": GPU, "cpu": CPU}
     for choice in sweep.choices:
         variant = catalog.get(choice.name)

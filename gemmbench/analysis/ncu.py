@@ -86,41 +86,41 @@ class Counters:
     stalls: Mapping[str, float]
 
 
-def profile(arguments: Sequence[str], limit: float = LIMIT) -> list[Counters]:
+def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Counters]:
     """The kernels that `gemmbench ARGUMENTS` launches inside the range it marks for a profiler.
 
     Raises DeviceError if ncu is missing or may not count, LaunchError if the program failed.
     """
-    program, missing = tools.find(PROGRAM), set[str]()
+    program, missing = tools.find_watcher(PROGRAM), set[str]()
     while True:
-        names = metrics(missing)
+        names = choose_metrics(missing)
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log"
-            ran = tools.run(command(program, log, names, tools.gemmbench(*arguments)), limit)
+            ran = tools.run_watcher(ncu_command(program, log, names, tools.gemmbench_command(*arguments)), limit)
             said = log.read_text(errors="replace") if log.exists() else ""
-        if found := read(said, names):
+        if found := read_counters(said, names):
             return found
         unknown = set(_MISSING.findall(f"{said}\n{ran.out}\n{ran.err}")) - missing
         if not unknown:
-            raise _fault(ran, said, limit)
+            raise _explain_failure(ran, said, limit)
         missing |= unknown
 
 
-def metrics(missing: Collection[str] = ()) -> dict[str, str]:
+def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
     """The metric to ask for each quantity and each stall; `missing` are metrics, without suffix, that are not there."""
     asked = {**QUANTITIES, **{f"stall {name}": (_STALL.format(name),) for name in STALLS}}
     there = {name: [each for each in known if each.partition(".")[0] not in missing] for name, known in asked.items()}
     return {name: known[0] for name, known in there.items() if known}
 
 
-def command(program: str, log: Path, names: Mapping[str, str], target: Sequence[str]) -> list[str]:
+def ncu_command(program: str, log: Path, names: Mapping[str, str], target: Sequence[str]) -> list[str]:
     """Count in the range that the target marks; the clock is left alone, since that is how it is timed."""
     words = f"--config-file off --csv --page raw --print-units base --clock-control none --log-file {log}".split()
     words += "--profile-from-start off --target-processes application-only --metrics".split()
     return [program, *words, ",".join(dict.fromkeys(names.values())), *target]
 
 
-def read(said: str, names: Mapping[str, str]) -> list[Counters]:
+def read_counters(said: str, names: Mapping[str, str]) -> list[Counters]:
     """The kernels in the CSV of `--page raw`: a line of names, a line of units, a line a kernel."""
     lines = [line for line in said.splitlines() if line.startswith('"')]
     rows = list(csv.reader(lines))
@@ -160,7 +160,7 @@ _REFUSALS = (
 )
 
 
-def _fault(ran: tools.Ran, said: str, limit: float) -> Exception:
+def _explain_failure(ran: tools.ToolRun, said: str, limit: float) -> Exception:
     """Why there is no kernel: the fault to raise."""
     everything = f"{said}\n{ran.out}\n{ran.err}"
     for sign, meaning in _REFUSALS:

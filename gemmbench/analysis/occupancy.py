@@ -31,45 +31,45 @@ class ArchitectureLimits:
     partitions: int = 4
 
 
-def _old(shared: int, block_registers: int = _REGISTERS, partitions: int = 4) -> ArchitectureLimits:
+def _before_volta(shared: int, block_registers: int = _REGISTERS, partitions: int = 4) -> ArchitectureLimits:
     """5.x and 6.x: 48 KiB a block whatever the multiprocessor has."""
     return ArchitectureLimits(64, 32, shared << 10, 48 << 10, 0, 256, block_registers, partitions)
 
 
-def _volta(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
+def _of_volta(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
     """7.x: a block may have all shared memory there is."""
     return ArchitectureLimits(warps, blocks, shared << 10, shared << 10, 0, 256)
 
 
-def _ampere(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
+def _since_ampere(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
     """From 8.0 on: the system keeps 1 KiB of every block's shared memory for itself."""
     return ArchitectureLimits(warps, blocks, shared << 10, (shared - 1) << 10, 1 << 10, 128)
 
 
 _TABLE = {
-    50: _old(64),
-    52: _old(96),
-    53: _old(64, block_registers=32 * 1024),
-    60: _old(64, partitions=2),
-    61: _old(96),
-    62: _old(64, block_registers=32 * 1024),
-    70: _volta(64, 32, 96),
-    72: _volta(64, 32, 96),
-    75: _volta(32, 16, 64),
-    80: _ampere(64, 32, 164),
-    86: _ampere(48, 16, 100),
-    87: _ampere(48, 16, 164),
-    89: _ampere(48, 24, 100),
-    90: _ampere(64, 32, 228),
-    100: _ampere(64, 32, 228),
-    103: _ampere(64, 32, 228),
-    110: _ampere(48, 24, 228),
-    120: _ampere(48, 24, 100),
-    121: _ampere(48, 24, 100),
+    50: _before_volta(64),
+    52: _before_volta(96),
+    53: _before_volta(64, block_registers=32 * 1024),
+    60: _before_volta(64, partitions=2),
+    61: _before_volta(96),
+    62: _before_volta(64, block_registers=32 * 1024),
+    70: _of_volta(64, 32, 96),
+    72: _of_volta(64, 32, 96),
+    75: _of_volta(32, 16, 64),
+    80: _since_ampere(64, 32, 164),
+    86: _since_ampere(48, 16, 100),
+    87: _since_ampere(48, 16, 164),
+    89: _since_ampere(48, 24, 100),
+    90: _since_ampere(64, 32, 228),
+    100: _since_ampere(64, 32, 228),
+    103: _since_ampere(64, 32, 228),
+    110: _since_ampere(48, 24, 228),
+    120: _since_ampere(48, 24, 100),
+    121: _since_ampere(48, 24, 100),
 }
 
 
-def limits_of(sm: int) -> ArchitectureLimits:
+def architecture_limits(sm: int) -> ArchitectureLimits:
     """The limits of a compute capability as an integer (90). Raises DeviceError if it is not in the table."""
     if sm not in _TABLE:
         raise DeviceError(f"the limits of sm_{sm} are not known; known: {', '.join(map(str, _TABLE))}")
@@ -97,25 +97,25 @@ class Occupancy:
     limiter: str
 
 
-def theoretical(sm: int, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+def theoretical_occupancy(sm: int, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """Occupancy of a kernel: threads a block, registers a thread, static plus dynamic shared bytes.
 
     `sm` is the compute capability as an integer (90). Registers not known (-1) limit nothing.
     Raises DeviceError if `sm` is not in the table.
     """
-    limits = limits_of(sm)
+    limits = architecture_limits(sm)
     warps = max(1, -(-threads // _WARP))
     allowed = {
         "warps": limits.warps // warps if threads <= _MAX_THREADS else 0,
-        "registers": _by_registers(limits, warps, registers),
-        "shared memory": _by_shared(limits, shared_bytes),
+        "registers": _blocks_by_registers(limits, warps, registers),
+        "shared memory": _blocks_by_shared_memory(limits, shared_bytes),
         "blocks": limits.blocks,
     }
     limiter, blocks = min(allowed.items(), key=lambda item: item[1])
     return Occupancy(blocks, blocks * warps, limits.warps, blocks * warps / limits.warps, limiter)
 
 
-def _by_registers(limits: ArchitectureLimits, warps: int, registers: int) -> int:
+def _blocks_by_registers(limits: ArchitectureLimits, warps: int, registers: int) -> int:
     of_warp = _round_up(max(1, registers) * _WARP, _REGISTER_GRAIN)
     # The hardware checks a block as if its warps filled all four partitions evenly.
     if registers > _MAX_REGISTERS or of_warp * _round_up(warps, 4) > limits.block_registers:
@@ -128,7 +128,7 @@ def _by_registers(limits: ArchitectureLimits, warps: int, registers: int) -> int
     return blocks(limits.partitions) if blocks(4) else 0
 
 
-def _by_shared(limits: ArchitectureLimits, shared_bytes: int) -> int:
+def _blocks_by_shared_memory(limits: ArchitectureLimits, shared_bytes: int) -> int:
     if shared_bytes > limits.block_shared:
         return 0
     of_block = _round_up(shared_bytes + limits.reserved, limits.grain)

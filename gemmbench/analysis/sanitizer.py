@@ -30,7 +30,7 @@ _REFUSED = re.compile(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ToolVerdict:
     """What a tool says of a run.
 
     `status` is "clean", "errors" (or hazards), "timeout", or "failed" where the tool came to
@@ -42,18 +42,18 @@ class Verdict:
     message: str = ""
 
 
-def check(tool: str, arguments: Sequence[str], limit: float) -> Verdict:
+def run_sanitizer(tool: str, arguments: Sequence[str], limit: float) -> ToolVerdict:
     """Run `gemmbench ARGUMENTS` under a tool, each operand an allocation of its exact size.
 
     Raises DeviceError if compute-sanitizer is missing or may not watch this GPU.
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        ran = tools.run(_command(tool, log, tools.gemmbench(*arguments)), limit, _ALONE)
+        ran = tools.run_watcher(_command(tool, log, tools.gemmbench_command(*arguments)), limit, _ALONE)
         said = log.read_text(errors="replace") if log.exists() else ""
     if ran.code is None:
-        return Verdict("timeout", message=f"did not end within {limit:g} s")
-    return read(said, ran)
+        return ToolVerdict("timeout", message=f"did not end within {limit:g} s")
+    return read_log(said, ran)
 
 
 def _command(tool: str, log: Path, target: Sequence[str]) -> list[str]:
@@ -61,30 +61,30 @@ def _command(tool: str, log: Path, target: Sequence[str]) -> list[str]:
     own = ["--padding", str(_PADDING), "--report-api-errors", "no"] if tool == "memcheck" else []
     # Of the target alone: the compiler that it may start is none of our business.
     watched = ["--target-processes", "application-only", "--log-file", str(log)]
-    return [tools.find(PROGRAM), "--tool", tool, *own, *watched, *target]
+    return [tools.find_watcher(PROGRAM), "--tool", tool, *own, *watched, *target]
 
 
-def read(said: str, ran: tools.Ran) -> Verdict:
+def read_log(said: str, ran: tools.ToolRun) -> ToolVerdict:
     """The verdict in a tool's log. Raises DeviceError if the tool may not watch this GPU."""
     lines = [line.strip() for line in _SAID.findall(said)]
     counts = [int(found[1].replace(",", "")) for line in lines if (found := _SUMMARY.match(line))]
-    if refused := next(filter(_refused, lines), ""):
+    if refused := next(filter(_is_refusal, lines), ""):
         raise DeviceError(f"{PROGRAM} cannot watch this GPU: {refused}; it may need a newer toolkit, or other rights")
     if not counts:
-        return Verdict("failed", message=next(filter(_fault, lines), "") or ran.last_words)
+        return ToolVerdict("failed", message=next(filter(_is_fault, lines), "") or ran.last_words)
     if sum(counts):
-        return Verdict("errors", sum(counts), first_error(lines))
+        return ToolVerdict("errors", sum(counts), first_error(lines))
     if ran.code:
-        return Verdict("failed", message=_complaint(ran))
-    return Verdict("clean")
+        return ToolVerdict("failed", message=_own_complaint(ran))
+    return ToolVerdict("clean")
 
 
-def _refused(line: str) -> bool:
+def _is_refusal(line: str) -> bool:
     # "Program hit" begins what a call of the program returned.
     return not line.startswith("Program hit") and bool(_REFUSED.search(line))
 
 
-def _fault(line: str) -> bool:
+def _is_fault(line: str) -> bool:
     return line.startswith(("Error", "Fatal"))
 
 
@@ -100,7 +100,7 @@ def first_error(lines: Sequence[str]) -> str:
     return " ".join(parts)
 
 
-def _complaint(ran: tools.Ran) -> str:
+def _own_complaint(ran: tools.ToolRun) -> str:
     """What gemmbench itself found wrong: its row, else its last words."""
     wrong = re.search(r"^.*?: (?:wrong|failed|timeout|out of memory)\b.*$", ran.out, re.MULTILINE)
     return wrong[0].strip() if wrong else ran.last_words

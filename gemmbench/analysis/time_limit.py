@@ -11,7 +11,7 @@ from pathlib import Path
 from gemmbench.errors import BuildTimeout
 
 
-def run(
+def run_limited(
     command: Sequence[str], limit: float, folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """What `command` said and its exit code. Raises BuildTimeout after `limit` seconds, OSError if it cannot start."""

@@ -38,14 +38,14 @@ def find_cuobjdump() -> str:
 def find_tool(tool: str, beside: str = "") -> str | None:
     """Path of a tool of NVIDIA's: PATH, the folders `beside`, /usr/local/cuda*, NVIDIA's wheels; or None."""
     local, wheels = Path("/usr/local"), find_spec("nvidia")
-    toolkits = [local / "cuda", *sorted(local.glob("cuda-*"), key=_release, reverse=True)]
+    toolkits = [local / "cuda", *sorted(local.glob("cuda-*"), key=_release_number, reverse=True)]
     folders = [os.environ.get("PATH", ""), beside, *(str(toolkit / "bin") for toolkit in toolkits)]
     for place in (wheels.submodule_search_locations or []) if wheels else []:
         folders += map(str, sorted(Path(place).glob("*/bin"), reverse=True))
     return shutil.which(tool, path=os.pathsep.join(filter(None, folders)))
 
 
-def _release(toolkit: Path) -> list[int]:
+def _release_number(toolkit: Path) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", toolkit.name)]
 
 

@@ -18,7 +18,7 @@ _INHERITED = ("GEMMBENCH_CACHE_DIR",)
 
 
 @dataclass(frozen=True)
-class Ran:
+class ToolRun:
     """How a program ended: its exit code, None if the time limit ended it, and what it said."""
 
     code: int | None
@@ -32,7 +32,7 @@ class Ran:
         return next((line for line in reversed(lines) if line), "nothing was said")
 
 
-def find(name: str) -> str:
+def find_watcher(name: str) -> str:
     """Path of `ncu` or `compute-sanitizer`: PATH, the toolkits, Nsight Compute's own folder. Raises DeviceError."""
     own = map(str, sorted(_NSIGHT.glob("*"), reverse=True))
     if found := find_tool(name, beside=os.pathsep.join(own)):
@@ -40,12 +40,12 @@ def find(name: str) -> str:
     raise DeviceError(f"no {name} found: it comes with the CUDA toolkit; install it, or put its folder on the PATH")
 
 
-def gemmbench(*arguments: str) -> list[str]:
+def gemmbench_command(*arguments: str) -> list[str]:
     """The command line of this program, in a process of its own."""
     return [sys.executable, "-m", "gemmbench", *arguments]
 
 
-def run(command: Sequence[str], limit: float, variables: Mapping[str, str] | None = None) -> Ran:
+def run_watcher(command: Sequence[str], limit: float, variables: Mapping[str, str] | None = None) -> ToolRun:
     """Run a tool and the program under it, both ended after `limit` seconds or by Ctrl-C.
 
     `variables` are added to the environment, less the options of this program that stand there.
@@ -54,7 +54,7 @@ def run(command: Sequence[str], limit: float, variables: Mapping[str, str] | Non
         name: value for name, value in os.environ.items() if not name.startswith("GEMMBENCH_") or name in _INHERITED
     }
     try:
-        done = time_limit.run(command, limit, environment={**kept, **(variables or {})})
+        done = time_limit.run_limited(command, limit, environment={**kept, **(variables or {})})
     except BuildTimeout:
-        return Ran(None, "", "")
-    return Ran(done.returncode, done.stdout, done.stderr)
+        return ToolRun(None, "", "")
+    return ToolRun(done.returncode, done.stdout, done.stderr)

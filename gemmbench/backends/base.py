@@ -148,14 +148,14 @@ class Executable(Protocol):
         """
 
 
-class Profiled(Executable, Protocol):
+class ProfilableExecutable(Executable, Protocol):
     """An executable that can show one launch to a profiler."""
 
     def profile(self) -> None:
         """Run one launch inside the range that a profiler is told to watch. Raises LaunchError."""
 
 
-def packed(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
+def pack_allocations(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
     """Where each of several allocations starts if they are parts of one, aligned, and bytes of all."""
     ends = list(accumulate(-(-size // ALIGN) * ALIGN for size in sizes))
     return (0, *ends[:-1]), ends[-1]

@@ -15,7 +15,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.errors import DeviceError
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """The cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
     if chosen := os.environ.get("GEMMBENCH_CACHE_DIR"):
         return Path(chosen)
@@ -24,7 +24,7 @@ def folder() -> Path:
     return user_cache_path("gemmbench")
 
 
-def key_of(parts: Iterable[str]) -> str:
+def content_key(parts: Iterable[str]) -> str:
     """A content hash over `parts`, in order."""
     digest = hashlib.sha256()
     for part in parts:
@@ -33,17 +33,17 @@ def key_of(parts: Iterable[str]) -> str:
     return digest.hexdigest()[:32]
 
 
-def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
+def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
     """Return the artifact of `key`; if it is not there, `build(path)` must write it.
 
     The file and its facts appear by rename, so a killed or a parallel run never
     leaves half of one. Raises DeviceError where the folder cannot be written.
     """
-    home = folder()
+    home = cache_folder()
     code, facts = home / f"{key}{suffix}", home / f"{key}.json"
-    if code.exists() and (known := _facts(facts)):
+    if code.exists() and (known := _read_facts(facts)):
         return Artifact(key, str(code), replace(known, seconds=0.0, cached=True))
-    with _workshop(home) as workshop:
+    with _open_workshop(home) as workshop:
         draft = Path(workshop) / f"kernel{suffix}"
         started = time.perf_counter()
         made = replace(build(draft), seconds=time.perf_counter() - started)
@@ -54,7 +54,7 @@ def fetch(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
     return Artifact(key, str(code), made)
 
 
-def _workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
+def _open_workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
     """A folder to build in, inside the cache, so that what is built can be renamed into it. Raises DeviceError."""
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def _workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
         raise DeviceError(f"{why}; name another folder in GEMMBENCH_CACHE_DIR") from None
 
 
-def _facts(path: Path) -> Build | None:
+def _read_facts(path: Path) -> Build | None:
     """Stored build facts; None where they cannot be read or are another version's."""
     try:
         known = json.loads(path.read_text())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from gemmbench.backends.base import Backend, Compiler, Device, InspectingCompiler
-from gemmbench.backends.health import Finding, Peaks
+from gemmbench.backends.health import HealthCheck, Peaks
 from gemmbench.backends.machine import DeviceChoice
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
@@ -82,7 +82,7 @@ class BackendServices(Protocol):
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
         """Open the device; `launch_limit` is seconds for a launch, where the device can end one. Raises DeviceError."""
 
-    def examine(self, choice: DeviceChoice, required: bool) -> list[Finding]:
+    def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
         """The health checks of `doctor`; that there is no device is a fault only if it is `required`."""
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks | None:

@@ -1,4 +1,4 @@
-"""What `gemmbench doctor` finds out about a machine."""
+"""Health checks: what `gemmbench doctor` finds out about a machine."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Status = Literal["ok", "warning", "fault"]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One line: what was looked at, how it is, and for a warning or a fault what to do next.
+class HealthCheck:
+    """One line: what was checked, the result, and for a warning or a fault what to do next.
 
-    A warning costs something, such as a row or the trust in a number; with a fault nothing can run.
+    A warning costs something, such as a row or trust in a number. With a fault nothing can run.
     """
 
-    what: str
+    subject: str
     status: Status
-    said: str
+    message: str
     next_step: str = ""
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """What a device reaches at best.
+    """The best that a device reaches.
 
-    `copy` is bytes/s inside its memory, read and written together; `fma` floating-point operations a
-    second in registers alone, at `clock_hz` (0: not seen); `launch` and `ungated` seconds of an empty
-    kernel, behind the gate (or as launches go here) and without it.
+    `copy` is bytes/s inside its memory, reads and writes added. `fma` is floating-point operations
+    a second from registers, at `clock_hz` (0: unknown). `launch` is seconds for an empty kernel
+    behind the gate, or without it if the gate is off; `ungated` always without it.
     """
 
     copy: float
@@ -39,21 +39,21 @@ class Peaks:
     ungated: float
 
 
-def ok(what: str, said: str) -> Finding:
-    """All is well."""
-    return Finding(what, "ok", said)
+def passed_check(subject: str, message: str) -> HealthCheck:
+    """A check that found nothing wrong."""
+    return HealthCheck(subject, "ok", message)
 
 
-def bad(what: str, said: str, next_step: str, fatal: bool = False) -> Finding:
-    """A warning, or a fault."""
-    return Finding(what, "fault" if fatal else "warning", said, next_step)
+def failed_check(subject: str, message: str, next_step: str, fatal: bool = False) -> HealthCheck:
+    """A warning, or a fault if it is `fatal`."""
+    return HealthCheck(subject, "fault" if fatal else "warning", message, next_step)
 
 
-def writable(what: str, folder: Path, change: str) -> Finding:
-    """Whether files can be made in a folder, which may not be there yet; `change` says how to name another."""
-    home = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
+    """Check that files can be made in a folder, which need not exist yet."""
+    existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     try:
-        with tempfile.TemporaryFile(dir=home):
-            return ok(what, str(folder))
+        with tempfile.TemporaryFile(dir=existing):
+            return passed_check(subject, str(folder))
     except OSError as fault:
-        return bad(what, f"{folder} cannot be written: {fault.strerror}", change, fatal=True)
+        return failed_check(subject, f"{folder} is not writable: {fault.strerror}", next_step, fatal=True)

@@ -21,7 +21,7 @@ from gemmbench.planning.plans.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
-class Copy:
+class CopyStep:
     """Bytes from host to device (`inward`) or back, queued on stream number `stream`.
 
     `host` is a view of a HostMemory's bytes, contiguous or a rectangle whose rows lie apart;
@@ -37,7 +37,7 @@ class Copy:
 
 
 @dataclass(frozen=True, eq=False)
-class Launch:
+class LaunchStep:
     """One launch of a plan on operands in the job's memory, queued on stream number `stream`.
 
     alpha and beta are those of the plan's problem.
@@ -50,12 +50,12 @@ class Launch:
     after: int | None = None
 
 
-JobStep = Copy | Launch
+JobStep = CopyStep | LaunchStep
 """Steps of one stream run in order; steps of different streams at the same time, but for `after`."""
 
 
 @dataclass(frozen=True)
-class Parts:
+class JobTimes:
     """Seconds of one run: from before the first step to after the last, and what its steps of each kind add up to.
 
     The parts are NaN for a job on several streams, where they overlap.
@@ -80,7 +80,7 @@ class HostMemory(Protocol):
 class Job(Protocol):
     """Steps bound to host memory and device memory."""
 
-    def run(self) -> Parts:
+    def run(self) -> JobTimes:
         """Run all steps, wait for the last, and say how long it took. Raises LaunchError, LaunchTimeout."""
 
 

@@ -48,5 +48,5 @@ class Monitor(Protocol):
     def energy(self) -> float:
         """Joules drawn since a moment that stays the same, NaN if unknown."""
 
-    def others(self) -> int | None:
+    def count_other_processes(self) -> int | None:
         """Processes of others that have the device open for computing, None if unknown."""

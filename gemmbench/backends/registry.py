@@ -25,30 +25,30 @@ AUTO = "auto"
 
 
 @cache
-def entry_of(name: str) -> BackendEntry:
+def find_entry(name: str) -> BackendEntry:
     """The record of a back end."""
     return cast(BackendEntry, import_module(f"gemmbench.backends.{name}.entry").ENTRY)
 
 
 @cache
-def services_of(name: str) -> BackendServices:
+def load_services(name: str) -> BackendServices:
     """What a back end does; imports its package."""
     return cast(BackendServices, import_module(f"gemmbench.backends.{name}.services").SERVICES)
 
 
-def entries() -> list[BackendEntry]:
+def list_entries() -> list[BackendEntry]:
     """Every record, in the order of NAMES."""
-    return [entry_of(name) for name in NAMES]
+    return [find_entry(name) for name in NAMES]
 
 
 def parse_device(option: str) -> DeviceChoice:
     """Read `--device`, whether the device is usable or not. Raises UsageError."""
     if option == AUTO:
         return _choose_best()
-    for entry in entries():
+    for entry in list_entries():
         if choice := entry.choose(option):
             return choice
-    forms = [AUTO, *(form for entry in entries() for form in entry.forms)]
+    forms = [AUTO, *(form for entry in list_entries() for form in entry.forms)]
     hint = nearest(option.partition(":")[0], forms)
     raise UsageError(f"unknown device '{option}'{hint}; choose {', '.join(forms[:-1])} or {forms[-1]}")
 
@@ -56,14 +56,14 @@ def parse_device(option: str) -> DeviceChoice:
 def choose_device(option: str) -> DeviceChoice:
     """Read `--device`; opens nothing. Raises UsageError, or DeviceError if the device is not usable."""
     choice = parse_device(option)
-    if why := entry_of(choice.primary).why_unusable(choice):
+    if why := find_entry(choice.primary).why_unusable(choice):
         raise DeviceError(f"device {option} cannot be used: {why}; or take --device cpu")
     return choice
 
 
 def _choose_best() -> DeviceChoice:
     reasons: list[str] = []
-    for entry in entries():
+    for entry in list_entries():
         if entry.automatic:
             note = f"no GPU is used: {'; '.join(reasons)}; running on the CPU" if reasons else ""
             choice = DeviceChoice(entry.name, note=note)
@@ -73,26 +73,26 @@ def _choose_best() -> DeviceChoice:
     raise DeviceError(f"no device can be used: {'; '.join(reasons)}")
 
 
-def glance(choice: DeviceChoice) -> dict[str, Target]:
+def glance_at_devices(choice: DeviceChoice) -> dict[str, Target]:
     """Targets without opening a device or importing its library: enough to see which variants are ready."""
-    seen = {name: entry_of(name).glance(choice) for name in _names(choice)}
+    seen = {name: find_entry(name).glance(choice) for name in _backend_names(choice)}
     return {name: target for name, target in seen.items() if target is not None}
 
 
 def describe_machine(choice: DeviceChoice) -> Machine:
     """Describe the devices of a run; opens none. Raises DeviceError."""
-    devices = {name: services_of(name).describe(choice) for name in _names(choice)}
-    return Machine(choice, devices, entry_of(choice.primary).default_baseline)
+    devices = {name: load_services(name).describe(choice) for name in _backend_names(choice)}
+    return Machine(choice, devices, find_entry(choice.primary).default_baseline)
 
 
-def _names(choice: DeviceChoice) -> tuple[str, ...]:
+def _backend_names(choice: DeviceChoice) -> tuple[str, ...]:
     """The back ends of a run, the primary one last."""
-    return (*entry_of(choice.primary).companions, choice.primary)
+    return (*find_entry(choice.primary).companions, choice.primary)
 
 
 def make_compilers(machine: Machine, names: Iterable[str], limit: float = TimeLimits.compile) -> dict[str, Compiler]:
     """The compilers of the named back ends; `limit` is seconds for one kernel."""
-    return {name: services_of(name).compiler(machine.choice, limit) for name in names}
+    return {name: load_services(name).compiler(machine.choice, limit) for name in names}
 
 
 def open_backends(
@@ -102,7 +102,7 @@ def open_backends(
 
     Raises DeviceError.
     """
-    return {name: services_of(name).open(machine.choice, gate, launch_limit) for name in names}
+    return {name: load_services(name).open(machine.choice, gate, launch_limit) for name in names}
 
 
 def needs_own_process(machine: Machine) -> bool:
@@ -110,28 +110,28 @@ def needs_own_process(machine: Machine) -> bool:
 
     Under a tool that watches this process, work stays in it.
     """
-    return services_of(machine.choice.primary).needs_own_process(machine.choice)
+    return load_services(machine.choice.primary).needs_own_process(machine.choice)
 
 
 def why_no_transfers(machine: Machine) -> str:
     """Why there is nothing to copy to and from the primary device, or "" if there is."""
-    return entry_of(machine.choice.primary).no_transfers
+    return find_entry(machine.choice.primary).no_transfers
 
 
-def library_variants() -> list[Variant]:
+def list_library_variants() -> list[Variant]:
     """The variants that come from libraries."""
-    return [variant for entry in entries() for variant in entry.libraries()]
+    return [variant for entry in list_entries() for variant in entry.libraries()]
 
 
 def why_refused(variant: Variant, device: str) -> str:
     """Why a back end cannot run a variant, whatever the problem; "" if it can."""
-    return entry_of(device).why_refused(variant)
+    return find_entry(device).why_refused(variant)
 
 
 def choose_profiled(option: str, purpose: str) -> DeviceChoice:
     """The GPU that NVIDIA's tools are to watch for `purpose`. Raises DeviceError if `option` names no such GPU."""
     choice = choose_device(option)
-    if not entry_of(choice.primary).profilers:
+    if not find_entry(choice.primary).profilers:
         why = choice.note.partition(": ")[2].rpartition("; ")[0] or f"--device {option} is not one"
         raise DeviceError(f"{purpose} needs an NVIDIA GPU: {why}")
     return choice
@@ -139,15 +139,15 @@ def choose_profiled(option: str, purpose: str) -> DeviceChoice:
 
 def inspected_backend() -> BackendEntry:
     """The back end whose compiler `inspect` shows."""
-    return next(entry for entry in entries() if entry.inspects)
+    return next(entry for entry in list_entries() if entry.inspects)
 
 
-def glance_inspected() -> Target | None:
+def glance_at_inspected_device() -> Target | None:
     """The first device of that back end as far as it is seen from outside; None without a device."""
     entry = inspected_backend()
     return entry.glance(DeviceChoice(entry.name))
 
 
-def inspecting_compiler() -> InspectingCompiler:
+def make_inspecting_compiler() -> InspectingCompiler:
     """The compiler that `inspect` shows; needs no device."""
-    return services_of(inspected_backend().name).inspecting_compiler()
+    return load_services(inspected_backend().name).inspecting_compiler()

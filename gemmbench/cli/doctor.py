@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from gemmbench.backends import doctor as checks
-from gemmbench.backends.health import Finding
+from gemmbench.backends.health import HealthCheck
 from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option
 from gemmbench.cli.terminal import TERMINAL
@@ -39,7 +39,7 @@ def doctor(options: DoctorOptions) -> int:
     `compare` can show here.
     """
     device = options.where.device
-    findings = checks.examine(device, Path(options.out))
+    findings = checks.examine_machine(device, Path(options.out))
     _print(findings)
     if any(finding.status == "fault" for finding in findings):
         return NO_DEVICE
@@ -57,6 +57,6 @@ def doctor(options: DoctorOptions) -> int:
     return OK
 
 
-def _print(findings: Sequence[Finding]) -> None:
+def _print(findings: Sequence[HealthCheck]) -> None:
     for line in lines(findings):
         click.echo(line)

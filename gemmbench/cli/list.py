@@ -58,7 +58,7 @@ class ListedVariant:
 def list_variants(options: ListOptions) -> int:
     """List the variants and whether each can run here."""
     choice = registry.choose_device(options.where.device)
-    targets = registry.glance(choice)
+    targets = registry.glance_at_devices(choice)
     catalog = open_catalog(options.where.kernels)
     variants, faults = [], []
     for name in catalog.names:

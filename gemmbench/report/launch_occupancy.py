@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gemmbench.analysis.occupancy import Occupancy, theoretical
+from gemmbench.analysis.occupancy import Occupancy, theoretical_occupancy
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import DeviceError
 
@@ -30,7 +30,7 @@ def launch_occupancy(environment: Environment, record: Record) -> LaunchOccupanc
         return None
     shared = max(record.shared_static, 0) + record.shared_dynamic
     try:
-        occupancy = theoretical(environment.sm, math.prod(record.block), record.registers, shared)
+        occupancy = theoretical_occupancy(environment.sm, math.prod(record.block), record.registers, shared)
     except DeviceError:
         return None
     blocks, wave = math.prod(record.grid), occupancy.blocks_per_sm * environment.sms

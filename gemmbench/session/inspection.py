@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.analysis.sass.facts import Facts
-from gemmbench.analysis.sass.instructions import FIRST_SM, kernels
-from gemmbench.analysis.sass.limits import broken
-from gemmbench.analysis.sass.loop import hottest
+from gemmbench.analysis.sass.facts import LoopFacts
+from gemmbench.analysis.sass.instructions import FIRST_SM, parse_kernels
+from gemmbench.analysis.sass.limits import find_broken_limits
+from gemmbench.analysis.sass.loop import find_hottest_loop
 from gemmbench.backends import registry
 from gemmbench.backends.base import Device, InspectingCompiler
 from gemmbench.backends.machine import DeviceChoice, Machine
@@ -56,7 +56,7 @@ def _parse_architecture(written: str) -> str:
 
 
 def _find_architecture() -> str:
-    seen = registry.glance_inspected()
+    seen = registry.glance_at_inspected_device()
     return str(seen.sm) if seen and seen.sm else "90"
 
 
@@ -82,7 +82,7 @@ class InspectedKernel:
 
 def inspect_kernel(request: KernelRequest, architecture: Architecture) -> InspectedKernel:
     """Compile every configuration of a kernel; needs nvcc but no GPU. Raises UsageError, DeviceError, BuildError."""
-    compiler = registry.inspecting_compiler()
+    compiler = registry.make_inspecting_compiler()
     expanded = _plan_for(request, architecture)
     plans = [item for item in expanded if isinstance(item, Plan)]
     skips = [item for item in expanded if isinstance(item, Skip)]
@@ -131,7 +131,7 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
         several = len(plan.symbols) > 1
         found = [_read_loop(inspected.compiler, launch, peak, several) for launch in plan.each_launch()]
         readings += found
-        faults = broken(plan, _main_loop(found), architecture.sm)
+        faults = find_broken_limits(plan, _main_loop(found), architecture.sm)
         broken_limits += [f"{plan.variant.name} {plan.config}: {fault}" for fault in faults]
     return LoopReadings(readings, broken_limits)
 
@@ -143,13 +143,13 @@ def _find_peak(architecture: Architecture, clock: float | None) -> Peak | None:
     return Peak(rate * architecture.sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
 
 
-def _main_loop(readings: Sequence[Reading]) -> Facts | None:
+def _main_loop(readings: Sequence[Reading]) -> LoopFacts | None:
     """The loop with the most arithmetic."""
     return max((reading.facts for reading in readings), key=lambda facts: facts.loop.math if facts else 0)
 
 
 def _read_loop(compiler: InspectingCompiler, plan: Plan, peak: Peak | None, several: bool) -> Reading:
     symbol = plan.symbols[-1]
-    loop = hottest(kernels(compiler.sass(plan)).get(symbol, ()))
+    loop = find_hottest_loop(parse_kernels(compiler.sass(plan)).get(symbol, ()))
     label = " ".join(filter(None, (str(plan.config), symbol if several else ""))) or plan.variant.name
-    return Reading(label, Facts(loop) if loop else None, peak)
+    return Reading(label, LoopFacts(loop) if loop else None, peak)

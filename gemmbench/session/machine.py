@@ -32,4 +32,4 @@ def open_catalog(kernels: str | None) -> Catalog:
     It also finds kernels of a git revision, such as HEAD~3:tiled. Raises UsageError.
     """
     folders = [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
-    return Catalog(folders, registry.library_variants(), partial(find_variant_at, folders=folders))
+    return Catalog(folders, registry.list_library_variants(), partial(find_variant_at, folders=folders))

@@ -44,7 +44,7 @@ def measure_noise(
 
 def _choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
     """Of each line that the back end lists, the first variant that can run."""
-    for names, size in registry.entry_of(machine.choice.primary).noise_plans:
+    for names, size in registry.find_entry(machine.choice.primary).noise_plans:
         requests = [KernelRequest(name, str(size), "f32", "nn", kernels=kernels) for name in names]
         expanded = [item for one in requests for item in plan_kernel(one, one.find_variant(), machine)]
         yield from [item for item in expanded if isinstance(item, Plan)][:1]

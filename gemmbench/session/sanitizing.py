@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gemmbench.analysis import sanitizer
-from gemmbench.analysis.watched_program import find
+from gemmbench.analysis.watched_program import find_watcher
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import compile_plans
@@ -65,7 +65,7 @@ def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> t
     """
     _check_tools(request.tools)
     machine = find_gpu(request.device, "--sanitize")
-    find(sanitizer.PROGRAM)
+    find_watcher(sanitizer.PROGRAM)
     with tempfile.TemporaryDirectory() as folder:
         commands = _prepare_commands(request.verify, machine, folder, reporter)
         return _run_tools(commands, request, reporter)
@@ -171,13 +171,13 @@ def _run_tools(
 def _run_tool(tool: str, command: VerifyCommand, limit: float) -> Iterator[Finding]:
     """One result if all configurations together are clean, otherwise one for each configuration."""
     configs = command.configs
-    verdict = sanitizer.check(tool, (*command.words, *command.chosen), limit)
+    verdict = sanitizer.run_sanitizer(tool, (*command.words, *command.chosen), limit)
     together = Finding(command.variant, _describe(configs), tool, verdict)
     if together.clean or len(configs) == 1:
         yield together
         return
     each = [
-        Finding(command.variant, str(one), tool, sanitizer.check(tool, command.words_for(one), limit))
+        Finding(command.variant, str(one), tool, sanitizer.run_sanitizer(tool, command.words_for(one), limit))
         for one in configs
     ]
     yield from each

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemmbench.analysis import ncu
-from gemmbench.analysis.watched_program import find
+from gemmbench.analysis.watched_program import find_watcher
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.one_launch import launch_once
@@ -77,9 +77,9 @@ def plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:
 def profile_kernel(request: KernelRequest, seed: int | None, machine: Machine) -> tuple[Plan, list[ncu.Counters]]:
     """Count what one launch does, with Nsight Compute. Raises UsageError, DeviceError, BuildError."""
     plan = plan_one_launch(request, machine)
-    find(ncu.PROGRAM)
+    find_watcher(ncu.PROGRAM)
     registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)  # so that ncu's time limit is not spent
-    return plan, list(ncu.profile(_one_launch_command(plan, request, seed, machine)))
+    return plan, list(ncu.count_launches(_one_launch_command(plan, request, seed, machine)))
 
 
 def launch_kernel_once(request: KernelRequest, seed: int | None, machine: Machine) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.analysis.sass.instructions import Instruction, kernels
+from gemmbench.analysis.sass.instructions import Instruction, parse_kernels
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def listing() -> Callable[[str], tuple[Instruction, ...]]:
 
     def read(name: str) -> tuple[Instruction, ...]:
         text = (Path(__file__).parent / "listings" / f"{name}.txt").read_text(encoding="utf-8")
-        (code,) = kernels(text).values()
+        (code,) = parse_kernels(text).values()
         return code
 
     return read

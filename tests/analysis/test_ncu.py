@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from gemmbench.analysis.ncu import QUANTITIES, STALLS, metrics, number, profile, read
+from gemmbench.analysis.ncu import QUANTITIES, STALLS, choose_metrics, count_launches, number, read_counters
 from gemmbench.errors import DeviceError, LaunchError
 
 HEAD = "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size,Device,CC".split(",")
@@ -29,7 +29,7 @@ def raw(cells, kernels=("gemm",)):
 
 
 def test_each_kernel_is_read_with_its_launch_in_units_of_seconds_and_hertz():
-    first, second = read(raw(CELLS, ["gemm", "void cutlass::Kernel<a, b>(Params)"]), metrics())
+    first, second = read_counters(raw(CELLS, ["gemm", "void cutlass::Kernel<a, b>(Params)"]), choose_metrics())
     assert (first.kernel, first.grid, first.block) == ("gemm", "(32, 32, 1)", "(256, 1, 1)")
     assert first.values == pytest.approx({"duration": 2684.51e-6, "clock": 1.98e9})
     assert second.kernel == "void cutlass::Kernel<a, b>(Params)"
@@ -43,7 +43,7 @@ def test_what_is_not_counted_is_not_there_and_a_stall_has_its_own_place():
         stall.format("long_scoreboard"): ("inst", "3.25"),
         stall.format("gmma"): ("", "(!) n/a"),
     }
-    (found,) = read(raw(cells), metrics())
+    (found,) = read_counters(raw(cells), choose_metrics())
     assert found.values == {"registers": 128.0}
     assert found.stalls == {"long_scoreboard": 3.25}
 
@@ -52,7 +52,7 @@ def test_what_is_not_counted_is_not_there_and_a_stall_has_its_own_place():
     "said", ["", "==PROF== Connected\n==WARNING== No kernels were profiled.\n", '"a","b"\n"1","2"\n']
 )
 def test_without_a_table_there_is_no_kernel(said):
-    assert read(said, metrics()) == []
+    assert read_counters(said, choose_metrics()) == []
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_cells(cell, value):
 
 def test_a_metric_that_is_missing_gives_way_to_the_next_and_then_to_none():
     first, second = QUANTITIES["fma"]
-    assert metrics()["fma"] == first
-    assert metrics({first.partition(".")[0]})["fma"] == second
-    assert "fma" not in metrics({each.partition(".")[0] for each in QUANTITIES["fma"]})
-    assert "stall gmma" not in metrics({"smsp__average_warps_issue_stalled_gmma_per_issue_active"})
+    assert choose_metrics()["fma"] == first
+    assert choose_metrics({first.partition(".")[0]})["fma"] == second
+    assert "fma" not in choose_metrics({each.partition(".")[0] for each in QUANTITIES["fma"]})
+    assert "stall gmma" not in choose_metrics({"smsp__average_warps_issue_stalled_gmma_per_issue_active"})
 
 
 COUNTING = """
@@ -99,7 +99,7 @@ open(after('--log-file'), 'w').write({text!r})
 
 def test_the_program_is_counted_in_its_marked_range_with_the_clock_left_alone(fake_tool):
     calls = fake_tool("ncu", COUNTING.format(missing=[], text=raw(CELLS)))
-    (found,) = profile(["one-launch", "mine"])
+    (found,) = count_launches(["one-launch", "mine"])
     assert found.kernel == "gemm"
     (line,) = calls.read_text().splitlines()
     for words in ("--clock-control none", "--profile-from-start off", "--page raw", "--csv", "--print-units base"):
@@ -110,7 +110,7 @@ def test_the_program_is_counted_in_its_marked_range_with_the_clock_left_alone(fa
 def test_metrics_that_this_gpu_has_not_are_asked_for_no_more(fake_tool):
     missing = ["sm__inst_executed_pipe_fma", "smsp__average_warps_issue_stalled_gmma_per_issue_active"]
     calls = fake_tool("ncu", COUNTING.format(missing=missing, text=raw(CELLS)))
-    assert [found.kernel for found in profile([])] == ["gemm"]
+    assert [found.kernel for found in count_launches([])] == ["gemm"]
     *_, last = calls.read_text().splitlines()
     assert len(calls.read_text().splitlines()) == 3
     assert "sm__pipe_fma_cycles_active." in last and not any(f"{name}." in last for name in missing)
@@ -136,25 +136,25 @@ def test_metrics_that_this_gpu_has_not_are_asked_for_no_more(fake_tool):
 def test_a_machine_that_does_not_let_ncu_count_is_told_with_the_next_step(fake_tool, words, meaning):
     fake_tool("ncu", f"open(after('--log-file'), 'w').write({words!r}); sys.exit(1)")
     with pytest.raises(DeviceError, match=meaning):
-        profile([])
+        count_launches([])
 
 
 def test_a_fault_of_the_program_is_told_in_its_own_words(fake_tool):
     fake_tool("ncu", "print('gemmbench: 10 bytes do not fit', file=sys.stderr); sys.exit(1)")
     with pytest.raises(LaunchError, match=r"^10 bytes do not fit$"):
-        profile([])
+        count_launches([])
 
 
 def test_no_kernel_is_told_with_the_words_of_ncu(fake_tool):
     fake_tool("ncu", "print('==WARNING== No kernels were profiled.')")
     with pytest.raises(LaunchError, match=r"ncu counted nothing: ==WARNING== No kernels were profiled\."):
-        profile([])
+        count_launches([])
 
 
 def test_a_run_without_end_is_told(fake_tool):
     fake_tool("ncu", "time.sleep(60)")
     with pytest.raises(LaunchError, match="ncu did not end within 1 s: take a smaller size"):
-        profile([], limit=1.0)
+        count_launches([], limit=1.0)
 
 
 def test_every_quantity_has_metrics_with_a_suffix_or_of_the_launch():

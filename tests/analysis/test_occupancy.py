@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemmbench.analysis.occupancy import theoretical
+from gemmbench.analysis.occupancy import theoretical_occupancy
 from gemmbench.errors import DeviceError
 
 
@@ -36,16 +36,16 @@ from gemmbench.errors import DeviceError
     ],
 )
 def test_blocks_and_what_limits_them(sm, threads, registers, shared, blocks, limiter):
-    found = theoretical(sm, threads, registers, shared)
+    found = theoretical_occupancy(sm, threads, registers, shared)
     assert (found.blocks_per_sm, found.limiter) == (blocks, limiter)
 
 
 def test_warps_and_their_fraction():
-    found = theoretical(90, 256, 128, 0)
+    found = theoretical_occupancy(90, 256, 128, 0)
     assert (found.warps_per_sm, found.max_warps, found.fraction) == (16, 64, 0.25)
-    assert theoretical(75, 1000, 32, 0).warps_per_sm == 32
+    assert theoretical_occupancy(75, 1000, 32, 0).warps_per_sm == 32
 
 
 def test_an_unknown_architecture_is_told():
     with pytest.raises(DeviceError, match="the limits of sm_42 are not known; known: 50, 52"):
-        theoretical(42, 256, 32, 0)
+        theoretical_occupancy(42, 256, 32, 0)

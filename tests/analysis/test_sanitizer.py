@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from gemmbench.analysis import sanitizer
-from gemmbench.analysis.sanitizer import Verdict, check, read
-from gemmbench.analysis.watched_program import Ran
+from gemmbench.analysis.sanitizer import ToolVerdict, read_log, run_sanitizer
+from gemmbench.analysis.watched_program import ToolRun
 from gemmbench.errors import DeviceError
 
-OK = Ran(0, "", "")
+OK = ToolRun(0, "", "")
 CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: {}\n"
 READ = """========= COMPUTE-SANITIZER
@@ -52,7 +52,7 @@ BARRIER = """========= COMPUTE-SANITIZER
 
 @pytest.mark.parametrize("said", [CLEAN, RACES.format("0 hazards displayed (0 errors, 0 warnings)")])
 def test_no_error_and_no_fault_of_the_program_is_clean(said):
-    assert read(said, OK) == Verdict("clean")
+    assert read_log(said, OK) == ToolVerdict("clean")
 
 
 @pytest.mark.parametrize(
@@ -87,25 +87,27 @@ def test_no_error_and_no_fault_of_the_program_is_clean(said):
     ids=["memcheck", "racecheck", "initcheck", "synccheck"],
 )
 def test_errors_are_counted_and_the_first_is_a_sentence_with_its_line(said, errors, message):
-    assert read(said, Ran(1, "", "")) == Verdict("errors", errors, message)
+    assert read_log(said, ToolRun(1, "", "")) == ToolVerdict("errors", errors, message)
 
 
 def test_a_warning_of_racecheck_is_a_hazard_too():
     said = RACES.format("1 hazard displayed (0 errors, 1 warning)")
-    assert read(said, OK).status == "errors"
+    assert read_log(said, OK).status == "errors"
 
 
 def test_a_wrong_result_without_an_error_is_a_failure_with_its_row():
     out = "kernel  configurations\n---\nmine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong\n"
-    found = read(CLEAN, Ran(1, out, ""))
-    assert found == Verdict("failed", 0, "mine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong")
+    found = read_log(CLEAN, ToolRun(1, out, ""))
+    assert found == ToolVerdict("failed", 0, "mine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong")
 
 
 def test_a_tool_that_came_to_no_end_has_failed_and_says_why():
     none = "========= Error: No attachable process found. compute-sanitizer timed-out.\n"
-    assert read(none, Ran(255, "", "x\n")).message.startswith("Error: No attachable process found")
-    assert read("", Ran(2, "", "gemmbench: unknown variant\n")) == Verdict("failed", 0, "gemmbench: unknown variant")
-    assert read("", Ran(0, "", "")).status == "failed"
+    assert read_log(none, ToolRun(255, "", "x\n")).message.startswith("Error: No attachable process found")
+    assert read_log("", ToolRun(2, "", "gemmbench: unknown variant\n")) == ToolVerdict(
+        "failed", 0, "gemmbench: unknown variant"
+    )
+    assert read_log("", ToolRun(0, "", "")).status == "failed"
 
 
 @pytest.mark.parametrize(
@@ -118,13 +120,13 @@ def test_a_tool_that_came_to_no_end_has_failed_and_says_why():
 )
 def test_a_tool_that_may_not_watch_is_no_row_but_an_error_of_the_machine(words):
     with pytest.raises(DeviceError, match="compute-sanitizer cannot watch this GPU: "):
-        read(f"========= COMPUTE-SANITIZER\n========= {words}\n{CLEAN}", OK)
+        read_log(f"========= COMPUTE-SANITIZER\n========= {words}\n{CLEAN}", OK)
 
 
 def test_a_call_that_the_program_may_not_make_is_an_error_of_the_program():
     hit = 'Program hit CUDA_ERROR_NOT_PERMITTED (error 800) due to "operation not permitted" on CUDA API call to cuX.'
-    found = read(f"========= {hit}\n=========\n========= ERROR SUMMARY: 1 error\n", OK)
-    assert found == Verdict("errors", 1, hit)
+    found = read_log(f"========= {hit}\n=========\n========= ERROR SUMMARY: 1 error\n", OK)
+    assert found == ToolVerdict("errors", 1, hit)
 
 
 def test_the_program_runs_under_the_tool_without_guards_and_gate(fake_tool):
@@ -133,21 +135,21 @@ def test_the_program_runs_under_the_tool_without_guards_and_gate(fake_tool):
         "calls.write(' '.join(arguments) + '\\n' + os.environ['GEMMBENCH_GUARDS'] + os.environ['GEMMBENCH_GATE'])\n"
         f"open(after('--log-file'), 'w').write({CLEAN!r})",
     )
-    assert check("memcheck", ["verify", "mine"], 60.0).status == "clean"
+    assert run_sanitizer("memcheck", ["verify", "mine"], 60.0).status == "clean"
     line, variables = calls.read_text().split("\n")
     own = "--padding 65536 --report-api-errors no"
     assert line.startswith(f"--tool memcheck {own} --target-processes application-only --log-file ")
     assert line.endswith(" -m gemmbench verify mine") and variables == "00"
-    check("racecheck", ["verify", "mine"], 60.0)
+    run_sanitizer("racecheck", ["verify", "mine"], 60.0)
     assert "--padding" not in calls.read_text().split("\n")[-2]
 
 
 def test_a_run_without_end_is_told_with_its_limit(fake_tool):
     fake_tool(sanitizer.PROGRAM, "time.sleep(60)")
-    assert check("racecheck", ["verify", "mine"], 1.0) == Verdict("timeout", 0, "did not end within 1 s")
+    assert run_sanitizer("racecheck", ["verify", "mine"], 1.0) == ToolVerdict("timeout", 0, "did not end within 1 s")
 
 
 def test_the_log_is_gone_afterwards(fake_tool):
     calls = fake_tool(sanitizer.PROGRAM, "calls.write(after('--log-file'))")
-    assert check("synccheck", [], 60.0).status == "failed"
+    assert run_sanitizer("synccheck", [], 60.0).status == "failed"
     assert not Path(calls.read_text()).parent.exists()

@@ -12,7 +12,7 @@ from gemmbench.errors import DeviceError
 
 def test_a_tool_is_found_on_the_path(fake_tool, tmp_path):
     fake_tool("ncu", "")
-    assert tools.find("ncu") == str(tmp_path / "tools" / "ncu")
+    assert tools.find_watcher("ncu") == str(tmp_path / "tools" / "ncu")
 
 
 def test_a_missing_tool_is_named_with_the_next_step(monkeypatch):
@@ -20,7 +20,7 @@ def test_a_missing_tool_is_named_with_the_next_step(monkeypatch):
     with pytest.raises(
         DeviceError, match=r"no ncu found: it comes with the CUDA toolkit; install it, or put its folder"
     ):
-        tools.find("ncu")
+        tools.find_watcher("ncu")
 
 
 def test_nsight_compute_is_found_in_its_own_folder_the_newest_first(monkeypatch, tmp_path):
@@ -29,12 +29,12 @@ def test_nsight_compute_is_found_in_its_own_folder_the_newest_first(monkeypatch,
         (tmp_path / release / "ncu").touch(mode=0o755)
     monkeypatch.setattr(tools, "_NSIGHT", tmp_path)
     monkeypatch.setattr(tools, "find_tool", lambda tool, beside: beside.split(os.pathsep)[0] + "/" + tool)
-    assert tools.find("ncu") == f"{tmp_path}/2025.3.1/ncu"
+    assert tools.find_watcher("ncu") == f"{tmp_path}/2025.3.1/ncu"
 
 
 def test_what_a_program_says_and_its_code_come_back(fake_tool):
     fake_tool("tool", "print('out'); print('the end\\n', file=sys.stderr); sys.exit(7)")
-    ran = tools.run(["tool"], 60.0)
+    ran = tools.run_watcher(["tool"], 60.0)
     assert (ran.code, ran.out, ran.last_words) == (7, "out\n", "the end")
 
 
@@ -42,14 +42,14 @@ def test_options_in_the_environment_are_not_handed_on_but_the_cache_is(fake_tool
     fake_tool("tool", "print(sorted(name for name in os.environ if name.startswith('GEMMBENCH_')))")
     for name in ("GEMMBENCH_SANITIZE", "GEMMBENCH_SIZES", "GEMMBENCH_CACHE_DIR"):
         monkeypatch.setenv(name, "x")
-    said = tools.run(["tool"], 60.0, {"GEMMBENCH_GUARDS": "0"}).out
+    said = tools.run_watcher(["tool"], 60.0, {"GEMMBENCH_GUARDS": "0"}).out
     assert said == "['GEMMBENCH_CACHE_DIR', 'GEMMBENCH_GUARDS']\n"
 
 
 def test_at_the_limit_the_tool_and_its_child_are_both_ended(tmp_path):
     child = tmp_path / "child"
     begun = time.monotonic()
-    ran = tools.run(["sh", "-c", f"sleep 60 & echo $! > {child}; wait"], limit=1.0)
+    ran = tools.run_watcher(["sh", "-c", f"sleep 60 & echo $! > {child}; wait"], limit=1.0)
     assert ran.code is None and time.monotonic() - begun < 30
     assert not _runs(int(child.read_text()))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.base import Build
-from gemmbench.backends.cache import fetch, folder, key_of
+from gemmbench.backends.cache import cache_folder, content_key, fetch_or_build
 from gemmbench.errors import BuildError
 
 FACTS = Build(registers=40, shared=1024, spills=8)
@@ -32,20 +32,20 @@ def compiler():
 
 
 def test_the_folder_can_be_chosen(cache, monkeypatch):
-    assert folder() == cache
+    assert cache_folder() == cache
     monkeypatch.delenv("GEMMBENCH_CACHE_DIR")
-    assert folder().name == "gemmbench"
+    assert cache_folder().name == "gemmbench"
 
 
 def test_a_key_hangs_on_every_part_and_on_their_borders():
-    keys = [key_of(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c", ""], ["c", "ab"])]
+    keys = [content_key(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c", ""], ["c", "ab"])]
     assert len(set(keys)) == 5
-    assert key_of(["ab", "c"]) == keys[0] and keys[0].isalnum()
+    assert content_key(["ab", "c"]) == keys[0] and keys[0].isalnum()
 
 
 def test_the_second_time_nothing_is_compiled(cache, compiler):
     build, calls = compiler
-    first, second = fetch("key", ".cubin", build), fetch("key", ".cubin", build)
+    first, second = fetch_or_build("key", ".cubin", build), fetch_or_build("key", ".cubin", build)
     assert len(calls) == 1
     assert first.key == second.key == "key" and first.path == second.path == str(cache / "key.cubin")
     assert (first.build.cached, second.build.cached) == (False, True)
@@ -56,8 +56,8 @@ def test_the_second_time_nothing_is_compiled(cache, compiler):
 
 def test_another_key_is_other_code(cache, compiler):
     build, calls = compiler
-    fetch("one", ".cubin", build)
-    fetch("two", ".cubin", build)
+    fetch_or_build("one", ".cubin", build)
+    fetch_or_build("two", ".cubin", build)
     assert len(calls) == 2
 
 
@@ -67,31 +67,31 @@ def test_a_failed_build_leaves_nothing_and_is_tried_again(cache, compiler):
         raise BuildError("no")
 
     with pytest.raises(BuildError):
-        fetch("key", ".cubin", failing)
+        fetch_or_build("key", ".cubin", failing)
     assert list(cache.iterdir()) == []
     build, calls = compiler
-    assert fetch("key", ".cubin", build).build.cached is False
+    assert fetch_or_build("key", ".cubin", build).build.cached is False
     assert len(calls) == 1
 
 
 def test_code_without_its_facts_is_compiled_again(cache, compiler):
     build, calls = compiler
-    fetch("key", ".cubin", build)
+    fetch_or_build("key", ".cubin", build)
     (cache / "key.json").unlink()
-    assert fetch("key", ".cubin", build).build.registers == 40
+    assert fetch_or_build("key", ".cubin", build).build.registers == 40
     assert len(calls) == 2
 
 
 @pytest.mark.parametrize("facts", ["", "{", '{"registers": 4, "of a later version": 1}', '{"registers": 4}', "[]"])
 def test_facts_that_cannot_be_read_are_made_again(cache, compiler, facts):
     build, _ = compiler
-    fetch("key", ".cubin", build)
+    fetch_or_build("key", ".cubin", build)
     (cache / "key.json").write_text(facts)
-    assert fetch("key", ".cubin", build).build.registers == 40
+    assert fetch_or_build("key", ".cubin", build).build.registers == 40
 
 
 def test_only_the_code_and_its_facts_stay_behind(cache, compiler):
-    fetch("key", ".so", compiler[0])
+    fetch_or_build("key", ".so", compiler[0])
     assert sorted(path.name for path in cache.iterdir()) == ["key.json", "key.so"]
 
 
@@ -104,7 +104,7 @@ def test_builds_of_one_key_at_once_all_end_with_the_whole_code(cache):
         path.write_bytes(b"code" * 1000)
         return FACTS
 
-    threads = [threading.Thread(target=lambda: found.append(fetch("key", ".so", build))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(fetch_or_build("key", ".so", build))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

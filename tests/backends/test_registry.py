@@ -10,17 +10,17 @@ from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.machine import DeviceChoice
 from gemmbench.errors import DeviceError, UsageError
 
-RECORDS = registry.entries()
+RECORDS = registry.list_entries()
 
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    monkeypatch.setattr(probe, "_installed", lambda: None)
+    monkeypatch.setattr(probe, "_list_installed", lambda: None)
 
 
 @pytest.fixture
 def gpu(monkeypatch):
-    monkeypatch.setattr(probe, "_installed", lambda: [probe._Gpu("NVIDIA H200", "GPU-1", 90, 141 << 30)])
+    monkeypatch.setattr(probe, "_list_installed", lambda: [probe._Gpu("NVIDIA H200", "GPU-1", 90, 141 << 30)])
     monkeypatch.setattr(probe, "find_spec", lambda name: object())
 
 
@@ -35,10 +35,10 @@ def test_a_choice_writes_its_option_again(option):
 
 @pytest.mark.parametrize("entry", RECORDS, ids=lambda entry: entry.name)
 def test_what_a_record_names_is_there(entry):
-    libraries = [variant.name for variant in registry.library_variants()]
+    libraries = [variant.name for variant in registry.list_library_variants()]
     assert entry.default_baseline in libraries
     assert all(names and size > 0 for names, size in entry.noise_plans)
-    assert registry.services_of(entry.name).needs_own_process(DeviceChoice(entry.name)) in (True, False)
+    assert registry.load_services(entry.name).needs_own_process(DeviceChoice(entry.name)) in (True, False)
 
 
 def test_auto_takes_a_gpu_that_is_there(gpu):
@@ -62,7 +62,7 @@ def test_an_unknown_device_is_refused_with_the_known_ones(option):
 
 
 def test_a_glance_sees_both_devices(gpu):
-    targets = registry.glance(registry.choose_device("cuda"))
+    targets = registry.glance_at_devices(registry.choose_device("cuda"))
     assert list(targets) == ["cpu", "cuda"]
     assert (targets["cuda"].sm, targets["cuda"].is_gpu, targets["cpu"].is_gpu) == (90, True, False)
 
@@ -82,20 +82,17 @@ def test_a_choice_opens_its_device():
     assert cpu.on_cpu and cpu.host is cpu.primary
 
 
+def imported(code, libraries):
+    """Which of the libraries a new process has imported after it ran `code`."""
+    listing = f"; import sys; print(*[name for name in {libraries.split()} if name in sys.modules])"
+    command = [sys.executable, "-c", "from gemmbench.backends import registry; " + code + listing]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
 def test_the_records_import_no_library_of_a_device():
-    libraries = "pycuda nvmath cuda pynvml numpy yaml gemmbench.backends.cuda.backend".split()
-    code = (
-        "import sys; from gemmbench.backends import registry; registry.entries(); registry.library_variants();"
-        f" registry.glance(registry.choose_device('cpu')); print([name for name in {libraries} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    code = "registry.list_library_variants(); registry.glance_at_devices(registry.choose_device('cpu'))"
+    assert imported(code, "pycuda nvmath cuda pynvml numpy yaml gemmbench.backends.cuda.backend") == []
 
 
 def test_the_services_of_a_gpu_are_imported_without_its_libraries():
-    code = (
-        "import sys; from gemmbench.backends import registry; registry.services_of('cuda');"
-        " registry.inspecting_compiler(); print([name for name in ('pycuda', 'nvmath') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert imported("registry.load_services('cuda')", "pycuda nvmath pynvml") == []

@@ -96,7 +96,7 @@ def test_click_refuses_what_is_no_option_of_its(gemmbench, arguments):
 def test_cuda_that_is_not_there_ends_with_3_and_says_why(refused, monkeypatch):
     from gemmbench.backends.cuda.system import probe
 
-    monkeypatch.setattr(probe, "why_not", lambda: "no NVIDIA driver")
+    monkeypatch.setattr(probe, "why_no_gpu", lambda: "no NVIDIA driver")
     for device in ("cuda", "cuda:1"):
         message = refused("run", "naive", "--device", device, *FAST, code=3)
         assert message == f"device {device} cannot be used: no NVIDIA driver; or take --device cpu"

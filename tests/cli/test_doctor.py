@@ -11,9 +11,9 @@ from gemmbench.session.machine import open_catalog
 @pytest.fixture
 def small(monkeypatch):
     """A CPU that is asked for little."""
-    monkeypatch.setattr(registry.entry_of("cpu"), "noise_plans", ((("openblas",), 16), (("naive",), 16)))
+    monkeypatch.setattr(registry.find_entry("cpu"), "noise_plans", ((("openblas",), 16), (("naive",), 16)))
     monkeypatch.setattr(noise, "SECONDS", 0.2)
-    monkeypatch.setattr(probe, "_installed", lambda: None)
+    monkeypatch.setattr(probe, "_list_installed", lambda: None)
 
 
 def first_words(text):
@@ -77,7 +77,7 @@ def test_an_unknown_device_is_a_usage_error(gemmbench):
 
 
 def test_the_wanted_variants_are_there(gemmbench):
-    names = {name for entry in registry.entries() for names, _ in entry.noise_plans for name in names}
+    names = {name for entry in registry.list_entries() for names, _ in entry.noise_plans for name in names}
     assert names <= set(open_catalog(None).names)
 
 

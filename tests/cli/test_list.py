@@ -5,7 +5,7 @@ import re
 
 import tabulate
 
-from gemmbench.backends.registry import library_variants
+from gemmbench.backends.registry import list_library_variants
 
 
 def listed(said):
@@ -19,7 +19,7 @@ def test_variants_stand_in_ladder_order_and_are_ready(gemmbench):
     assert said.code == 0 and said.err == ""
     assert names.index("naive") < names.index("tiled") < names.index("blocktile_2d") < names.index("cublas")
     assert all(row["ready"] and row["reason"] == "" and row["device"] == "fake" for row in rows)
-    assert {variant.name for variant in library_variants()} <= set(names)
+    assert {variant.name for variant in list_library_variants()} <= set(names)
 
 
 def test_the_json_says_what_a_variant_needs(gemmbench):

@@ -113,7 +113,7 @@ def test_resume_repeats_only_what_is_not_complete(run, saved, rows):
 def test_transfers_on_the_cpu_are_refused_before_anything_runs(gemmbench, monkeypatch, tmp_path, device):
     from gemmbench.backends.cuda.system import probe
 
-    monkeypatch.setattr(probe, "why_not", lambda: "no NVIDIA driver")
+    monkeypatch.setattr(probe, "why_no_gpu", lambda: "no NVIDIA driver")
     for command in (["run", "naive"], ["compare", "naive", "openblas"]):
         said = gemmbench(*command, "--device", device, *JOB)
         assert (said.code, said.out) == (3, "")

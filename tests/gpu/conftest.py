@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CudaBackend]:
     """The GPU, with an empty compiler cache."""
-    if why := probe.why_not():
+    if why := probe.why_no_gpu():
         pytest.skip(why)
     from gemmbench.backends.cuda.backend import CudaBackend
 

@@ -114,7 +114,7 @@ def reference(problem: Problem, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> 
 
 
 def test_the_device_is_described(backend):
-    device, seen = backend.device, probe.probe(0)
+    device, seen = backend.device, probe.find_gpu(0)
     assert seen is not None
     assert (device.name, device.target.sm) == (seen.name, seen.sm)
     assert 0.5e9 < device.clock_hz < 4e9

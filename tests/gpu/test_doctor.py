@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 
 def test_the_peaks_are_below_the_limits_and_are_printed(backend):
-    found, device = peaks.measure(backend), backend.device
+    found, device = peaks.measure_peaks(backend), backend.device
     print(found)
     assert 0 < found.copy <= (device.bandwidth or found.copy)
     peak = device.flops_per_cycle.get("f32", 0.0) * max(found.clock_hz, device.clock_hz)

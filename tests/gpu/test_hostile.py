@@ -19,7 +19,7 @@ HEALTHY = ("naive", "tiled")
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """The rows of one run of all of them with two healthy kernels among them, by name."""
-    if why := probe.why_not():
+    if why := probe.why_no_gpu():
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("hostile")
     command = [sys.executable, "-m", "gemmbench", "run", *EXPECTED, *HEALTHY, "--kernels", FOLDER, "--device", "cuda"]

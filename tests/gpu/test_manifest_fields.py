@@ -12,7 +12,7 @@ import pytest
 from gemmbench.backends import registry
 from gemmbench.backends.base import Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.jobs import Launch
+from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
@@ -134,7 +134,7 @@ def test_a_job_queues_all_launches_of_a_step(backend):
     plan = planned(backend, "split_k", problem)
     bench = Bench(backend, plan)
     artifact, (at,) = NvccCompiler().compile(plan), bench.make_steps(plan)[0].sets
-    steps = [Launch(number, plan, artifact, at, after) for number, after in ((0, None), (1, 0))]
+    steps = [LaunchStep(number, plan, artifact, at, after) for number, after in ((0, None), (1, 0))]
     backend.job(steps, bench.arena.memory, True).run()
     bench.check(launches=2)
     bench.arena.free()

@@ -47,7 +47,7 @@ CHAINS = ["tiled", "blocktile_2d", "naive", "cublas", "cublas+graph", "cublaslt"
 
 
 def planned(backend: Any, name: str, network: Network, **params: int) -> Chain:
-    catalog = Catalog([data_folder("cuda")], registry.library_variants())
+    catalog = Catalog([data_folder("cuda")], registry.list_library_variants())
     choice = NetworkRowChoice(
         name.removesuffix("+graph"), name.endswith("+graph"), {k: (v,) for k, v in params.items()}
     )

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn
 @pytest.fixture
 def monitor(backend):
     """The monitor of the open GPU."""
-    if why := nvml.why_not():
+    if why := nvml.why_no_monitor():
         pytest.skip(why)
     assert backend.monitor is not None
     return backend.monitor
@@ -38,7 +38,7 @@ def test_a_look_is_plausible(monitor):
     assert math.isnan(reading.temperature) or 0 < reading.temperature < 120
     assert math.isnan(reading.power) or 1 < reading.power < 2000
     assert math.isnan(reading.memory_clock) or 1e8 < reading.memory_clock < 2e10
-    print("look:", reading, "others:", monitor.others())
+    print("look:", reading, "others:", monitor.count_other_processes())
 
 
 def test_how_the_gpu_is_set_up_is_in_its_description(monitor, backend):

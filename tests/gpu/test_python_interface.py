@@ -16,7 +16,7 @@ print(result.environment.baseline, [(record.variant, record.status) for record i
 
 
 def test_a_script_without_a_main_guard_runs_once(tmp_path):
-    if why := probe.why_not():
+    if why := probe.why_no_gpu():
         pytest.skip(why)
     (tmp_path / "plain.py").write_text(SCRIPT)
     found = subprocess.run([sys.executable, "plain.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)

@@ -46,10 +46,10 @@ def watched(backend, tmp_path):
     for name, body in BODIES.items():
         (tmp_path / f"{name}.cu").write_text(HEAD + body + TAIL)
 
-    def check(tool: str, name: str) -> sanitizer.Verdict:
+    def check(tool: str, name: str) -> sanitizer.ToolVerdict:
         words = ["verify", name, "--kernels", str(tmp_path), "--sizes", "33x65x17", "--device", "cuda"]
         try:
-            return sanitizer.check(tool, words, limit=240)
+            return sanitizer.run_sanitizer(tool, words, limit=240)
         except DeviceError as fault:
             pytest.skip(str(fault))
 
@@ -76,7 +76,7 @@ def test_a_race_in_shared_memory_is_seen(watched):
 @pytest.mark.parametrize("name", ["tiled", "cublas"])
 def test_one_launch_is_counted(backend, name):
     try:
-        found = ncu.profile(["one-launch", name, "--sizes", "512", "--device", "cuda"])
+        found = ncu.count_launches(["one-launch", name, "--sizes", "512", "--device", "cuda"])
     except DeviceError as fault:
         pytest.skip(str(fault))
     assert found and (name == "cublas" or [each.kernel for each in found] == ["gemm"])

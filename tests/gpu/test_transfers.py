@@ -15,7 +15,7 @@ from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.memory.transfer_jobs import HostBuffer
 from gemmbench.backends.cuda.system import probe
-from gemmbench.backends.jobs import Copy, Launch
+from gemmbench.backends.jobs import CopyStep, LaunchStep
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import TransferTask, plan_tasks
 from gemmbench.bench.record import MODES, Environment, TransferRecord
@@ -42,7 +42,7 @@ QUICK = Policy(rounds=10, max_time=0.5)
 def plan_of(backend: Any, name: str, problem: Problem) -> Plan:
     if name.startswith("cublas") and (why := probe.why_no_library()):
         pytest.skip(why)
-    variant = Catalog([data_folder("cuda")], registry.library_variants()).get(name)
+    variant = Catalog([data_folder("cuda")], registry.list_library_variants()).get(name)
     chosen = [(variant, list_configurations(variant, {})[:1])]
     (plan,) = make_plans([problem], chosen, "cuda", {"cuda": backend.device.target}, registry.why_refused)
     assert isinstance(plan, Plan), plan.reason
@@ -107,11 +107,11 @@ def test_a_launch_before_its_copy_is_seen(backend):
     at = OperandSet(0, size, 2 * size)
     ones = HostBuffer(size, pinned=True)
     ones.bytes.view(np.float32)[:] = 1
-    copies = [Copy(0, ones.bytes, at.A, True), Copy(0, ones.bytes, at.B, True)]
-    out = Copy(0, host.bytes, at.C, False)
-    backend.job([Launch(0, plan, code, at), *copies, out], memory, True).run()
+    copies = [CopyStep(0, ones.bytes, at.A, True), CopyStep(0, ones.bytes, at.B, True)]
+    out = CopyStep(0, host.bytes, at.C, False)
+    backend.job([LaunchStep(0, plan, code, at), *copies, out], memory, True).run()
     assert np.isnan(host.bytes.view(np.float32)).all()
-    backend.job([*copies, Launch(0, plan, code, at), out], memory, True).run()
+    backend.job([*copies, LaunchStep(0, plan, code, at), out], memory, True).run()
     assert (host.bytes.view(np.float32) == 64).all()
     memory.free()
     host.free()
@@ -122,7 +122,7 @@ def test_a_stream_waits_for_another(backend):
     """A long copy on stream 0, and its way back on stream 1 after it: the bytes that come back are the new ones."""
     size = 64 << 20
     memory, host, back = backend.allocate(size), HostBuffer(size, pinned=True), HostBuffer(size, pinned=True)
-    job = backend.job([Copy(0, host.bytes, 0, True), Copy(1, back.bytes, 0, False, after=0)], memory, True)
+    job = backend.job([CopyStep(0, host.bytes, 0, True), CopyStep(1, back.bytes, 0, False, after=0)], memory, True)
     for value in range(1, 9):
         host.bytes.fill(value)
         job.run()
@@ -138,7 +138,7 @@ def test_columns_arrive_packed(backend, pinned):
     table = host.bytes.reshape(1000, 640)
     table[:] = np.random.default_rng(0).integers(0, 256, table.shape, np.uint8)
     memory = backend.allocate(back.nbytes)
-    job = backend.job([Copy(0, table[:, 256:384], 0, True)], memory, pinned)
+    job = backend.job([CopyStep(0, table[:, 256:384], 0, True)], memory, pinned)
     for _ in range(2):
         job.run()
     memory.read(0, back)
@@ -155,7 +155,7 @@ def test_memory_beyond_reason_cannot_be_pinned(backend):
 def test_libraries_have_a_handle_for_each_stream(backend):
     plan = plan_of(backend, "cublas", Problem(64, 64, 64))
     artifact = Artifact("library", "", Build())
-    backend.job([Copy(2, np.zeros(4, np.uint8), 0, True)], memory := backend.allocate(64), False)
+    backend.job([CopyStep(2, np.zeros(4, np.uint8), 0, True)], memory := backend.allocate(64), False)
     found = [backend.load(artifact, plan, stream) for stream in range(3)]
     assert len({id(library) for library in found}) == 3
     memory.free()

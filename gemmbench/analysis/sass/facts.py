@@ -37,7 +37,7 @@ _F32_MATH = frozenset("FFMA FADD FMUL".split())
 
 
 @dataclass(frozen=True)
-class Facts:
+class LoopFacts:
     """What is counted in one loop."""
 
     loop: Loop
@@ -56,12 +56,12 @@ class Facts:
     @cached_property
     def reuse(self) -> int:
         """f32 math instructions with an operand flagged `.reuse`."""
-        return sum(any(map(instruction.reuses, _SLOTS)) for instruction in _math(self.loop.body))
+        return sum(any(map(instruction.reuses, _SLOTS)) for instruction in _math_instructions(self.loop.body))
 
     @cached_property
     def reads(self) -> list[list[int]]:
         """For each f32 math instruction the registers that it reads from bank 0 and from bank 1."""
-        return list(_bank_reads(list(_math(self.loop.body))))
+        return list(_bank_reads(list(_math_instructions(self.loop.body))))
 
     @property
     def conflicts(self) -> int:
@@ -85,7 +85,7 @@ class Facts:
     @cached_property
     def load_distances(self) -> list[int]:
         """Instructions from each shared load to the first that needs its result, sorted; across the branch back too."""
-        return sorted(_distances(self.loop.body))
+        return sorted(_find_load_distances(self.loop.body))
 
     @property
     def load_distance(self) -> int | None:
@@ -110,39 +110,39 @@ class Facts:
 
     def bound(self, lanes: int) -> float:
         """The most that the loop can reach on a multiprocessor with so many f32 lanes, as a share of its FFMA peak."""
-        busy = self.loop.ffma * _cycles(lanes)
+        busy = self.loop.ffma * _cycles_per_ffma(lanes)
         return busy / max(busy, self.loop.path)
 
     def estimate(self, lanes: int) -> float:
         """The same if every instruction of the loop runs once, and register banks conflict."""
-        busy = self.mix["FFMA"] * _cycles(lanes)
+        busy = self.mix["FFMA"] * _cycles_per_ffma(lanes)
         return busy / max(busy, self.instructions + self.conflict_cycles)
 
 
-def _cycles(lanes: int) -> float:
+def _cycles_per_ffma(lanes: int) -> float:
     """How long an FFMA holds a partition's lanes."""
     return max(1.0, _ISSUE / lanes)
 
 
-def _math(body: Sequence[Instruction]) -> Iterator[Instruction]:
+def _math_instructions(body: Sequence[Instruction]) -> Iterator[Instruction]:
     return (instruction for instruction in body if instruction.name in _F32_MATH)
 
 
 def _bank_reads(math: Sequence[Instruction]) -> Iterator[list[int]]:
     """Registers that each instruction reads from each bank, the loop running on from its end to its start."""
-    kept = _kept(math[-1]) if math else {}
+    kept = _reused_registers(math[-1]) if math else {}
     for instruction in math:
         fresh = {instruction.register(slot) for slot in _SLOTS if kept.get(slot, -1) != instruction.register(slot)}
         numbers = [register for register in fresh if register is not None]
         yield [sum(register % _BANKS == bank for register in numbers) for bank in range(_BANKS)]
-        kept = _kept(instruction)
+        kept = _reused_registers(instruction)
 
 
-def _kept(instruction: Instruction) -> dict[int, int | None]:
+def _reused_registers(instruction: Instruction) -> dict[int, int | None]:
     return {slot: instruction.register(slot) for slot in _SLOTS if instruction.reuses(slot)}
 
 
-def _distances(body: Sequence[Instruction]) -> Iterator[int]:
+def _find_load_distances(body: Sequence[Instruction]) -> Iterator[int]:
     count = len(body)
     for position, load in enumerate(body):
         if load.kind == "shared loads":

@@ -72,7 +72,9 @@ class Instruction:
         if self.name in _NO_RESULT or not self.operands:
             return frozenset()
         first = _REGISTER.fullmatch(self.operands[0])
-        return _group(int(first[1]), self.words if self.name in ("LDS", "LDSM") else 1) if first else frozenset()
+        return (
+            _register_group(int(first[1]), self.words if self.name in ("LDS", "LDSM") else 1) if first else frozenset()
+        )
 
     @property
     def sources(self) -> frozenset[int]:
@@ -81,7 +83,7 @@ class Instruction:
         read: set[int] = set()
         for text in texts:
             for found in _REGISTER.finditer(text):
-                read |= _group(int(found[1]), 2 if found[2] else self._source_words(text))
+                read |= _register_group(int(found[1]), 2 if found[2] else self._source_words(text))
         return frozenset(read)
 
     def _source_words(self, text: str) -> int:
@@ -100,17 +102,17 @@ class Instruction:
         return slot + 1 < len(self.operands) and ".reuse" in self.operands[slot + 1]
 
 
-def _group(first: int, count: int) -> frozenset[int]:
+def _register_group(first: int, count: int) -> frozenset[int]:
     return frozenset(range(first, first + count))
 
 
-def kernels(text: str) -> dict[str, tuple[Instruction, ...]]:
+def parse_kernels(text: str) -> dict[str, tuple[Instruction, ...]]:
     """The instructions of every kernel in what `cuobjdump --dump-sass` printed, by symbol."""
     parts = _KERNEL.split(text)  # text, name, text, name, text ...
-    return {name: _instructions(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    return {name: _parse_instructions(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def _instructions(body: str) -> tuple[Instruction, ...]:
+def _parse_instructions(body: str) -> tuple[Instruction, ...]:
     return tuple(
         Instruction(int(address, 16), guard, opcode, tuple(filter(None, map(str.strip, operands.split(",")))))
         for address, guard, opcode, operands in _LINE.findall(body)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gemmbench.analysis.sass.facts import Facts
+from gemmbench.analysis.sass.facts import LoopFacts
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
 from gemmbench.planning.plans.plan import Plan
 
 
-def values(facts: Facts, plan: Plan, sm: int) -> dict[str, int]:
+def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
     """What expressions under `sass` may read: the parameters and expr.SASS_NAMES.
 
     There is no `load_distance` where no shared load is used.
@@ -29,16 +29,16 @@ def values(facts: Facts, plan: Plan, sm: int) -> dict[str, int]:
     return found if facts.load_distance is None else {**found, "load_distance": facts.load_distance}
 
 
-def broken(plan: Plan, facts: Facts | None, sm: int) -> list[str]:
+def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str]:
     """One sentence for every limit of the plan's variant that does not hold; `facts` None: no loop has math."""
     limits = plan.variant.sass
     if facts is None:
         return [f"{limit}: no loop has math" for limit in limits]
-    known = values(facts, plan, sm)
-    return [fault for limit in limits if (fault := _fault(limit, known))]
+    known = limit_names(facts, plan, sm)
+    return [fault for limit in limits if (fault := _explain_broken(limit, known))]
 
 
-def _fault(limit: Expression, known: Mapping[str, int]) -> str:
+def _explain_broken(limit: Expression, known: Mapping[str, int]) -> str:
     if missing := [name for name in limit.names if name not in known]:
         return f"{limit}: there is no {missing[0]}, the loop uses nothing from shared memory"
     try:

@@ -44,17 +44,17 @@ class Loop:
         return sum(instruction.kind in _MATH for instruction in self.body)
 
 
-def hottest(code: Sequence[Instruction]) -> Loop | None:
+def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
     """Of the loops with math and no loop with math inside, that with the most; None if no loop has any.
 
     Of two with as much, a kernel has one for aligned operands and one for others; the shorter is that of benchmarks.
     """
-    found = [loop for loop in loops(code) if loop.math]
-    innermost = [loop for loop in found if not any(_holds(loop, other) for other in found)]
+    found = [loop for loop in find_loops(code) if loop.math]
+    innermost = [loop for loop in found if not any(_contains(loop, other) for other in found)]
     return max(innermost, key=lambda loop: (loop.math, -loop.path), default=None)
 
 
-def loops(code: Sequence[Instruction]) -> list[Loop]:
+def find_loops(code: Sequence[Instruction]) -> list[Loop]:
     """Every loop of a kernel, by the address of its header.
 
     Of its code that lies behind the last branch back, which seldom runs, nothing is counted.
@@ -62,26 +62,26 @@ def loops(code: Sequence[Instruction]) -> list[Loop]:
     if not code:
         return []
     after = _successors(code)
-    before = _turned(after)
-    everywhere = _reached(after, 0)
+    before = _reverse_edges(after)
+    everywhere = _reachable(after, 0)
     found: dict[int, set[int]] = {}
     for header in sorted({target for source, targets in enumerate(after) for target in targets if target <= source}):
-        elsewhere = _reached(after, 0, without=header)
+        elsewhere = _reachable(after, 0, without=header)
         back = {source for source in before[header] if header <= source and source in everywhere - elsewhere}
         if back:
-            members = {header}.union(*(_reached(before, source, without=header) for source in back))
+            members = {header}.union(*(_reachable(before, source, without=header) for source in back))
             found[header] = {member for member in members if header <= member <= max(back)}
-    return [_loop(code, after, members, list(found.values())) for members in found.values()]
+    return [_make_loop(code, after, members, list(found.values())) for members in found.values()]
 
 
-def _loop(code: Sequence[Instruction], after: Edges, members: set[int], found: Sequence[set[int]]) -> Loop:
+def _make_loop(code: Sequence[Instruction], after: Edges, members: set[int], found: Sequence[set[int]]) -> Loop:
     first, last = code[min(members)], code[max(members)]
     inside = set[int]().union(*(other for other in found if other < members))
     body = tuple(code[member] for member in sorted(members))
-    return Loop(body, last.address + _BYTES - first.address, len(inside), *_way_round(code, after, members))
+    return Loop(body, last.address + _BYTES - first.address, len(inside), *_shortest_way_round(code, after, members))
 
 
-def _way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> tuple[int, int]:
+def _shortest_way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> tuple[int, int]:
     """FFMA and instructions from the header to a branch back to it, loops inside taken at most once."""
     header = min(members)
     best, ends = {header: (0, 0)}, list[tuple[int, int]]()  # before each instruction: FFMA, less instructions
@@ -97,7 +97,7 @@ def _way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> 
     return ffma, -less
 
 
-def _holds(loop: Loop, other: Loop) -> bool:
+def _contains(loop: Loop, other: Loop) -> bool:
     return loop is not other and set(other.body) < set(loop.body)
 
 
@@ -120,7 +120,7 @@ def _never_falls_through(instruction: Instruction) -> bool:
     return instruction.name in _ENDS and not conditional
 
 
-def _turned(after: Edges) -> list[list[int]]:
+def _reverse_edges(after: Edges) -> list[list[int]]:
     before: list[list[int]] = [[] for _ in after]
     for source, targets in enumerate(after):
         for target in targets:
@@ -128,7 +128,7 @@ def _turned(after: Edges) -> list[list[int]]:
     return before
 
 
-def _reached(edges: Edges, start: int, without: int = -1) -> set[int]:
+def _reachable(edges: Edges, start: int, without: int = -1) -> set[int]:
     """What can be reached from `start` along the edges, itself included, not passing `without`."""
     seen, open_ends = set[int](), [start] if start != without else []
     while open_ends:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.backends.base import Artifact, Executable, Step, Window
-from gemmbench.backends.cpu.device import describe, free_memory
+from gemmbench.backends.cpu.device import describe_cpu, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import Openblas
 from gemmbench.backends.cpu.process import KernelProcess
@@ -36,7 +36,7 @@ class CpuBackend:
     def __init__(self, timeout: float = TIMEOUT):
         if not sys.platform.startswith("linux"):
             raise DeviceError("the cpu device needs Linux")
-        self.device = describe(CpuSoftware())
+        self.device = describe_cpu(CpuSoftware())
         self._timeout = timeout
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
@@ -69,7 +69,7 @@ class CpuBackend:
         if plan.workspace > free_memory():
             raise OutOfMemory(f"the workspace needs {plan.workspace >> 20} MiB, {free_memory() >> 20} MiB are free")
         process = KernelProcess(
-            step.loaded, _binding(step, memory, mode, self.device.target), memory.file, self._timeout
+            step.loaded, _binding_command(step, memory, mode, self.device.target), memory.file, self._timeout
         )
         self._running.add(process)
         return KernelExecutable(process)
@@ -103,7 +103,7 @@ class StepsInTurn:
         return Window(seconds, launches)
 
 
-def _binding(step: Step, memory: CpuMemory, mode: str, target: Target) -> str:
+def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -> str:
     """The numbers of `struct Binding`, in the order runtime.cpp reads them."""
     plan, problem = step.plan, step.plan.problem
     launches = plan.launches or (_ONE_CALL,)

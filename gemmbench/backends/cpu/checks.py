@@ -5,37 +5,48 @@ from __future__ import annotations
 import os
 
 from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.cpu.device import cores, cpu_name
-from gemmbench.backends.cpu.openblas import blas
-from gemmbench.backends.health import Finding, bad, ok
+from gemmbench.backends.cpu.device import count_cores, cpu_name
+from gemmbench.backends.cpu.openblas import blas_version
+from gemmbench.backends.health import HealthCheck, failed_check, passed_check
 from gemmbench.errors import DeviceError
 
 _BUSY = 0.25  # runnable processes a core
 
 
-def examine(needed: bool) -> list[Finding]:
-    """Look at compiler, BLAS and load; a missing compiler is a fault where the CPU is the device that is `needed`."""
-    return [ok("CPU", f"{cpu_name()}, {cores()} cores"), _compiler(needed), _blas(), _load()]
+def examine_cpu(needed: bool) -> list[HealthCheck]:
+    """Look at compiler, BLAS and load. A missing compiler is a fault where the CPU is the device that is `needed`."""
+    return [
+        passed_check("CPU", f"{cpu_name()}, {count_cores()} cores"),
+        _check_compiler(needed),
+        _check_blas(),
+        _check_load(),
+    ]
 
 
-def _compiler(needed: bool) -> Finding:
+def _check_compiler(needed: bool) -> HealthCheck:
     try:
-        return ok("C++ compiler", CpuCompiler().version)
+        return passed_check("C++ compiler", CpuCompiler().version)
     except DeviceError:
-        return bad("C++ compiler", "not found: no kernel can run on the CPU", "apt-get install g++, or set CXX", needed)
+        return failed_check(
+            "C++ compiler", "not found: no kernel can run on the CPU", "apt-get install g++, or set CXX", needed
+        )
 
 
-def _blas() -> Finding:
-    name = blas()
+def _check_blas() -> HealthCheck:
+    name = blas_version()
     if "openblas" in name or "mkl" in name or "accelerate" in name:
-        return ok("BLAS", name)
-    return bad("BLAS", f"{name}: slow, so percentages of it flatter", "pip install --force-reinstall numpy")
+        return passed_check("BLAS", name)
+    return failed_check(
+        "BLAS", f"{name}, which is slow: percentages of it look too good", "pip install --force-reinstall numpy"
+    )
 
 
-def _load() -> Finding:
+def _check_load() -> HealthCheck:
     """The mean of the last minute, as the system counts it."""
     running, count = os.getloadavg()[0], os.cpu_count() or 1
     said = f"{running:.1f} processes on {count} cores"
     if running > _BUSY * count:
-        return bad("host load", said, "wait, or end them: CPU rows and copies from the host take turns with them")
-    return ok("host load", said)
+        return failed_check(
+            "host load", said, "wait, or end them: CPU rows and copies from the host take turns with them"
+        )
+    return passed_check("host load", said)

@@ -14,12 +14,12 @@ import subprocess
 from functools import cached_property
 from pathlib import Path
 
-from gemmbench.analysis.time_limit import run
+from gemmbench.analysis.time_limit import run_limited
 from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cpu import library
 from gemmbench.backends.cpu.device import cpu_name
-from gemmbench.backends.cpu.support import ALIGNMENT, synchronises
+from gemmbench.backends.cpu.support import ALIGNMENT, has_barriers
 from gemmbench.backends.source import compiler_text
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
@@ -57,22 +57,22 @@ def translation_unit(plan: Plan) -> str:
     """The C++ text of a plan's kernel, and of the function by which the runtime calls it."""
     variant, text = plan.variant, compiler_text(plan)
     if variant.is_host_function:
-        return '#include "abi.h"\n' + text + _call(plan, "false")
+        return '#include "abi.h"\n' + text + _entry_function(plan, "false")
     head, line, body = text.partition('#line 1 "')
-    waits = str(synchronises(body)).lower()
-    call = _call(plan, waits)
-    body = _DYNAMIC_SHARED.sub(_dynamic_shared, body)
+    waits = str(has_barriers(body)).lower()
+    call = _entry_function(plan, waits)
+    body = _DYNAMIC_SHARED.sub(_replace_dynamic_shared, body)
     return f'#include "prelude.h"\n{head}#include "words.h"\nnamespace {{\n{line}{body}\n}}{call}'
 
 
-def _call(plan: Plan, synchronises: str) -> str:
+def _entry_function(plan: Plan, synchronises: str) -> str:
     arguments, symbols = _NETWORK if plan.network else _GEMM, plan.symbols or ("gemm",)
     arguments += "".join(_TRAILING[name] for name in plan.variant.trailing)
     calls = [_CASE.format(step=step, symbol=symbol, arguments=arguments) for step, symbol in enumerate(symbols)]
     return _CALL.format(symbols=", ".join(symbols), synchronises=synchronises, calls="\n".join(calls))
 
 
-def _dynamic_shared(declaration: re.Match[str]) -> str:
+def _replace_dynamic_shared(declaration: re.Match[str]) -> str:
     """`extern __shared__ T name[];` as a pointer to the runtime's buffer, which begins a page."""
     kind = " ".join(ALIGNMENT.sub(" ", declaration["kind"]).split())
     lines = "\n" * declaration[0].count("\n")
@@ -88,10 +88,10 @@ class CpuCompiler:
     def compile(self, plan: Plan) -> Artifact:
         """Compile, or find in the cache. Raises BuildError, BuildTimeout, and DeviceError if there is no compiler."""
         if plan.variant.is_library:
-            return library.artifact()
+            return library.openblas_artifact()
         unit = translation_unit(plan)
-        key = cache.key_of([unit, *self._surroundings])
-        return cache.fetch(key, ".kernel", lambda path: self._build(plan.variant.kind, unit, path))
+        key = cache.content_key([unit, *self._surroundings])
+        return cache.fetch_or_build(key, ".kernel", lambda path: self._build(plan.variant.kind, unit, path))
 
     @cached_property
     def version(self) -> str:
@@ -127,13 +127,13 @@ class CpuCompiler:
             self._must([*self._flags, "-c", source, "-o", path.name], path.parent)
             return Build()
 
-        return cache.fetch(cache.key_of([source, *self._surroundings]), ".o", build).path
+        return cache.fetch_or_build(cache.content_key([source, *self._surroundings]), ".o", build).path
 
     def _run(self, arguments: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "LC_ALL": "C"}
         command = [*self._command, *arguments]
         try:
-            return run(command, self._limit, folder, environment)
+            return run_limited(command, self._limit, folder, environment)
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 
@@ -142,7 +142,7 @@ class CpuCompiler:
         (folder / f"{kind}.cpp").write_text(unit)  # shared.ld knows kernel.o by its name
         self._must([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
         self._must([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
-        return Build(shared=_static_shared(path))
+        return Build(shared=_read_static_shared(path))
 
     def _must(self, arguments: list[str], folder: Path) -> None:
         done = self._run(arguments, folder)
@@ -150,7 +150,7 @@ class CpuCompiler:
             raise BuildError(_first_errors(done.stderr))
 
 
-def _static_shared(path: Path) -> int:
+def _read_static_shared(path: Path) -> int:
     """Bytes of static shared memory a block has, as the executable itself says. Raises DeviceError."""
     try:
         said = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -17,7 +17,7 @@ _CPUS = Path("/sys/devices/system/cpu")
 _USUAL_CACHE = 32 << 20
 
 
-def describe(software: Mapping[str, str]) -> Device:
+def describe_cpu(software: Mapping[str, str]) -> Device:
     """This machine's processor."""
     return Device(cpu_name(), 0, find_target(), software=software)
 
@@ -27,7 +27,7 @@ def find_target() -> Target:
     return Target(
         "cpu",
         sm=0,
-        sms=cores(),
+        sms=count_cores(),
         smem=SHARED_MEMORY,
         l2=last_level_cache(),
         memory=free_memory(),
@@ -36,7 +36,7 @@ def find_target() -> Target:
     )
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -45,7 +45,7 @@ def cores() -> int:
 
 def cpu_name() -> str:
     """The processor's name, else its architecture."""
-    for line in _lines("/proc/cpuinfo"):
+    for line in _read_lines("/proc/cpuinfo"):
         name, _, value = line.partition(":")
         if name.strip() == "model name":
             return value.strip()
@@ -58,30 +58,30 @@ def last_level_cache() -> int:
     for core in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ():
         levels = sorted((_CPUS / f"cpu{core}" / "cache").glob("index*"))
         if levels:
-            shared[_word(levels[-1] / "shared_cpu_list")] = _kibibytes(_word(levels[-1] / "size"))
+            shared[_first_line(levels[-1] / "shared_cpu_list")] = _parse_kibibytes(_first_line(levels[-1] / "size"))
     return sum(shared.values()) or _USUAL_CACHE
 
 
 def free_memory() -> int:
     """Bytes of memory that can be had now."""
-    for line in _lines("/proc/meminfo"):
+    for line in _read_lines("/proc/meminfo"):
         name, _, value = line.partition(":")
         if name == "MemAvailable":
-            return _kibibytes(value.split()[0])
+            return _parse_kibibytes(value.split()[0])
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _kibibytes(text: str) -> int:
+def _parse_kibibytes(text: str) -> int:
     digits = text.rstrip("KM")
     return int(digits or 0) << (20 if text.endswith("M") else 10)
 
 
-def _lines(path: str) -> list[str]:
+def _read_lines(path: str) -> list[str]:
     try:
         return Path(path).read_text().splitlines()
     except OSError:
         return []
 
 
-def _word(path: Path) -> str:
-    return next(iter(_lines(str(path))), "")
+def _first_line(path: Path) -> str:
+    return next(iter(_read_lines(str(path))), "")

@@ -18,7 +18,7 @@ OPENBLAS = Variant(
 )
 
 
-def artifact() -> Artifact:
+def openblas_artifact() -> Artifact:
     """The library as it is installed."""
     from importlib import metadata
 

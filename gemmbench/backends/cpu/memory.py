@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from gemmbench.backends.base import packed
+from gemmbench.backends.base import pack_allocations
 from gemmbench.backends.cpu.device import free_memory
 from gemmbench.errors import OutOfMemory
 
@@ -16,7 +16,7 @@ class CpuMemory:
     """A Memory; `file` is the descriptor to map. Raises OutOfMemory."""
 
     def __init__(self, *sizes: int):
-        self.starts, end = packed(sizes)
+        self.starts, end = pack_allocations(sizes)
         nbytes = sizes[0] if len(sizes) == 1 else end
         if nbytes > free_memory():
             raise OutOfMemory(f"the operands need {nbytes >> 20} MiB, {free_memory() >> 20} MiB are free")

@@ -22,7 +22,7 @@ from gemmbench.planning.problems.problem import Problem
 _GLANCE, _MOST_SETTLING = 2e-3, 0.3
 
 
-def blas() -> str:
+def blas_version() -> str:
     """Name and version of the BLAS that NumPy was built with."""
     build = getattr(__config__, "CONFIG", {}).get("Build Dependencies", {}).get("blas", {})
     return f"{build.get('name', 'unknown')} {build.get('version', '')}".strip()
@@ -32,7 +32,7 @@ class Openblas:
     """An Executable: C = alpha op(A) op(B) + beta C. C is not read where beta is 0."""
 
     def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
-        self._views = [_views(problem, memory, at) for at in sets]
+        self._views = [_view_operands(problem, memory, at) for at in sets]
         self._alpha, self._beta = problem.alpha, problem.beta
         self._turn = 0
         self._product = np.empty_like(self._views[0][2]) if problem.beta else None
@@ -44,7 +44,7 @@ class Openblas:
             self._launch(*self._views[self._turn % len(self._views)])
             self._turn += 1
         seconds = (time.perf_counter_ns() - started) * 1e-9
-        _settle()
+        _wait_until_idle()
         return Window(seconds, launches)
 
     def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
@@ -57,7 +57,7 @@ class Openblas:
             c += product
 
 
-def _settle() -> None:
+def _wait_until_idle() -> None:
     """Wait until the library's threads sleep: they spin for more work, on cores that the next window needs."""
     deadline = time.monotonic() + _MOST_SETTLING
     while _another_thread_runs() and time.monotonic() < deadline:
@@ -75,7 +75,7 @@ def _another_thread_runs() -> bool:
     return False
 
 
-def _views(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """op(A), op(B) and C in place: a transposed view is no copy, BLAS reads it as it lies."""
     a = memory.array(at.A, problem.shape("A"), problem.storage("A").name)
     b = memory.array(at.B, problem.shape("B"), problem.storage("B").name)

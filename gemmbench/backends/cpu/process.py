@@ -45,7 +45,7 @@ class KernelProcess:
             )
         except OSError as fault:
             raise LaunchError(f"cannot start {path}: {fault.strerror}") from None
-        self.end = weakref.finalize(self, _end, self._child)
+        self.end = weakref.finalize(self, _end_process, self._child)
         self._ask(f"bind {binding}")
 
     def time(self, launches: int) -> float:
@@ -69,7 +69,7 @@ class KernelProcess:
         assert self._child.stdout is not None
         answer, deadline = b"", time.monotonic() + self._timeout
         while not answer.endswith(b"\n"):
-            if not _happens(select.POLLIN, self._child.stdout.fileno(), deadline):
+            if not _wait_for_event(select.POLLIN, self._child.stdout.fileno(), deadline):
                 self._child.kill()  # its workers die with it
                 self.end()
                 raise LaunchTimeout(f"did not end within {self._timeout:g} s")
@@ -88,17 +88,17 @@ class KernelProcess:
         return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}")
 
 
-def _happens(event: int, descriptor: int, deadline: float) -> bool:
+def _wait_for_event(event: int, descriptor: int, deadline: float) -> bool:
     """The event, or the end of the other side, comes in time."""
     poll = select.poll()
     poll.register(descriptor, event)
     return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end_process(child: subprocess.Popen[bytes]) -> None:
     with child:  # closes the pipes and waits
         assert child.stdin is not None and child.stdout is not None
         child.stdin.close()
         # The other side of its output ends with it; a wait with a time limit would ask again and again.
-        if not _happens(0, child.stdout.fileno(), time.monotonic() + _LEAVE):
+        if not _wait_for_event(0, child.stdout.fileno(), time.monotonic() + _LEAVE):
             child.kill()

@@ -6,10 +6,10 @@ from gemmbench.backends.base import Backend, Device, InspectingCompiler
 from gemmbench.backends.cpu import checks
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.cpu.device import describe
+from gemmbench.backends.cpu.device import describe_cpu
 from gemmbench.backends.cpu.software import CpuSoftware
 from gemmbench.backends.entry import BackendServices
-from gemmbench.backends.health import Finding
+from gemmbench.backends.health import HealthCheck
 from gemmbench.backends.machine import DeviceChoice
 
 
@@ -18,7 +18,7 @@ class CpuServices:
 
     def describe(self, choice: DeviceChoice) -> Device:
         """The processor and the cores this process may use."""
-        return describe(CpuSoftware())
+        return describe_cpu(CpuSoftware())
 
     def compiler(self, choice: DeviceChoice, limit: float) -> CpuCompiler:
         """The C++ compiler."""
@@ -36,9 +36,9 @@ class CpuServices:
         """Open the CPU; a launch ends after `launch_limit` seconds. Raises DeviceError off Linux."""
         return CpuBackend(launch_limit)
 
-    def examine(self, choice: DeviceChoice, required: bool) -> list[Finding]:
+    def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
         """Compiler, BLAS and load."""
-        return checks.examine(required)
+        return checks.examine_cpu(required)
 
     def measure_peaks(self, choice: DeviceChoice) -> None:
         """Nothing is measured: what a CPU reaches depends on more than a kernel can show."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.cpu.openblas import blas
+from gemmbench.backends.cpu.openblas import blas_version
 from gemmbench.errors import DeviceError
 
 
@@ -17,7 +17,7 @@ class CpuSoftware(Mapping[str, str]):
 
     @cached_property
     def _versions(self) -> dict[str, str]:
-        libraries = {"numpy": np.__version__, "BLAS": blas()}
+        libraries = {"numpy": np.__version__, "BLAS": blas_version()}
         try:
             return {"compiler": CpuCompiler().version, **libraries}
         except DeviceError:

@@ -25,7 +25,7 @@ _NEEDS_GPU = (
 )
 
 
-def code_of(text: str) -> str:
+def strip_comments(text: str) -> str:
     """The text without comments and with empty string and character literals; `#include <x>` stays."""
     return _COMMENT_OR_STRING.sub(" ", text)
 
@@ -38,7 +38,7 @@ def why_unsupported(variant: Variant) -> str:
         return "needs TMA: it reads through tensor maps, which the CPU cannot execute"
     if variant.arch:
         return f"is written for sm_{', sm_'.join(variant.arch)} alone, which the CPU cannot execute"
-    code = code_of(variant.text)
+    code = strip_comments(variant.text)
     for pattern, what in _NEEDS_GPU:
         if pattern.search(code):
             return f"uses {what}, which the CPU cannot execute"
@@ -47,6 +47,6 @@ def why_unsupported(variant: Variant) -> str:
     return ""
 
 
-def synchronises(text: str) -> bool:
+def has_barriers(text: str) -> bool:
     """Whether the threads of a block can wait for each other, so that each needs a stack of its own."""
-    return bool(_BARRIER.search(code_of(text)))
+    return bool(_BARRIER.search(strip_comments(text)))

@@ -14,11 +14,11 @@ from typing import Any, Protocol, cast
 
 from gemmbench.backends.base import Artifact, Memory, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, off_reason
-from gemmbench.backends.cuda.launching.graphs import joined, recorded
+from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, why_gate_is_off
+from gemmbench.backends.cuda.launching.graphs import join_calls, record_graphs
 from gemmbench.backends.cuda.launching.kernel import Addresses, Kernel
 from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
 from gemmbench.backends.cuda.libraries.cublas import Cublas
@@ -63,12 +63,12 @@ class CudaBackend:
     def __init__(self, index: int = 0, gate: bool = True):
         """Open the GPU. Raises DeviceError."""
         self.guards = os.environ.get("GEMMBENCH_GUARDS") != "0"
-        reason = off_reason() if gate else "switched off"
+        reason = why_gate_is_off() if gate else "switched off"
         with ThreadPoolExecutor(1) as beside:  # importing the libraries takes as long as opening the GPU
             versions = beside.submit(device.library_versions)
             self._cuda = load_driver()
-            self.device = device.describe(index)
-            helpers = _helpers(self.device.target.sm)
+            self.device = device.describe_gpu(index)
+            helpers = _compile_helpers(self.device.target.sm)
             self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
             try:
                 self._open(index, helpers, gate=not reason)
@@ -108,7 +108,7 @@ class CudaBackend:
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
         """Load a cubin, or open a library, for a stream by its number. Raises LaunchError, NotOffered, OutOfMemory."""
-        with translated((self._cuda.Error,), plan.variant.name):
+        with translate_errors((self._cuda.Error,), plan.variant.name):
             if plan.variant.launch is None:
                 return self._library(plan.variant.name, stream)
             return Kernel(artifact.path, plan.arch, plan.launches, self.device.target.smem, self._streams[stream])
@@ -122,10 +122,10 @@ class CudaBackend:
         set, so that no code is loaded while they are recorded. Raises LaunchError, NotOffered.
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
-        with translated(errors, name):
-            calls = joined([_calls(step, memory) for step in steps])
+        with translate_errors(errors, name):
+            calls = join_calls([_step_calls(step, memory) for step in steps])
             if graph:
-                calls = recorded(calls, self._stream)
+                calls = record_graphs(calls, self._stream)
             return WindowTimer(calls, errors, self._stream, self._clock, self._gate)
 
     def host(self, nbytes: int, pinned: bool) -> HostBuffer:
@@ -168,7 +168,7 @@ class CudaBackend:
         return self._libraries[name, stream]
 
 
-def _calls(step: Step, memory: Memory) -> Calls:
+def _step_calls(step: Step, memory: Memory) -> Calls:
     loaded: Loaded = step.loaded
     at = cast(DeviceMemory, memory).address
     addresses = [(at + each.A, at + each.B, at + each.C) for each in step.sets]
@@ -176,7 +176,7 @@ def _calls(step: Step, memory: Memory) -> Calls:
     return loaded.calls(step.plan, addresses, biases)
 
 
-def _helpers(sm: int) -> str:
+def _compile_helpers(sm: int) -> str:
     """Path of the compiled helper kernels. Raises DeviceError without an nvcc for this GPU."""
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
     text = f'#line 1 "{place}"\n{_HELPERS.read_text()}'

@@ -34,13 +34,13 @@ class CudaEntry(BackendEntry):
 
     def why_unusable(self, choice: DeviceChoice) -> str:
         """Ask NVML, or the driver's files."""
-        if why := probe.why_not():
+        if why := probe.why_no_gpu():
             return why
-        return "" if probe.probe(choice.index) else f"there is no GPU number {choice.index}"
+        return "" if probe.find_gpu(choice.index) else f"there is no GPU number {choice.index}"
 
     def glance(self, choice: DeviceChoice) -> Target | None:
         """The GPU as NVML sees it: compute capability and memory."""
-        seen = probe.probe(choice.index)
+        seen = probe.find_gpu(choice.index)
         return Target(self.name, seen.sm, 0, 0, 0, seen.memory) if seen else None
 
     def libraries(self) -> tuple[Variant, ...]:

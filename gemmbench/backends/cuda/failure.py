@@ -29,7 +29,7 @@ _HARMLESS = (
 )
 
 
-def plan_error(fault: Exception, launch: str = "") -> PlanError:
+def to_plan_error(fault: Exception, launch: str = "") -> PlanError:
     """The error of ours for `fault`; `launch` says what was being run."""
     said = " ".join(str(fault).split())
     where = f" [{launch}]" if launch else ""
@@ -47,9 +47,9 @@ def plan_error(fault: Exception, launch: str = "") -> PlanError:
 
 
 @contextmanager
-def translated(kinds: tuple[type[Exception], ...], launch: str = "") -> Iterator[None]:
+def translate_errors(kinds: tuple[type[Exception], ...], launch: str = "") -> Iterator[None]:
     """Turn the exceptions `kinds` raised inside into the PlanError that fits."""
     try:
         yield
     except kinds as fault:
-        raise plan_error(fault, launch) from fault
+        raise to_plan_error(fault, launch) from fault

@@ -7,10 +7,10 @@ from contextlib import closing
 from gemmbench.backends.base import Backend, Device
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.gate import off_reason
+from gemmbench.backends.cuda.launching.gate import why_gate_is_off
 from gemmbench.backends.cuda.system import checks, device, peaks
 from gemmbench.backends.entry import BackendServices
-from gemmbench.backends.health import Finding, Peaks
+from gemmbench.backends.health import HealthCheck, Peaks
 from gemmbench.backends.machine import DeviceChoice
 
 
@@ -19,7 +19,7 @@ class CudaServices:
 
     def describe(self, choice: DeviceChoice) -> Device:
         """The GPU. Raises DeviceError."""
-        return device.describe(choice.index)
+        return device.describe_gpu(choice.index)
 
     def compiler(self, choice: DeviceChoice, limit: float) -> NvccCompiler:
         """nvcc; needs neither GPU nor pycuda."""
@@ -31,20 +31,20 @@ class CudaServices:
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
         """Unless a tool watches this process: a kernel that crashes takes the context down."""
-        return not off_reason()
+        return not why_gate_is_off()
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
         """Open the GPU; a launch cannot be ended. Raises DeviceError."""
         return CudaBackend(choice.index, gate=gate)
 
-    def examine(self, choice: DeviceChoice, required: bool) -> list[Finding]:
+    def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
         """Driver, toolkit, libraries, permissions and load."""
-        return checks.examine(choice.index, required)
+        return checks.examine_gpu(choice.index, required)
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks:
         """Copy, arithmetic and launches. Raises DeviceError, PlanError."""
         with closing(CudaBackend(choice.index)) as backend:
-            return peaks.measure(backend)
+            return peaks.measure_peaks(backend)
 
 
 SERVICES: BackendServices = CudaServices()

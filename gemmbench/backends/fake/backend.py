@@ -11,12 +11,12 @@ from typing import Any
 
 from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build, Step
-from gemmbench.backends.fake.device import describe
+from gemmbench.backends.fake.device import describe_fake
 from gemmbench.backends.fake.jobs import FakeHost, FakeJob
 from gemmbench.backends.fake.kernels import FakeExecutable, FakeMemory
 from gemmbench.backends.fake.monitor import FakeMonitor
 from gemmbench.backends.fake.script import Script
-from gemmbench.backends.jobs import JobStep, Launch
+from gemmbench.backends.jobs import JobStep, LaunchStep
 from gemmbench.errors import BuildError
 from gemmbench.planning.plans.plan import Plan
 
@@ -34,7 +34,7 @@ class FakeCompiler:
         name = plan.variant.name
         if self.script.faults.get(name) == "build":
             raise BuildError(f"{plan.variant.path}:1: error: as scripted")
-        text = cache.key_of([plan.variant.text])[:8]
+        text = cache.content_key([plan.variant.text])[:8]
         return Artifact(f"fake-{name}-{plan.config}-{text}", "", Build(registers=32, shared=0, spills=0))
 
 
@@ -47,7 +47,7 @@ class FakeBackend:
     copy_engines = 2
 
     def __init__(self, script: Script | None = None):
-        self.device = describe()
+        self.device = describe_fake()
         self.script = script or Script()
         self.monitor = FakeMonitor(self.script.watch) if self.script.watch else None
         self._clocks: dict[str, Iterator[float]] = {}
@@ -74,7 +74,7 @@ class FakeBackend:
     def job(self, steps: Sequence[JobStep], memory: Any, pinned: bool) -> FakeJob:
         """Bind copies and launches."""
 
-        def launch(step: Launch) -> FakeExecutable:
+        def launch(step: LaunchStep) -> FakeExecutable:
             return self.bind(step.plan.variant.name, [Step(step.artifact.key, step.plan, (step.at,))], memory)
 
         return FakeJob(steps, memory, pinned, launch, self.script.transfers)

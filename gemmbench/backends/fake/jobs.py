@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from gemmbench.backends.base import Executable, Memory
-from gemmbench.backends.jobs import Copy, JobStep, Launch, Parts
+from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 
 RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
 """Bytes/s to and from the device, bytes/s either way if the host's memory is pageable, flops/s of every kernel."""
@@ -37,28 +37,28 @@ class FakeJob:
         steps: Sequence[JobStep],
         memory: Memory,
         pinned: bool,
-        launch: Callable[[Launch], Executable],
+        launch: Callable[[LaunchStep], Executable],
         rates: Mapping[str, float],
     ):
         self.steps, self.memory, self.pinned, self.rates = steps, memory, pinned, {**RATES, **rates}
-        self.launches = [launch(step) if isinstance(step, Launch) else None for step in steps]
+        self.launches = [launch(step) if isinstance(step, LaunchStep) else None for step in steps]
 
-    def run(self) -> Parts:
+    def run(self) -> JobTimes:
         """Do what the steps say, then look at the clock that the model shows."""
         for step, launch in zip(self.steps, self.launches, strict=True):
             if launch is not None:
                 launch.time(1)
-            elif isinstance(step, Copy):
+            elif isinstance(step, CopyStep):
                 self._copy(step)
         return self._clock()
 
-    def _copy(self, step: Copy) -> None:
+    def _copy(self, step: CopyStep) -> None:
         if step.inward:
             self.memory.write(step.device, np.ascontiguousarray(step.host))
         else:
             self.memory.read(step.device, step.host)
 
-    def _clock(self) -> Parts:
+    def _clock(self) -> JobTimes:
         ends: list[float] = []
         streams: dict[int, float] = {}
         engines: dict[str, float] = {}
@@ -70,11 +70,11 @@ class FakeJob:
             ends.append(end)
             streams[step.stream] = engines[engine] = end
             spent[engine] += seconds
-        return Parts(max(ends), **spent) if len(streams) == 1 else Parts(max(ends))
+        return JobTimes(max(ends), **spent) if len(streams) == 1 else JobTimes(max(ends))
 
     def _cost(self, step: JobStep) -> tuple[str, float]:
         """The engine of a step, and its seconds."""
-        if isinstance(step, Launch):
+        if isinstance(step, LaunchStep):
             return "kernel", step.plan.problem.flops / self.rates["flops"]
         way = "h2d" if step.inward else "d2h"
         return way, step.host.nbytes / self.rates[way if self.pinned else "pageable"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gemmbench.backends.base import OperandSet, Step, Window, packed
+from gemmbench.backends.base import OperandSet, Step, Window, pack_allocations
 from gemmbench.errors import DeviceLost, LaunchError
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.plan import Plan
@@ -22,7 +22,7 @@ class FakeMemory:
     """Host bytes."""
 
     def __init__(self, *nbytes: int):
-        self.starts, end = packed(nbytes)
+        self.starts, end = pack_allocations(nbytes)
         self.nbytes = nbytes[0] if len(nbytes) == 1 else end
         self.bytes = np.zeros(self.nbytes, np.uint8)
 
@@ -87,7 +87,7 @@ class FakeStep:
             result += kind(self.beta) * c.astype(kind)
         if "bias" in self.plan.epilogue:
             result += self._floats(at.bias, (1, self.problem.N))
-        return _activated(result, self.plan.epilogue)
+        return _activate(result, self.plan.epilogue)
 
     def _network(self, network: Network, at: OperandSet) -> np.ndarray:
         parameters = self._floats(at.B, (network.parameters,))
@@ -96,7 +96,7 @@ class FakeStep:
             inputs, outputs = network.sizes[index : index + 2]
             w, b = network.weights_at[index], network.biases_at[index]
             h = h @ parameters[w : w + inputs * outputs].reshape(inputs, outputs) + parameters[b : b + outputs]
-            h = _activated(h, (activation,))
+            h = _activate(h, (activation,))
         return h
 
     def _floats(self, offset: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -128,7 +128,7 @@ class FakeExecutable:
 
     def time(self, launches: int) -> Window:
         """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
-        _crash(self.fault)
+        _raise_fault(self.fault)
         for _ in range(min(launches, len(self.sets))):
             self.launch(self.launched % len(self.sets))
             self.launched += 1
@@ -140,7 +140,7 @@ class FakeExecutable:
             step.launch(at)
 
 
-def _crash(fault: str) -> None:
+def _raise_fault(fault: str) -> None:
     if fault == "crash":
         raise LaunchError("crashed, as scripted")
     if fault == "lose":
@@ -153,7 +153,7 @@ def _crash(fault: str) -> None:
         os.write(1, b"printed, as scripted\n")  # as the printf of a kernel does
 
 
-def _activated(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
+def _activate(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
     if "relu" in names:
         return np.where(z < 0, np.float32(0), z)
     if "softmax" in names:

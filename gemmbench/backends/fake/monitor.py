@@ -18,7 +18,7 @@ class FakeMonitor:
     """
 
     def __init__(self, script: Mapping[str, Any]):
-        self._power, self._temperature = _looks(script.get("power")), _looks(script.get("temperature"))
+        self._power, self._temperature = _repeat_last(script.get("power")), _repeat_last(script.get("temperature"))
         self._slowed = frozenset(script.get("slowed", ()))
         self._others: int | None = script.get("others")
         self._joules = itertools.count(0.0, script.get("joules", float("nan")))
@@ -31,11 +31,11 @@ class FakeMonitor:
         """Joules."""
         return float(next(self._joules))
 
-    def others(self) -> int | None:
+    def count_other_processes(self) -> int | None:
         """As scripted."""
         return self._others
 
 
-def _looks(values: float | Sequence[float] | None) -> itertools.chain[float]:
+def _repeat_last(values: float | Sequence[float] | None) -> itertools.chain[float]:
     listed = values if isinstance(values, list) else [float("nan") if values is None else values]
     return itertools.chain(listed, itertools.repeat(listed[-1]))

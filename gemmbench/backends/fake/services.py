@@ -5,9 +5,9 @@ from __future__ import annotations
 from gemmbench.backends.base import Backend, Device, InspectingCompiler
 from gemmbench.backends.entry import BackendServices
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
-from gemmbench.backends.fake.device import PEAKS, describe
+from gemmbench.backends.fake.device import PEAKS, describe_fake
 from gemmbench.backends.fake.script import Script, read_script
-from gemmbench.backends.health import Finding, Peaks
+from gemmbench.backends.health import HealthCheck, Peaks
 from gemmbench.backends.machine import DeviceChoice
 
 
@@ -16,7 +16,7 @@ class FakeServices:
 
     def describe(self, choice: DeviceChoice) -> Device:
         """The round device."""
-        return describe()
+        return describe_fake()
 
     def compiler(self, choice: DeviceChoice, limit: float) -> FakeCompiler:
         """Compiles nothing. Raises UsageError for a broken script."""
@@ -34,7 +34,7 @@ class FakeServices:
         """Open the script. Raises UsageError."""
         return FakeBackend(_script(choice))
 
-    def examine(self, choice: DeviceChoice, required: bool) -> list[Finding]:
+    def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
         """Nothing can be wrong with it."""
         return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from gemmbench.backends.base import Artifact, Backend, Profiled
+from gemmbench.backends.base import Artifact, Backend, ProfilableExecutable
 from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
@@ -28,6 +28,6 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
         steps = arena.make_steps([plan], [backend.load(artifact, plan)], 1)
         bound = backend.bind(plan.variant.name, steps, arena.memory, mode=backend.modes[0])
         bound.time(1)
-        cast(Profiled, bound).profile()
+        cast(ProfilableExecutable, bound).profile()
     finally:
         arena.free()

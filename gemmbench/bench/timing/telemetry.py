@@ -56,7 +56,7 @@ class TelemetrySampler:
 
     def __enter__(self) -> TelemetrySampler:
         if self._monitor is not None:
-            self._others.append(self._monitor.others())
+            self._others.append(self._monitor.count_other_processes())
             self._thread.start()
         return self
 
@@ -65,7 +65,7 @@ class TelemetrySampler:
         if self._monitor is not None:
             self._done.set()
             self._thread.join()
-            self._others.append(self._monitor.others())
+            self._others.append(self._monitor.count_other_processes())
 
     def track(self, executable: Executable) -> Executable:
         """The executable with its windows recorded; numbered from 0 in the order of these calls."""

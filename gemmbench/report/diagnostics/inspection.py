@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmbench.analysis.occupancy import Occupancy, theoretical
+from gemmbench.analysis.occupancy import Occupancy, theoretical_occupancy
 from gemmbench.backends.base import Build
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.report.text import number
@@ -30,7 +30,7 @@ class Inspection:
         """Derive occupancy from the build facts. Raises DeviceError for an unknown architecture."""
         assert plan.geometry is not None
         shared = max(build.shared, 0) + plan.geometry.shared
-        return cls(plan, build, theoretical(sm, plan.geometry.threads, build.registers, shared), sms)
+        return cls(plan, build, theoretical_occupancy(sm, plan.geometry.threads, build.registers, shared), sms)
 
     @property
     def waves(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.analysis.sanitizer import Verdict
+from gemmbench.analysis.sanitizer import ToolVerdict
 from gemmbench.report.table import format_cells
 
 
@@ -16,7 +16,7 @@ class Finding:
     variant: str
     configuration: str
     tool: str
-    verdict: Verdict | None
+    verdict: ToolVerdict | None
     reason: str = ""
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.analysis.sass.facts import Facts
+from gemmbench.analysis.sass.facts import LoopFacts
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import number
 
@@ -30,7 +30,7 @@ class Reading:
     """The hottest loop of one kernel; `facts` None means that no loop has math, `peak` None an unknown device."""
 
     label: str
-    facts: Facts | None
+    facts: LoopFacts | None
     peak: Peak | None
 
     @property

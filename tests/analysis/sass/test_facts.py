@@ -2,21 +2,21 @@
 
 import pytest
 
-from gemmbench.analysis.sass.facts import Facts
-from gemmbench.analysis.sass.instructions import kernels
-from gemmbench.analysis.sass.loop import hottest
+from gemmbench.analysis.sass.facts import LoopFacts
+from gemmbench.analysis.sass.instructions import parse_kernels
+from gemmbench.analysis.sass.loop import find_hottest_loop
 
 
 @pytest.fixture
 def facts(listing):
     """The loop of warptile.cu, 4 k of a 16 x 32 warp tile."""
-    return Facts(hottest(listing("warptile")))
+    return LoopFacts(find_hottest_loop(listing("warptile")))
 
 
 def loop_of(*lines):
     """The facts of a loop of these instructions alone; the branch back is in a predicated EXIT's stead."""
     numbered = [f"/*{16 * number:04x}*/ {line} ;" for number, line in enumerate((*lines, "@P0 BRA 0x0"))]
-    return Facts(hottest(kernels("Function : k\n" + "\n".join(numbered))["k"]))
+    return LoopFacts(find_hottest_loop(parse_kernels("Function : k\n" + "\n".join(numbered))["k"]))
 
 
 def ffma(destination, *sources):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.analysis.sass.instructions import CLASSES, Instruction, kernels
+from gemmbench.analysis.sass.instructions import CLASSES, Instruction, parse_kernels
 
 DUMP = """
 	code for sm_90
@@ -26,14 +26,14 @@ def one():
     """The one instruction of a line."""
 
     def parse(line):
-        (instruction,) = kernels(f"Function : k\n/*0000*/ {line} ;\n")["k"]
+        (instruction,) = parse_kernels(f"Function : k\n/*0000*/ {line} ;\n")["k"]
         return instruction
 
     return parse
 
 
 def test_kernels_are_told_apart_and_their_lines_taken_to_pieces():
-    found = kernels(DUMP)
+    found = parse_kernels(DUMP)
     assert [instruction.opcode for instruction in found["second"]] == ["NOP"]
     assert found["first"][:2] == (
         Instruction(0x0, "", "LDC", ("R1", "c[0x0][0x28]")),

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from gemmbench.analysis import toolkit
-from gemmbench.analysis.sass.facts import Facts
-from gemmbench.analysis.sass.instructions import kernels
-from gemmbench.analysis.sass.limits import broken, values
-from gemmbench.analysis.sass.loop import hottest
+from gemmbench.analysis.sass.facts import LoopFacts
+from gemmbench.analysis.sass.instructions import parse_kernels
+from gemmbench.analysis.sass.limits import find_broken_limits, limit_names
+from gemmbench.analysis.sass.loop import find_hottest_loop
 from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.expressions import SASS_NAMES, parse
@@ -25,7 +25,7 @@ LIMITED = [variant for name in CATALOG.names if (variant := CATALOG.get(name)).s
 
 @pytest.fixture
 def facts(listing):
-    return Facts(hottest(listing("warptile")))
+    return LoopFacts(find_hottest_loop(listing("warptile")))
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def faults(make_text_plan):
     def check(facts, *texts):
         plan = make_text_plan("")
         limits = tuple(parse(text, (*SASS_NAMES, "T")) for text in texts)
-        return broken(replace(plan, variant=replace(plan.variant, sass=limits)), facts, 90)
+        return find_broken_limits(replace(plan, variant=replace(plan.variant, sass=limits)), facts, 90)
 
     return check
 
 
 def test_expressions_may_read_all_that_is_counted(facts, make_text_plan):
-    assert sorted(values(facts, make_text_plan(""), 90)) == sorted((*SASS_NAMES, "T"))
+    assert sorted(limit_names(facts, make_text_plan(""), 90)) == sorted((*SASS_NAMES, "T"))
 
 
 def test_limits_that_hold_say_nothing(facts, faults):
@@ -58,7 +58,9 @@ def test_a_broken_limit_says_what_it_found(facts, faults):
 def test_a_limit_that_has_no_value_is_broken(facts, faults):
     assert faults(facts, "ffma / 5 == 1") == ["ffma / 5 == 1: 64 / 5 leaves a remainder of 4"]
     assert faults(None, "spills == 0") == ["spills == 0: no loop has math"]
-    only_math = Facts(hottest(kernels("Function : k\n/*0000*/ FFMA R1, R2, R3, R1 ;\n/*0010*/ @P0 BRA 0x0 ;\n")["k"]))
+    only_math = LoopFacts(
+        find_hottest_loop(parse_kernels("Function : k\n/*0000*/ FFMA R1, R2, R3, R1 ;\n/*0010*/ @P0 BRA 0x0 ;\n")["k"])
+    )
     (fault,) = faults(only_math, "load_distance > 60")
     assert fault == "load_distance > 60: there is no load_distance, the loop uses nothing from shared memory"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gemmbench.analysis.sass.instructions import kernels
-from gemmbench.analysis.sass.loop import hottest, loops
+from gemmbench.analysis.sass.instructions import parse_kernels
+from gemmbench.analysis.sass.loop import find_hottest_loop, find_loops
 
 
 def start(loop):
@@ -17,7 +17,7 @@ def nested(listing):
 
 
 def test_every_loop_is_found_and_the_spin_behind_the_kernel_belongs_to_none_before_it(nested):
-    assert [(start(loop), loop.body[-1].address) for loop in loops(nested)] == [
+    assert [(start(loop), loop.body[-1].address) for loop in find_loops(nested)] == [
         (0x0B0, 0x360),
         (0x130, 0x1A0),
         (0x290, 0x2F0),
@@ -26,21 +26,21 @@ def test_every_loop_is_found_and_the_spin_behind_the_kernel_belongs_to_none_befo
 
 
 def test_sizes_and_what_lies_in_loops_inside(nested):
-    outer, load, multiply, _ = loops(nested)
+    outer, load, multiply, _ = find_loops(nested)
     assert (len(outer.body), outer.code_bytes, outer.inside) == (44, 44 * 16, 8 + 7)
     assert (len(load.body), load.inside, load.math) == (8, 0, 0)
     assert (len(multiply.body), multiply.code_bytes, multiply.math) == (7, 7 * 16, 1)
 
 
 def test_the_shortest_way_round_with_all_the_math_leaves_out_what_may_be_left_out(nested):
-    outer, _, multiply, _ = loops(nested)
+    outer, _, multiply, _ = find_loops(nested)
     # 0xb0 to 0xd0, the branch over the loading loop, 0x1b0 to 0x360
     assert (outer.ffma, outer.path) == (1, 3 + 28)
     assert (multiply.ffma, multiply.path) == (1, 7)
 
 
 def test_the_hottest_is_the_innermost_with_math(nested):
-    assert start(hottest(nested)) == 0x290
+    assert start(find_hottest_loop(nested)) == 0x290
 
 
 def test_a_loop_around_loops_without_math_is_the_hottest():
@@ -55,9 +55,9 @@ def test_a_loop_around_loops_without_math_is_the_hottest():
 /*0070*/ @P1 BRA 0x60 ;
 /*0080*/ EXIT ;
 """
-    code = kernels(text)["k"]
-    assert [(start(loop), loop.inside) for loop in loops(code)] == [(0x10, 2), (0x20, 0), (0x60, 0)]
-    assert start(hottest(code)) == 0x10
+    code = parse_kernels(text)["k"]
+    assert [(start(loop), loop.inside) for loop in find_loops(code)] == [(0x10, 2), (0x20, 0), (0x60, 0)]
+    assert start(find_hottest_loop(code)) == 0x10
 
 
 def test_of_two_loops_with_as_much_math_the_shorter_is_the_hottest():
@@ -69,7 +69,7 @@ def test_of_two_loops_with_as_much_math_the_shorter_is_the_hottest():
 /*0040*/ @P1 BRA 0x30 ;
 /*0050*/ EXIT ;
 """
-    assert start(hottest(kernels(text)["k"])) == 0x30
+    assert start(find_hottest_loop(parse_kernels(text)["k"])) == 0x30
 
 
 def test_one_loop_with_two_branches_back_is_one():
@@ -81,14 +81,21 @@ def test_one_loop_with_two_branches_back_is_one():
 /*0040*/ BRA P1, 0x10 ;
 /*0050*/ EXIT ;
 """
-    (loop,) = loops(kernels(text)["k"])
+    (loop,) = find_loops(parse_kernels(text)["k"])
     assert (len(loop.body), loop.ffma, loop.path) == (4, 2, 4)
 
 
 def test_code_without_a_loop_of_math_has_no_hottest():
-    assert hottest(()) is None
+    assert find_hottest_loop(()) is None
     assert (
-        hottest(kernels("Function : k\n/*0000*/ FFMA R1, R2, R3, R1 ;\n/*0010*/ EXIT ;\n/*0020*/ BRA 0x20;\n")["k"])
+        find_hottest_loop(
+            parse_kernels("Function : k\n/*0000*/ FFMA R1, R2, R3, R1 ;\n/*0010*/ EXIT ;\n/*0020*/ BRA 0x20;\n")["k"]
+        )
         is None
     )
-    assert hottest(kernels("Function : k\n/*0000*/ IADD3 R1, R1, 0x1, RZ ;\n/*0010*/ @P0 BRA 0x0 ;\n")["k"]) is None
+    assert (
+        find_hottest_loop(
+            parse_kernels("Function : k\n/*0000*/ IADD3 R1, R1, 0x1, RZ ;\n/*0010*/ @P0 BRA 0x0 ;\n")["k"]
+        )
+        is None
+    )

@@ -8,7 +8,7 @@ from gemmbench.backends.cpu import checks
 
 
 def finding(what, needed=True):
-    return next(found for found in checks.examine(needed) if found.what == what)
+    return next(found for found in checks.examine_cpu(needed) if found.subject == what)
 
 
 @pytest.mark.parametrize(("needed", "status"), [(True, "fault"), (False, "warning")])
@@ -24,10 +24,10 @@ def test_a_busy_host_is_a_warning(monkeypatch, running, status):
     monkeypatch.setattr(os, "getloadavg", lambda: (running, 0.0, 0.0))
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     found = finding("host load")
-    assert (found.status, found.said) == (status, f"{running:.1f} processes on 4 cores")
+    assert (found.status, found.message) == (status, f"{running:.1f} processes on 4 cores")
 
 
 @pytest.mark.parametrize(("name", "status"), [("openblas 0.3", "ok"), ("mkl 2024", "ok"), ("blas 3.9", "warning")])
 def test_a_slow_blas_is_a_warning(monkeypatch, name, status):
-    monkeypatch.setattr(checks, "blas", lambda: name)
+    monkeypatch.setattr(checks, "blas_version", lambda: name)
     assert finding("BLAS").status == status

@@ -4,12 +4,12 @@ import pickle
 
 import numpy as np
 
-from gemmbench.backends.cpu.device import describe
+from gemmbench.backends.cpu.device import describe_cpu
 from gemmbench.backends.cpu.software import CpuSoftware
 
 
 def test_what_planning_must_know():
-    device = describe(CpuSoftware())
+    device = describe_cpu(CpuSoftware())
     target = device.target
     assert device.name
     assert (target.kind, target.sm, target.smem) == ("cpu", 0, 232448)
@@ -20,13 +20,13 @@ def test_what_planning_must_know():
 
 def test_software_without_a_compiler(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
-    software = describe(CpuSoftware()).software
+    software = describe_cpu(CpuSoftware()).software
     assert software["numpy"] == np.__version__
     assert list(software) == ["numpy", "BLAS"]
 
 
 def test_software_crosses_to_another_process():
-    software = dict(describe(CpuSoftware()).software)
+    software = dict(describe_cpu(CpuSoftware()).software)
     assert list(software) == ["compiler", "numpy", "BLAS"]
     assert all(software.values())
-    assert dict(pickle.loads(pickle.dumps(describe(CpuSoftware()))).software) == software
+    assert dict(pickle.loads(pickle.dumps(describe_cpu(CpuSoftware()))).software) == software

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.backends.cpu.support import synchronises, why_unsupported
+from gemmbench.backends.cpu.support import has_barriers, why_unsupported
 from gemmbench.planning.manifests.variant import Variant
 
 KERNEL = Variant("k", "", 0, "kernel", ("cuda", "cpu"), ("f32",), ("nn",))
@@ -61,7 +61,7 @@ def test_host_functions_and_libraries_are_never_refused():
 
 
 def test_synchronises():
-    assert synchronises("x; __syncthreads();")
-    assert synchronises("__shfl_down_sync(m, v, 1)")
-    assert synchronises("__ballot_sync(m, v)")
-    assert not synchronises("// __syncthreads();\nint sync;")
+    assert has_barriers("x; __syncthreads();")
+    assert has_barriers("__shfl_down_sync(m, v, 1)")
+    assert has_barriers("__ballot_sync(m, v)")
+    assert not has_barriers("// __syncthreads();\nint sync;")

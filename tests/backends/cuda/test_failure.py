@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemmbench.backends.cuda.failure import plan_error, translated
+from gemmbench.backends.cuda.failure import to_plan_error, translate_errors
 from gemmbench.errors import DeviceLost, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 
 ILLEGAL = "cuStreamSynchronize failed: an illegal memory access was encountered"
@@ -25,7 +25,7 @@ ILLEGAL = "cuStreamSynchronize failed: an illegal memory access was encountered"
     ],
 )
 def test_each_becomes_the_error_that_fits(said, kind, part):
-    error = plan_error(RuntimeError(said), "gemm: grid 1x1x1, 1024 threads a block, 64 registers a thread")
+    error = to_plan_error(RuntimeError(said), "gemm: grid 1x1x1, 1024 threads a block, 64 registers a thread")
     assert type(error) is kind
     assert part in str(error)
     assert "grid 1x1x1" in str(error)
@@ -34,8 +34,8 @@ def test_each_becomes_the_error_that_fits(said, kind, part):
 def test_only_the_kinds_asked_for_are_translated():
     with (
         pytest.raises(LaunchError, match=r"illegal memory access was encountered \[gemm\]"),
-        translated((OSError,), "gemm"),
+        translate_errors((OSError,), "gemm"),
     ):
         raise OSError(ILLEGAL)
-    with pytest.raises(KeyError), translated((OSError,)):
+    with pytest.raises(KeyError), translate_errors((OSError,)):
         raise KeyError

@@ -8,7 +8,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
-from gemmbench.backends.jobs import Copy, Launch
+from gemmbench.backends.jobs import CopyStep, LaunchStep
 from gemmbench.planning.problems.problem import Problem
 
 CODE = Artifact("code", "", Build())
@@ -30,8 +30,8 @@ def run(make_plan):
         stream, what, *rest = text.split()
         after = int(rest[1]) if rest else None
         if what == "launch":
-            return Launch(int(stream), plan, CODE, OperandSet(0, 64, 128), after)
-        return Copy(int(stream), host, 0, what == "in", after)
+            return LaunchStep(int(stream), plan, CODE, OperandSet(0, 64, 128), after)
+        return CopyStep(int(stream), host, 0, what == "in", after)
 
     def go(*texts, pinned=True):
         return backend.job([step(text) for text in texts], memory, pinned).run()
@@ -65,10 +65,10 @@ def test_data_go_in_through_the_kernel_and_out(make_plan):
     memory, host = backend.allocate(48), np.zeros(16, np.uint8)
     ones = np.ones(8, np.float32).view(np.uint8)
     steps = [
-        Copy(0, ones[:16], 0, True),
-        Copy(0, ones[16:], 16, True),
-        Launch(0, make_plan("naive", problem), CODE, OperandSet(0, 16, 32)),
-        Copy(0, host, 32, False),
+        CopyStep(0, ones[:16], 0, True),
+        CopyStep(0, ones[16:], 16, True),
+        LaunchStep(0, make_plan("naive", problem), CODE, OperandSet(0, 16, 32)),
+        CopyStep(0, host, 32, False),
     ]
     backend.job(steps, memory, True).run()
     assert (host.view(np.float32) == 4).all()

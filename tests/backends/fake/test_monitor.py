@@ -15,7 +15,7 @@ def test_looks_come_in_turn_and_the_last_stays():
     looks = [monitor.read() for _ in range(3)]
     assert [look.power for look in looks] == [300, 310, 310]
     assert {look.temperature for look in looks} == {40} and looks[0].slowed == {"power cap"}
-    assert monitor.others() == 2
+    assert monitor.count_other_processes() == 2
 
 
 def test_energy_grows_from_look_to_look():

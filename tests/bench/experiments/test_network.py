@@ -11,7 +11,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
-from gemmbench.backends.fake.device import describe as describe_fake
+from gemmbench.backends.fake.device import describe_fake as describe_fake
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_workload
@@ -171,7 +171,7 @@ def test_the_stored_accuracy_is_that_of_the_stored_weights_on_the_stored_digits(
 
 def rows_of(names: list[str], device: str, network: Network, params=None):
     target = (describe_fake() if device == "fake" else CpuBackend().device).target
-    catalog = Catalog([data_folder("cuda")], registry.library_variants())
+    catalog = Catalog([data_folder("cuda")], registry.list_library_variants())
     choices = [NetworkRowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
     chosen = [(choice, catalog.get(choice.variant)) for choice in choices]
     return plan_chains(network, chosen, read_passes(), device, {device: target}, registry.why_refused)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.passes.kernels import read_passes
-from gemmbench.backends.registry import library_variants, why_refused
+from gemmbench.backends.registry import list_library_variants, why_refused
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.manifest import read_variant
@@ -26,7 +26,7 @@ CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36, is_
 
 
 def planned(name: str, params: dict[str, tuple[int, ...]] | None = None, of: Network = POST, targets=None):
-    catalog = Catalog([data_folder("cuda")], library_variants())
+    catalog = Catalog([data_folder("cuda")], list_library_variants())
     choice = NetworkRowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {})
     targets = targets or {"cuda": GPU, "cpu": CPU}
     primary = next(iter(targets))

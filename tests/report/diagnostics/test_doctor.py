@@ -4,18 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.backends.fake import backend as fake
-from gemmbench.backends.health import Peaks, bad, ok
+from gemmbench.backends.fake import device as fake
+from gemmbench.backends.health import Peaks, failed_check, passed_check
 from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.diagnostics.doctor import judged, lines, of_noise, summary
 
-DEVICE = fake.describe()  # 1 TB/s, 1 GHz, 1000 operations a cycle
+DEVICE = fake.describe_fake()  # 1 TB/s, 1 GHz, 1000 operations a cycle
 GOOD = Peaks(copy=0.9e12, fma=0.97e12, clock_hz=1e9, launch=1.5e-6, ungated=4.7e-6)
 
 
 def test_a_line_a_finding_and_what_to_do_below_it():
-    assert lines([ok("driver", "580.1"), bad("nvcc", "no nvcc found", "install it", fatal=True)]) == [
+    assert lines(
+        [passed_check("driver", "580.1"), failed_check("nvcc", "no nvcc found", "install it", fatal=True)]
+    ) == [
         "driver        ok       580.1",
         "nvcc          fault    no nvcc found",
         "                       -> install it",
@@ -23,7 +25,7 @@ def test_a_line_a_finding_and_what_to_do_below_it():
 
 
 def test_a_device_that_reaches_its_limits_is_fine():
-    assert {finding.what: (finding.status, finding.said) for finding in judged(GOOD, DEVICE)} == {
+    assert {finding.subject: (finding.status, finding.message) for finding in judged(GOOD, DEVICE)} == {
         "copy": ("ok", "0.9000 TB/s read and written, 90.00 % of 1.000"),
         "clock": ("ok", "1.000 GHz under load, at most 1.000"),
         "arithmetic": ("ok", "0.9700 TFLOPS of FFMA in registers, 97.00 % of peak at that clock"),
@@ -42,7 +44,7 @@ def test_a_device_that_reaches_its_limits_is_fine():
 )
 def test_what_is_far_below_is_a_warning_with_a_next_step(change, what):
     found = judged(replace(GOOD, **change), DEVICE)
-    assert [finding.what for finding in found if finding.status == "warning"] == what
+    assert [finding.subject for finding in found if finding.status == "warning"] == what
     assert all(bool(finding.next_step) == (finding.status == "warning") for finding in found)
 
 
@@ -58,7 +60,7 @@ def noise(make_record, value, low, high, scatter=0.001):
 
 def test_a_against_a_in_one_line(make_record):
     found = of_noise(noise(make_record, 1.0002, 0.9991, 1.0011))
-    assert (found.status, found.said) == (
+    assert (found.status, found.message) == (
         "ok",
         "cublas at 64 (1.000 ms, 0.5243 GFLOPS) runs at 1.0002 [0.9991, 1.0011] times its own speed; 64 rounds, "
         "a pair scatters by 0.1000 %",

@@ -1,13 +1,13 @@
 """The table of `verify --sanitize`."""
 
-from gemmbench.analysis.sanitizer import Verdict
+from gemmbench.analysis.sanitizer import ToolVerdict
 from gemmbench.report.diagnostics.sanitizing import Finding, notes, table
 
 FINDINGS = [
-    Finding("naive", "all 3", "memcheck", Verdict("clean")),
-    Finding("tiled", "TILE=16", "racecheck", Verdict("errors", 12, "Error: Race reported")),
-    Finding("tiled", "TILE=32", "racecheck", Verdict("timeout", 0, "did not end within 240 s")),
-    Finding("plain", "", "memcheck", Verdict("failed", 0, "no driver")),
+    Finding("naive", "all 3", "memcheck", ToolVerdict("clean")),
+    Finding("tiled", "TILE=16", "racecheck", ToolVerdict("errors", 12, "Error: Race reported")),
+    Finding("tiled", "TILE=32", "racecheck", ToolVerdict("timeout", 0, "did not end within 240 s")),
+    Finding("plain", "", "memcheck", ToolVerdict("failed", 0, "no driver")),
     Finding("wgmma", "", "", None, "is written for sm_90a alone"),
 ]
 

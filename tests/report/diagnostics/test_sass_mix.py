@@ -2,9 +2,9 @@
 
 import pytest
 
-from gemmbench.analysis.sass.facts import Facts
-from gemmbench.analysis.sass.instructions import kernels
-from gemmbench.analysis.sass.loop import hottest
+from gemmbench.analysis.sass.facts import LoopFacts
+from gemmbench.analysis.sass.instructions import parse_kernels
+from gemmbench.analysis.sass.loop import find_hottest_loop
 from gemmbench.report.diagnostics.sass_mix import Peak, Reading, table
 
 H200 = Peak(66.9e12, 128)
@@ -19,7 +19,7 @@ LOOP = """Function : k
 
 @pytest.fixture
 def reading():
-    return Reading("BM=8", Facts(hottest(kernels(LOOP)["k"])), H200)
+    return Reading("BM=8", LoopFacts(find_hottest_loop(parse_kernels(LOOP)["k"])), H200)
 
 
 def test_a_column_shows_what_fills_the_loop(reading):

@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-from gemmbench.analysis.time_limit import run
+from gemmbench.analysis.time_limit import run_limited
 from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc, nvcc_version
 from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
@@ -47,22 +47,22 @@ class NvccCompiler:
         Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError if there is none.
         """
         if plan.variant.launch is None:
-            return Artifact(f"{plan.variant.name} {_cublas_release()}".strip(), "", Build())
+            return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
         return self.cubin(compiler_text(plan), plan.arch, plan.symbols[-1], plan.variant.path)
 
     def cubin(self, text: str, arch: str, symbol: str, place: str) -> Artifact:
         """Compile `text` for `arch` ("90a"); `symbol` is the kernel whose facts are told, `place` its file."""
-        key = cache.key_of(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
+        key = cache.content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
 
         def build(draft: Path) -> Build:
             said = self._run(["-cubin", "-Xptxas", "-v"], text, arch, draft, place)
-            facts = ptxas.facts(said, symbol)
+            facts = ptxas.read_build_facts(said, symbol)
             if facts is None:
-                others = ", ".join(ptxas.kernels(said)) or "none"
+                others = ", ".join(ptxas.list_kernels(said)) or "none"
                 raise BuildError(f"{place}: no extern \"C\" kernel '{symbol}'; kernels here: {others}")
             return facts
 
-        return cache.fetch(key, ".cubin", build)
+        return cache.fetch_or_build(key, ".cubin", build)
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of a plan. Raises as compile does."""
@@ -87,7 +87,7 @@ class NvccCompiler:
         code = "sm" if "-cubin" in mode else "compute"
         target = f"-gencode=arch=compute_{arch},code={code}_{arch}"
         command = [self.path, *mode, *_FLAGS, target, "-o", str(out), str(source)]
-        done = run(command, self._limit)
+        done = run_limited(command, self._limit)
         if done.returncode:
             raise BuildError(self._complaint(done.stderr or done.stdout, arch, place))
         return done.stderr + done.stdout
@@ -98,10 +98,10 @@ class NvccCompiler:
                 f"{place}: nvcc {nvcc_version(self.path)} does not compile for sm_{arch}; "
                 "name the nvcc of another toolkit in CUDACXX"
             )
-        return "\n".join([f"{place} does not compile:", *ptxas.complaint(said)[:_MOST_LINES]])
+        return "\n".join([f"{place} does not compile:", *ptxas.extract_errors(said)[:_MOST_LINES]])
 
 
-def _cublas_release() -> str:
+def _find_cublas_release() -> str:
     """The release of NVIDIA's cuBLAS wheel, "" if cuBLAS comes from elsewhere."""
     for wheel in ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12"):
         try:

@@ -15,12 +15,12 @@ _PLACE = re.compile(r"^(\S[^(\n]*)\((\d+)\): ")
 _NOISE = re.compile(r"^ptxas info|^\s*$|^Remark: |errors? detected in the compilation of")
 
 
-def kernels(said: str) -> list[str]:
+def list_kernels(said: str) -> list[str]:
     """The kernels that were compiled, by the names they have in the machine code."""
     return _SECTION.findall(said)
 
 
-def facts(said: str, symbol: str) -> Build | None:
+def read_build_facts(said: str, symbol: str) -> Build | None:
     """The build facts of one kernel, or None if it was not compiled.
 
     Spilled bytes count stores plus loads, those of functions it calls included; the stack is the largest frame.
@@ -39,7 +39,7 @@ def facts(said: str, symbol: str) -> Build | None:
     )
 
 
-def complaint(said: str) -> list[str]:
+def extract_errors(said: str) -> list[str]:
     """The lines from the first error on, without noise, places written `file:line:`."""
     lines = [_PLACE.sub(r"\1:\2: ", line) for line in said.splitlines() if not _NOISE.search(line)]
     first = next((number for number, line in enumerate(lines) if _is_error(line)), 0)

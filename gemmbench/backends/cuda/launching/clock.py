@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.cuda.launching.packed_launch import packed
+from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.system.driver import load_driver
 
 _FIELDS = 3  # multiprocessor, cycles, nanoseconds, as in helpers.cu
@@ -18,19 +18,19 @@ _BLOCKS_PER_SM = 4
 _SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
 
 
-def frequency(before: np.ndarray, after: np.ndarray) -> float:
+def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
     """Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if it cannot be told.
 
     The median over the multiprocessors that both stamps met and at least 50 us lie between.
     """
-    first, last = _by_sm(before), _by_sm(after)
+    first, last = _last_of_each_sm(before), _last_of_each_sm(after)
     _, here, there = np.intersect1d(first[:, 0], last[:, 0], assume_unique=True, return_indices=True)
     cycles, ns = (last[there] - first[here])[:, 1:].T
     known = ns >= _SHORTEST
     return 1e9 * float(np.median(cycles[known] / ns[known])) if known.any() else 0.0
 
 
-def _by_sm(stamp: np.ndarray) -> np.ndarray:
+def _last_of_each_sm(stamp: np.ndarray) -> np.ndarray:
     """The last row of each multiprocessor."""
     latest = stamp[::-1].astype(np.int64)
     return latest[np.unique(latest[:, 0], return_index=True)[1]]
@@ -45,7 +45,7 @@ class Clock:
         self._seen = np.zeros((2, blocks, _FIELDS), np.uint64)
         self._slots = cuda.mem_alloc(self._seen.nbytes)
         slots = (int(self._slots) + which * self._seen[which].nbytes for which in (0, 1))
-        self._stamps = [packed(kernel, (blocks, 1, 1), (1, 1, 1), stream, "P", slot) for slot in slots]
+        self._stamps = [pack_launch(kernel, (blocks, 1, 1), (1, 1, 1), stream, "P", slot) for slot in slots]
 
     def stamp(self, which: int) -> None:
         """Queue stamp 0 (before) or 1 (after)."""
@@ -54,4 +54,4 @@ class Clock:
     def read(self) -> float:
         """Hz between the last two stamps, 0 if unknown; the stream must be synchronised."""
         self._cuda.memcpy_dtoh(self._seen, self._slots)
-        return frequency(*self._seen)
+        return median_frequency(*self._seen)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from gemmbench.backends.cuda.launching.packed_launch import packed
+from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.system.driver import load_driver
 
 QUEUE = 512
@@ -32,7 +32,7 @@ _TOOLS = {
 _PRELOADED = ("libsanitizer", "TreeLauncher", "InterceptorInjection", "libcuda-injection")
 
 
-def off_reason(environment: Mapping[str, str] = os.environ) -> str:
+def why_gate_is_off(environment: Mapping[str, str] = os.environ) -> str:
     """Why windows must go without a gate, or "" if they need not."""
     if environment.get("GEMMBENCH_GATE") == "0":
         return "GEMMBENCH_GATE=0"
@@ -65,7 +65,7 @@ class Gate:
         self._ticket += 1
         one = (1, 1, 1)
         words = self._address, self._address + self._words.itemsize
-        packed(self._kernel, one, one, self._stream, "PPIQ", *words, self._ticket, self._limit)()
+        pack_launch(self._kernel, one, one, self._stream, "PPIQ", *words, self._ticket, self._limit)()
 
     def open(self) -> None:
         """Let the stream go; harmless if it was never held."""

@@ -10,23 +10,23 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from gemmbench.backends.cuda.launching.window import Calls, in_turn
+from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
 from gemmbench.errors import LaunchError, NotOffered
 
 _LEAST_GRAPHS = 4  # with one operand set, so that no graph is launched while its last launch may still wait
 
 
-def joined(parts: Sequence[Calls]) -> Calls:
+def join_calls(parts: Sequence[Calls]) -> Calls:
     """The calls of several plans on the same operand sets as calls of one; those of one plan as they are."""
     if len(parts) == 1:
         return parts[0]
     queues = zip(*(part.queue for part in parts), strict=True)
     words = ", then ".join(part.launch for part in parts)
     kernels = sum(part.kernels for part in parts)
-    return Calls(tuple(in_turn(queue) for queue in queues), words, kernels, [part.keep for part in parts])
+    return Calls(tuple(queue_in_turn(queue) for queue in queues), words, kernels, [part.keep for part in parts])
 
 
-def recorded(calls: Calls, stream: Any) -> Calls:
+def record_graphs(calls: Calls, stream: Any) -> Calls:
     """The same launches as one CUDA graph for each operand set. Raises LaunchError, NotOffered."""
     try:
         driver = import_module("cuda.bindings.driver")

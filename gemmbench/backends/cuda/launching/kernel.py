@@ -8,8 +8,8 @@ from typing import Any
 
 from gemmbench.backends.cuda.launching import tensor_maps
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.launching.packed_launch import packed
-from gemmbench.backends.cuda.launching.window import Calls, in_turn
+from gemmbench.backends.cuda.launching.packed_launch import pack_launch
+from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import LaunchError
@@ -35,7 +35,7 @@ class Kernel:
         Raises LaunchError if a block asks for more shared memory than `smem`, and pycuda's errors.
         """
         module = load_cubin(path, arch)
-        self._launches = [_Launch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
+        self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
@@ -43,12 +43,12 @@ class Kernel:
 
         The workspace and the tensor maps go with what is returned. Raises NotOffered, OutOfMemory.
         """
-        workspace = _zeroed(plan.workspace) if plan.workspace else None
+        workspace = _allocate_zeroed(plan.workspace) if plan.workspace else None
         at = workspace.address if workspace else 0
-        maps = tensor_maps.written(plan, [(*each, at) for each in addresses]) if plan.tensor_maps else None
+        maps = tensor_maps.write_maps(plan, [(*each, at) for each in addresses]) if plan.tensor_maps else None
         queue = []
         for index, operands in enumerate(addresses):
-            layout, arguments = _arguments(plan, operands)
+            layout, arguments = _standard_arguments(plan, operands)
             trailing = {
                 "bias": biases[index] if biases else 0,
                 "workspace": at,
@@ -56,12 +56,12 @@ class Kernel:
             }
             for name in plan.variant.trailing:
                 layout, arguments = f"{layout}P", [*arguments, trailing[name]]
-            queue.append(in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
+            queue.append(queue_in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
         words = ", then ".join(launch.words for launch in self._launches)
         return Calls(tuple(queue), words, len(self._launches), (workspace, maps))
 
 
-class _Launch:
+class _KernelLaunch:
     """One kernel and its numbers."""
 
     def __init__(self, function: Any, symbol: str, geometry: Geometry, smem: int):
@@ -72,15 +72,15 @@ class _Launch:
         if shared > _PORTABLE_SHARED:
             function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared)
         self._function, self._geometry = function, geometry
-        self.words = _words(symbol, geometry, function.num_regs)
+        self.words = _describe_launch(symbol, geometry, function.num_regs)
 
     def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> partial[None]:
         """What queues it."""
         where = self._geometry.grid, self._geometry.block, stream
-        return packed(self._function, *where, layout, *arguments, shared=self._geometry.shared)
+        return pack_launch(self._function, *where, layout, *arguments, shared=self._geometry.shared)
 
 
-def _arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list[float]]:
+def _standard_arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list[float]]:
     """The arguments that every kernel has, and their letters of the struct module."""
     problem, (A, B, C) = plan.problem, at
     if plan.network:
@@ -89,13 +89,13 @@ def _arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list[float]]:
     return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
 
 
-def _zeroed(nbytes: int) -> DeviceMemory:
+def _allocate_zeroed(nbytes: int) -> DeviceMemory:
     memory = DeviceMemory(nbytes)
     memory.fill(0, nbytes, 0)
     return memory
 
 
-def _words(symbol: str, geometry: Geometry, registers: int) -> str:
+def _describe_launch(symbol: str, geometry: Geometry, registers: int) -> str:
     grid, block = ("x".join(map(str, shape)) for shape in (geometry.grid, geometry.block))
     threads = f"{geometry.threads} threads a block, {registers} registers a thread"
     return f"{symbol}: grid {grid}, block {block}, {threads}, {geometry.shared} dynamic shared bytes"

@@ -9,7 +9,7 @@ from typing import Any
 Shape = tuple[int, int, int]
 
 
-def packed(
+def pack_launch(
     kernel: Any, grid: Shape, block: Shape, stream: Any, layout: str, *arguments: float, shared: int = 0
 ) -> partial[None]:
     """A callable that queues one launch of a pycuda function; its arguments are packed here, once.

@@ -29,15 +29,15 @@ Places = Sequence[tuple[int, int, int, int]]
 """Device addresses of A, B, C and the workspace, for each operand set."""
 
 
-def written(plan: Plan, places: Places) -> DeviceMemory:
+def write_maps(plan: Plan, places: Places) -> DeviceMemory:
     """The maps of every operand set, one array after the other, on the device. Raises NotOffered, OutOfMemory."""
-    words = encoded(plan, places)
+    words = encode_maps(plan, places)
     memory = DeviceMemory(words.nbytes)
     memory.write(0, words)
     return memory
 
 
-def encoded(plan: Plan, places: Places) -> np.ndarray:
+def encode_maps(plan: Plan, places: Places) -> np.ndarray:
     """Sets x maps x 16 words (uint64); a map that the plan does not use is zero. Raises NotOffered."""
     try:
         driver = import_module("cuda.bindings.driver")

@@ -9,7 +9,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from gemmbench.backends.base import Window
-from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
 from gemmbench.backends.cuda.system.driver import load_driver
@@ -30,7 +30,7 @@ class Calls:
     keep: object = None
 
 
-def in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
+def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
     """Several callables as one."""
     if len(queue) == 1:
         return queue[0]
@@ -70,8 +70,10 @@ class WindowTimer:
         A window whose gate gave up is void: its launches are run and timed again without a
         gate, under a RuntimeWarning. Raises LaunchError, LaunchTimeout or OutOfMemory.
         """
-        with translated(self._errors, self._calls.launch):
-            return _joined([self._window(part) for part in _parts(launches, QUEUE // self._calls.kernels)])
+        with translate_errors(self._errors, self._calls.launch):
+            return _join_windows(
+                [self._window(part) for part in _split_launches(launches, QUEUE // self._calls.kernels)]
+            )
 
     def profile(self) -> None:
         """Run one launch inside the range that a profiler is told to watch: nothing of ours is in it.
@@ -79,7 +81,7 @@ class WindowTimer:
         Raises as time does.
         """
         cuda = load_driver()
-        with translated(self._errors, self._calls.launch):
+        with translate_errors(self._errors, self._calls.launch):
             cuda.start_profiler()
             next(self._rotation)()
             self.stream.synchronize()
@@ -112,13 +114,13 @@ class WindowTimer:
         return Window(end.time_since(start) * 1e-3, launches, self._clock.read())
 
 
-def _parts(launches: int, most: int) -> Iterator[int]:
+def _split_launches(launches: int, most: int) -> Iterator[int]:
     """Split `launches` into windows of at most `most`."""
     for first in range(0, launches, most):
         yield min(most, launches - first)
 
 
-def _joined(windows: list[Window]) -> Window:
+def _join_windows(windows: list[Window]) -> Window:
     """Several windows as one; its clock is the mean over time, 0 if one is unknown."""
     seconds = sum(window.seconds for window in windows)
     cycles = sum(window.clock_hz * window.seconds for window in windows)

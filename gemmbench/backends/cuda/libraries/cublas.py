@@ -8,7 +8,7 @@ from typing import Any
 
 from gemmbench.backends.cuda.launching.kernel import Addresses
 from gemmbench.backends.cuda.launching.window import Calls
-from gemmbench.backends.cuda.libraries.variants import KERNELS, WORKSPACE, column_major, opened, types_of
+from gemmbench.backends.cuda.libraries.variants import KERNELS, WORKSPACE, library_types, open_library, to_column_major
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.planning.plans.plan import Plan
 
@@ -22,7 +22,7 @@ class Cublas:
         """Open cuBLAS. Raises NotOffered if nvmath-python or the library is missing."""
         cuda = load_driver()
         self._sm = sm
-        self._api, self._handle = opened("cublas")
+        self._api, self._handle = open_library("cublas")
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASError,)
         self._workspace = cuda.mem_alloc(WORKSPACE)
         self._api.set_stream(self._handle, stream.handle)
@@ -31,7 +31,7 @@ class Cublas:
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a GEMM on each operand set; it adds no bias. Raises NotOffered."""
-        shape, types = column_major(plan.problem), types_of(plan.problem, self._sm)
+        shape, types = to_column_major(plan.problem), library_types(plan.problem, self._sm)
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         trans = int(shape.trans_b), int(shape.trans_a)  # CUBLAS_OP_N is 0, CUBLAS_OP_T is 1

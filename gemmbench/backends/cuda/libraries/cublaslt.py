@@ -21,9 +21,9 @@ from gemmbench.backends.cuda.libraries.variants import (
     WORKSPACE,
     ColumnMajor,
     Types,
-    column_major,
-    opened,
-    types_of,
+    library_types,
+    open_library,
+    to_column_major,
 )
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import NotOffered
@@ -40,7 +40,7 @@ class CublasLt:
         """Open cuBLASLt. Raises NotOffered if nvmath-python or the library is missing."""
         cuda = load_driver()
         self._sm, self._stream = sm, stream
-        self._api, self._handle = opened("cublasLt")
+        self._api, self._handle = open_library("cublasLt")
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
         self._workspace = cuda.mem_alloc(WORKSPACE)
 
@@ -50,9 +50,9 @@ class CublasLt:
         The configuration's ALGO is the rank in the heuristic's list; raises NotOffered where
         that list is shorter. A bias belongs to a column of C, a row of what cuBLASLt computes.
         """
-        types = types_of(plan.problem, self._sm)
+        types = library_types(plan.problem, self._sm)
         matmul, offered = self._choose(plan, types, _alignments(addresses), biases)
-        algorithm = _address(offered, dict(plan.config.values)["ALGO"])
+        algorithm = _algorithm_address(offered, dict(plan.config.values)["ALGO"])
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         how = algorithm, int(self._workspace), WORKSPACE, self._stream.handle
@@ -78,7 +78,7 @@ class CublasLt:
         if plan.epilogue and plan.problem.precision_name == "f32":
             kinds.append(replace(types, compute=int(import_module("nvmath.bindings.cublas").ComputeType.COMPUTE_32F)))
         for kind in kinds:
-            matmul = _Matmul(self._api, column_major(plan.problem), kind, epilogue)
+            matmul = _Matmul(self._api, to_column_major(plan.problem), kind, epilogue)
             try:
                 offered = matmul.offered(self._handle, alignments, *biases[:1])
             except self._api.cuBLASLtError as fault:
@@ -117,7 +117,9 @@ class _Matmul:
             values["BIAS_POINTER"] = bias
         for name, value in values.items():
             which = api.MatmulDescAttribute[name]
-            _set(api.matmul_desc_set_attribute, created, which, api.get_matmul_desc_attribute_dtype(which), value)
+            _set_attribute(
+                api.matmul_desc_set_attribute, created, which, api.get_matmul_desc_attribute_dtype(which), value
+            )
         return created
 
     def offered(self, handle: int, alignments: tuple[int, int, int], bias: int = 0) -> np.ndarray:
@@ -149,7 +151,7 @@ class _Matmul:
         for name, value in limits.items():
             which = api.MatmulPreferenceAttribute[name]
             dtype = api.get_matmul_preference_attribute_dtype(which)
-            _set(api.matmul_preference_set_attribute, wish, which, dtype, value)
+            _set_attribute(api.matmul_preference_set_attribute, wish, which, dtype, value)
         return wish
 
     def _layout(self, kind: int, rows: int, columns: int, transposed: bool, ld: int) -> int:
@@ -162,7 +164,7 @@ class _Matmul:
         return descriptor
 
 
-def _set(setter: Callable[..., None], target: int, which: int, dtype: Any, value: int) -> None:
+def _set_attribute(setter: Callable[..., None], target: int, which: int, dtype: Any, value: int) -> None:
     held = np.array([value], dtype)
     setter(target, which, held.ctypes.data, held.nbytes)
 
@@ -173,7 +175,7 @@ def _alignments(addresses: Addresses) -> tuple[int, int, int]:
     return second & -second, first & -first, third & -third
 
 
-def _address(offered: np.ndarray, rank: int) -> int:
+def _algorithm_address(offered: np.ndarray, rank: int) -> int:
     """Where the algorithm of this rank lies, the first field of its result."""
     if rank >= len(offered):
         raise NotOffered(f"the heuristic offers {len(offered)} algorithms for this problem")

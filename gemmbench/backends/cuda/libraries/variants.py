@@ -83,7 +83,7 @@ class ColumnMajor:
     ld_c: int
 
 
-def column_major(problem: Problem) -> ColumnMajor:
+def to_column_major(problem: Problem) -> ColumnMajor:
     """The problem as cuBLAS takes it."""
     M, N, K = problem.M, problem.N, problem.K
     ld_b, ld_a = K if problem.trans_b else N, M if problem.trans_a else K
@@ -112,7 +112,7 @@ class Types:
         return np.array([alpha, beta], self.scalar)
 
 
-def types_of(problem: Problem, sm: int) -> Types:
+def library_types(problem: Problem, sm: int) -> Types:
     """The types of a problem. Raises NotOffered on GPUs before the precision, such as TF32 before sm_80."""
     precision = problem.precision
     if sm < precision.min_sm:
@@ -132,7 +132,7 @@ def _compute_type(precision: Precision) -> str:
     return _COMPUTE_FLOAT32[precision.product_class]
 
 
-def opened(name: str) -> tuple[ModuleType, int]:
+def open_library(name: str) -> tuple[ModuleType, int]:
     """nvmath's bindings of a library, and a handle of it. Raises NotOffered if one is missing."""
     try:
         api = import_module(f"nvmath.bindings.{name}")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import OutOfMemory
 
-Same = Callable[[int, int, int], bool] | None
+Comparison = Callable[[int, int, int], bool] | None
 """(address, other address, bytes): whether they hold the same."""
 
 
@@ -23,44 +23,44 @@ class DeviceMemory:
     before, ValueError for a range outside the allocation.
     """
 
-    def __init__(self, nbytes: int, same: Same = None):
+    def __init__(self, nbytes: int, same: Comparison = None):
         """Allocate `nbytes`. Raises OutOfMemory."""
         cuda = load_driver()
         self._same = same
         self.nbytes, self.starts = nbytes, tuple[int, ...]((0,))
         self._cuda: Any = cuda
-        self._allocation = _allocated(cuda, nbytes)
+        self._allocation = _allocate(cuda, nbytes)
         self.address = int(self._allocation)
 
     def write(self, offset: int, array: np.ndarray) -> None:
         """Copy a contiguous array to the device."""
-        with translated((self._cuda.Error,)):
+        with translate_errors((self._cuda.Error,)):
             self._cuda.memcpy_htod(self._at(offset, array.nbytes), array)
 
     def read(self, offset: int, out: np.ndarray) -> None:
         """Fill the contiguous array `out` from the device."""
-        with translated((self._cuda.Error,)):
+        with translate_errors((self._cuda.Error,)):
             self._cuda.memcpy_dtoh(out, self._at(offset, out.nbytes))
 
     def copy(self, source: int, target: int, nbytes: int) -> None:
         """Copy inside the device."""
-        with translated((self._cuda.Error,)):
+        with translate_errors((self._cuda.Error,)):
             self._cuda.memcpy_dtod(self._at(target, nbytes), self._at(source, nbytes), nbytes)
 
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
         """Set every byte of a range to `byte`."""
-        with translated((self._cuda.Error,)):
+        with translate_errors((self._cuda.Error,)):
             self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
         """Two ranges hold the same bytes; asked of a memory that was given what compares them."""
         assert self._same is not None
-        with translated((self._cuda.Error,)):
+        with translate_errors((self._cuda.Error,)):
             return self._same(self._at(one, nbytes), self._at(other, nbytes), nbytes)
 
     def free(self) -> None:
         """Give the memory back."""
-        with translated((self._cuda.Error,)):
+        with translate_errors((self._cuda.Error,)):
             self._allocation.free()
 
     def _at(self, offset: int, nbytes: int) -> int:
@@ -72,17 +72,17 @@ class DeviceMemory:
 class SeparateMemory(DeviceMemory):
     """An allocation for each of `sizes`; offsets are addresses."""
 
-    def __init__(self, sizes: Sequence[int], same: Same = None):
+    def __init__(self, sizes: Sequence[int], same: Comparison = None):
         """Allocate. Raises OutOfMemory."""
         cuda = load_driver()
         self._same = same
         self._cuda, self.address, self.nbytes, self._sizes = cuda, 0, sum(sizes), tuple(sizes)
-        self._allocations = [_allocated(cuda, size) for size in sizes]
+        self._allocations = [_allocate(cuda, size) for size in sizes]
         self.starts = tuple(map(int, self._allocations))
 
     def free(self) -> None:
         """Give the memory back."""
-        with translated((self._cuda.Error,)):
+        with translate_errors((self._cuda.Error,)):
             for allocation in self._allocations:
                 allocation.free()
 
@@ -93,7 +93,7 @@ class SeparateMemory(DeviceMemory):
         raise ValueError(f"bytes {offset:#x} to {offset + nbytes:#x} lie in none of {len(self.starts)} allocations")
 
 
-def _allocated(cuda: Any, nbytes: int) -> Any:
+def _allocate(cuda: Any, nbytes: int) -> Any:
     try:
         return cuda.mem_alloc(nbytes)
     except (cuda.MemoryError, OverflowError) as fault:

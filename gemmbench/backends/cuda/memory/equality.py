@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.cuda.launching.packed_launch import packed
+from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.system.driver import load_driver
 
 _THREADS, _BLOCKS = 256, 1024
@@ -25,6 +25,6 @@ class Equality:
         """The `nbytes` at two addresses, both multiples of 16, are the same. Raises pycuda's errors."""
         found, grid, block = np.ones(1, np.uint32), (_BLOCKS, 1, 1), (_THREADS, 1, 1)
         self._cuda.memset_d32(self._found, 0, 1)
-        packed(self._kernel, grid, block, self._stream, "PPQP", one, other, nbytes, int(self._found))()
+        pack_launch(self._kernel, grid, block, self._stream, "PPQP", one, other, nbytes, int(self._found))()
         self._cuda.memcpy_dtoh(found, self._found)  # on the default stream, which waits for the other
         return int(found[0]) == 0

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from gemmbench.backends.base import Artifact
-from gemmbench.backends.cuda.failure import translated
+from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
 from gemmbench.backends.cuda.system.driver import load_driver
-from gemmbench.backends.jobs import Copy, JobStep, Launch, Parts
+from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.plan import Plan
 
@@ -77,10 +77,10 @@ class CudaJob:
         self._errors: tuple[type[Exception], ...] = (cuda.Error,)
         self._words = "a job of copies"
         self._keep: list[object] = []
-        with translated(self._errors):
+        with translate_errors(self._errors):
             self._start, self._end = cuda.Event(), cuda.Event()
             self._done = [cuda.Event() for _ in streams[1:]]
-            self._parts_end = _parts_end(steps) if self._alone else {}
+            self._parts_end = _last_steps_of_kind(steps) if self._alone else {}
             awaited = {step.after for step in steps if step.after is not None}
             self._marks = {number: cuda.Event() for number in sorted({*self._parts_end, *awaited})}
         self._kernels = 0
@@ -93,18 +93,18 @@ class CudaJob:
         """There is one stream: its parts can be told from each other."""
         return len(self._streams) == 1
 
-    def run(self) -> Parts:
+    def run(self) -> JobTimes:
         """Queue everything, wait, and read the events. Raises LaunchError, LaunchTimeout or OutOfMemory."""
         gate = self._gate if self._ran else None
         self._ran = True
-        with translated(self._errors, self._words):
+        with translate_errors(self._errors, self._words):
             parts = self._timed(gate)
             if gate is None or not gate.expired:
                 return parts
             warnings.warn("a gate gave up before its job was queued: measured again without", RuntimeWarning, 2)
             return self._timed(None)
 
-    def _timed(self, gate: Gate | None) -> Parts:
+    def _timed(self, gate: Gate | None) -> JobTimes:
         if gate is not None:
             gate.close()
         try:
@@ -127,57 +127,57 @@ class CudaJob:
             first.wait_for_event(done)
         self._end.record(first)
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> JobTimes:
         seconds = self._end.time_since(self._start) * 1e-3
         if not self._alone:
-            return Parts(seconds)
+            return JobTimes(seconds)
         spent = dict.fromkeys(("h2d", "kernel", "d2h"), 0.0)
         before = self._start
         for number, kind in self._parts_end.items():
             spent[kind] += self._marks[number].time_since(before) * 1e-3
             before = self._marks[number]
-        return Parts(seconds, **spent)
+        return JobTimes(seconds, **spent)
 
     def _actions(self, number: int, step: JobStep) -> list[Callable[[], object]]:
         """What queues a step: the wait before it, itself, and the event that others wait for or that ends its part."""
         stream = self._streams[step.stream]
         wait = [partial(stream.wait_for_event, self._marks[step.after])] if step.after is not None else []
         mark = [partial(self._marks[number].record, stream)] if number in self._marks else []
-        return [*wait, self._copied(step) if isinstance(step, Copy) else self._launched(step), *mark]
+        return [*wait, self._copied(step) if isinstance(step, CopyStep) else self._launched(step), *mark]
 
-    def _launched(self, step: Launch) -> Callable[[], object]:
+    def _launched(self, step: LaunchStep) -> Callable[[], object]:
         code = self._load(step.artifact, step.plan, step.stream)
         self._errors = tuple({*self._errors, *code.errors})
         addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
-        with translated(self._errors, step.plan.variant.name):
+        with translate_errors(self._errors, step.plan.variant.name):
             calls = code.calls(step.plan, addresses)
         self._words = calls.launch
         self._kernels += calls.kernels - 1  # a step may queue several
         self._keep += [code, calls]
         return calls.queue[0]
 
-    def _copied(self, step: Copy) -> Callable[[], object]:
+    def _copied(self, step: CopyStep) -> Callable[[], object]:
         device, stream = self._address + step.device, self._streams[step.stream]
         if not step.host.flags.c_contiguous:
-            return partial(_rectangle(self._cuda, step.host, device), stream)
+            return partial(_rectangle_copy(self._cuda, step.host, device), stream)
         if step.inward:
             return partial(self._cuda.memcpy_htod_async, device, step.host, stream)
         return partial(self._cuda.memcpy_dtoh_async, step.host, device, stream)
 
 
-def _kind(step: JobStep) -> str:
-    if isinstance(step, Launch):
+def _step_kind(step: JobStep) -> str:
+    if isinstance(step, LaunchStep):
         return "kernel"
     return "h2d" if step.inward else "d2h"
 
 
-def _parts_end(steps: Sequence[JobStep]) -> dict[int, str]:
+def _last_steps_of_kind(steps: Sequence[JobStep]) -> dict[int, str]:
     """The steps after which another kind follows, or nothing, with their kinds."""
-    kinds = [*map(_kind, steps), ""]
+    kinds = [*map(_step_kind, steps), ""]
     return {number: kind for number, kind in enumerate(kinds[:-1]) if kind != kinds[number + 1]}
 
 
-def _rectangle(cuda: Any, host: np.ndarray, device: int) -> Any:
+def _rectangle_copy(cuda: Any, host: np.ndarray, device: int) -> Any:
     """A 2-D copy to the device, from rows that lie apart to rows that are packed; call it with a stream."""
     height, width = host.shape
     copy = cuda.Memcpy2D()

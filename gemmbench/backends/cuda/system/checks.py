@@ -13,10 +13,10 @@ from types import ModuleType
 from typing import Any
 
 from gemmbench.analysis import toolkit
-from gemmbench.backends.cuda.launching.gate import off_reason
+from gemmbench.backends.cuda.launching.gate import why_gate_is_off
 from gemmbench.backends.cuda.system import device, probe
 from gemmbench.backends.cuda.system.driver import load_driver
-from gemmbench.backends.health import Finding, bad, ok
+from gemmbench.backends.health import HealthCheck, failed_check, passed_check
 from gemmbench.errors import DeviceError
 
 _EXTRA = "pip install 'gemmbench[cuda]'"
@@ -26,89 +26,93 @@ _PARAMETERS = Path("/proc/driver/nvidia/params")
 _BUSY = 5  # percent of the last second in which kernels ran
 
 
-def examine(index: int, asked: bool) -> list[Finding]:
+def examine_gpu(index: int, asked: bool) -> list[HealthCheck]:
     """Look at all that GPU `index` needs; that there is none is a fault only if it was `asked` for."""
-    gpu = probe.probe(index)
+    gpu = probe.find_gpu(index)
     if gpu is None:
-        return [_no_gpu(index, asked), _toolkit(0, 0, fatal=False)]
-    with probe.nvml() as nvml:
-        spoken = probe.ask(nvml, "nvmlSystemGetCudaDriverVersion") or 0 if nvml else 0
-        version = probe.text(probe.ask(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
+        return [_report_no_gpu(index, asked), _check_toolkit(0, 0, fatal=False)]
+    with probe.nvml_session() as nvml:
+        spoken = probe.query_nvml(nvml, "nvmlSystemGetCudaDriverVersion") or 0 if nvml else 0
+        version = probe.decode(probe.query_nvml(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
         said = f"{gpu.name}, compute capability {gpu.sm / 10}, {gpu.memory >> 30} GiB" if gpu.sm else gpu.name
         return [
-            _driver(version, spoken),
-            ok("GPU", said),
-            _toolkit(gpu.sm, spoken, fatal=True),
-            _pycuda(),
-            _libraries(),
-            _disassembler(),
-            _counters(),
-            _gate(),
-            *_load(nvml, index),
+            _check_driver(version, spoken),
+            passed_check("GPU", said),
+            _check_toolkit(gpu.sm, spoken, fatal=True),
+            _check_pycuda(),
+            _check_libraries(),
+            _check_disassembler(),
+            _check_counters(),
+            _check_gate(),
+            *_check_load(nvml, index),
         ]
 
 
-def _no_gpu(index: int, asked: bool) -> Finding:
-    why = (probe.why_not() if not probe.visible() else "") or f"there is no GPU number {index}"
-    return bad("GPU", f"none: {why}", "install the driver, or go on with --device cpu", fatal=asked)
+def _report_no_gpu(index: int, asked: bool) -> HealthCheck:
+    why = (probe.why_no_gpu() if not probe.list_visible() else "") or f"there is no GPU number {index}"
+    return failed_check("GPU", f"none: {why}", "install the driver, or go on with --device cpu", fatal=asked)
 
 
-def _driver(version: str, spoken: int) -> Finding:
+def _check_driver(version: str, spoken: int) -> HealthCheck:
     if not version and _DRIVER.is_file():
         found = re.search(r"Kernel Module\D*([\d.]+)", _DRIVER.read_text(errors="replace"))
         version = found[1] if found else ""
     cuda = f", CUDA {spoken // 1000}.{spoken % 1000 // 10}" if spoken else ""
-    return ok("driver", (version or "version unknown") + cuda)
+    return passed_check("driver", (version or "version unknown") + cuda)
 
 
-def _toolkit(sm: int, spoken: int, fatal: bool) -> Finding:
+def _check_toolkit(sm: int, spoken: int, fatal: bool) -> HealthCheck:
     """nvcc, whether it knows the architecture `sm`, and whether the driver, which speaks CUDA `spoken`, knows it."""
     try:
         path = toolkit.find_nvcc()
         version = toolkit.nvcc_version(path)
     except DeviceError as fault:
-        return bad("nvcc", str(fault).partition(":")[0], _TOOLKIT, fatal)
+        return failed_check("nvcc", str(fault).partition(":")[0], _TOOLKIT, fatal)
     said = f"{version} at {path}"
-    if sm and f"sm_{sm}" not in _architectures(path):
-        return bad("nvcc", f"{said} does not compile for sm_{sm}", "name the nvcc of another toolkit in CUDACXX", fatal)
+    if sm and f"sm_{sm}" not in _list_architectures(path):
+        return failed_check(
+            "nvcc", f"{said} does not compile for sm_{sm}", "name the nvcc of another toolkit in CUDACXX", fatal
+        )
     if spoken and int(version.split(".")[0]) > spoken // 1000:
-        return bad("nvcc", f"{said} is newer than the driver", "update the driver, or take an older toolkit", fatal)
-    return ok("nvcc", f"{said}, compiles for sm_{sm}" if sm else said)
+        return failed_check(
+            "nvcc", f"{said} is newer than the driver", "update the driver, or take an older toolkit", fatal
+        )
+    return passed_check("nvcc", f"{said}, compiles for sm_{sm}" if sm else said)
 
 
-def _architectures(path: str) -> list[str]:
+def _list_architectures(path: str) -> list[str]:
     """What this nvcc makes machine code for."""
     done = subprocess.run([path, "--list-gpu-code"], capture_output=True, text=True, check=False)
     return done.stdout.split()
 
 
-def _pycuda() -> Finding:
+def _check_pycuda() -> HealthCheck:
     if find_spec("pycuda") is None:
-        return bad("pycuda", "is not installed", _EXTRA, fatal=True)
+        return failed_check("pycuda", "is not installed", _EXTRA, fatal=True)
     try:
         built = ".".join(map(str, load_driver().get_version()[:2]))
     except DeviceError as fault:
-        return bad("pycuda", str(fault), "see the lines above; nvidia-smi should list the GPU", fatal=True)
-    return ok("pycuda", f"{metadata.version('pycuda')}, built for CUDA {built}")
+        return failed_check("pycuda", str(fault), "see the lines above; nvidia-smi should list the GPU", fatal=True)
+    return passed_check("pycuda", f"{metadata.version('pycuda')}, built for CUDA {built}")
 
 
-def _libraries() -> Finding:
+def _check_libraries() -> HealthCheck:
     if why := probe.why_no_library():
-        return bad("cuBLAS", why.partition(":")[0], _EXTRA)
+        return failed_check("cuBLAS", why.partition(":")[0], _EXTRA)
     versions = device.library_versions()
     if not versions:
-        return bad("cuBLAS", "nvmath-python is there, the library does not load", _EXTRA)
-    return ok("cuBLAS", versions["cublas"])
+        return failed_check("cuBLAS", "nvmath-python is installed, but the library does not load", _EXTRA)
+    return passed_check("cuBLAS", versions["cublas"])
 
 
-def _disassembler() -> Finding:
+def _check_disassembler() -> HealthCheck:
     try:
-        return ok("cuobjdump", toolkit.find_cuobjdump())
+        return passed_check("cuobjdump", toolkit.find_cuobjdump())
     except DeviceError:
-        return bad("cuobjdump", "not found: no machine code can be shown", _EXTRA)
+        return failed_check("cuobjdump", "not found: no machine code can be shown", _EXTRA)
 
 
-def _counters() -> Finding:
+def _check_counters() -> HealthCheck:
     """Whether Nsight Compute may read hardware counters; a module parameter of the driver keeps them to root."""
     what = "counters"
     try:
@@ -116,39 +120,43 @@ def _counters() -> Finding:
     except OSError:
         found = None
     if found is None:
-        return ok(what, "the driver does not say who may profile")
+        return passed_check(what, "the driver does not report who may profile")
     if found[1] == "1" and os.geteuid():
         step = "profile as root, or load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0"
-        return bad(what, "only root may profile", step)
-    return ok(what, "this user may profile")
+        return failed_check(what, "only root may profile", step)
+    return passed_check(what, "this user may profile")
 
 
-def _gate() -> Finding:
-    if reason := off_reason():
-        return bad("gate", f"off: {reason}; short kernels read too slow", "leave the tool, or unset the variable")
-    return ok("gate", "launches queue behind it")
+def _check_gate() -> HealthCheck:
+    if reason := why_gate_is_off():
+        return failed_check(
+            "gate", f"off: {reason}; short kernels read too slow", "leave the tool, or unset the variable"
+        )
+    return passed_check("gate", "launches queue behind it")
 
 
-def _load(nvml: ModuleType | None, index: int) -> Iterator[Finding]:
+def _check_load(nvml: ModuleType | None, index: int) -> Iterator[HealthCheck]:
     what = "GPU load"
     if nvml is None:
-        yield bad(what, "cannot be seen without NVML", _EXTRA)
+        yield failed_check(what, "unknown without NVML", _EXTRA)
         return
-    handle = _handle(nvml, index)
-    use = probe.ask(nvml, "nvmlDeviceGetUtilizationRates", handle) if handle is not None else None
+    handle = _nvml_handle(nvml, index)
+    use = probe.query_nvml(nvml, "nvmlDeviceGetUtilizationRates", handle) if handle is not None else None
     if use is None:
-        yield ok(what, "this GPU does not tell")
+        yield passed_check(what, "this GPU does not report it")
         return
-    running = probe.ask(nvml, "nvmlDeviceGetComputeRunningProcesses", handle) or []
+    running = probe.query_nvml(nvml, "nvmlDeviceGetComputeRunningProcesses", handle) or []
     others = [each.pid for each in running if each.pid != os.getpid()]
     if others or use.gpu > _BUSY:
         processes = f", processes {', '.join(map(str, others))}" if others else ""
-        yield bad(what, f"{use.gpu} % busy{processes}", "end what else runs on it: it takes clock, cache and bandwidth")
+        yield failed_check(
+            what, f"{use.gpu} % busy{processes}", "end what else runs on it: it takes clock, cache and bandwidth"
+        )
     else:
-        yield ok(what, "idle")
+        yield passed_check(what, "idle")
 
 
-def _handle(nvml: ModuleType, index: int) -> Any:
+def _nvml_handle(nvml: ModuleType, index: int) -> Any:
     """NVML's handle of GPU `index` as CUDA numbers it."""
     try:
         cuda = load_driver()
@@ -156,4 +164,4 @@ def _handle(nvml: ModuleType, index: int) -> Any:
         return None
     if index >= cuda.Device.count():
         return None
-    return probe.ask(nvml, "nvmlDeviceGetHandleByPciBusId", cuda.Device(index).pci_bus_id())
+    return probe.query_nvml(nvml, "nvmlDeviceGetHandleByPciBusId", cuda.Device(index).pci_bus_id())

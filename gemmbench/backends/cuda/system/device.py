@@ -11,13 +11,13 @@ from gemmbench.backends.base import Device
 from gemmbench.backends.cuda.libraries.variants import MATH
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.cuda.system.driver import load_driver
-from gemmbench.backends.cuda.system.nvml import conditions
+from gemmbench.backends.cuda.system.nvml import read_conditions
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems.precision import PRECISIONS
 
 
-def describe(index: int = 0) -> Device:
+def describe_gpu(index: int = 0) -> Device:
     """Describe GPU `index` as CUDA numbers it; `memory` is all it has, used or not.
 
     Raises DeviceError if there is no such GPU, or CUDA or pycuda does not load.
@@ -26,12 +26,12 @@ def describe(index: int = 0) -> Device:
     if not 0 <= index < cuda.Device.count():
         raise DeviceError(f"no GPU {index}: CUDA sees {cuda.Device.count()}, numbered from 0")
     gpu = cuda.Device(index)
-    with probe.nvml() as nvml:
-        clock, bandwidth = _rates(cuda, gpu, nvml)
-        driver_version = probe.text(probe.ask(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
-        set_up = conditions(nvml, gpu.pci_bus_id()) if nvml else None
+    with probe.nvml_session() as nvml:
+        clock, bandwidth = _clock_and_bandwidth(cuda, gpu, nvml)
+        driver_version = probe.decode(probe.query_nvml(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
+        set_up = read_conditions(nvml, gpu.pci_bus_id()) if nvml else None
     target = _target(cuda, gpu)
-    software = {"driver": driver_version, **_software(cuda)}
+    software = {"driver": driver_version, **_software_versions(cuda)}
     return Device(
         name=gpu.name(),
         index=index,
@@ -73,7 +73,7 @@ def _target(cuda: ModuleType, gpu: Any) -> Target:
     )
 
 
-def _rates(cuda: ModuleType, gpu: Any, nvml: ModuleType | None) -> tuple[float, float]:
+def _clock_and_bandwidth(cuda: ModuleType, gpu: Any, nvml: ModuleType | None) -> tuple[float, float]:
     """The highest SM clock in Hz, and memory bandwidth in bytes/s: two transfers a memory clock.
 
     The attributes count kHz; NVML, in MHz, helps out where they say 0.
@@ -83,17 +83,17 @@ def _rates(cuda: ModuleType, gpu: Any, nvml: ModuleType | None) -> tuple[float, 
     memory = gpu.get_attribute(attribute.MEMORY_CLOCK_RATE) * 1e3
     bus = gpu.get_attribute(attribute.GLOBAL_MEMORY_BUS_WIDTH)
     if nvml and not (core and memory):
-        handle = probe.ask(nvml, "nvmlDeviceGetHandleByPciBusId", gpu.pci_bus_id())
+        handle = probe.query_nvml(nvml, "nvmlDeviceGetHandleByPciBusId", gpu.pci_bus_id())
         core = core or _max_clock(nvml, handle, nvml.NVML_CLOCK_SM)
         memory = memory or _max_clock(nvml, handle, nvml.NVML_CLOCK_MEM)
     return core, 2 * memory * bus / 8
 
 
 def _max_clock(nvml: ModuleType, handle: object, which: int) -> float:
-    return (probe.ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, which) or 0) * 1e6
+    return (probe.query_nvml(nvml, "nvmlDeviceGetMaxClockInfo", handle, which) or 0) * 1e6
 
 
-def _software(cuda: ModuleType) -> dict[str, str]:
+def _software_versions(cuda: ModuleType) -> dict[str, str]:
     """CUDA the driver speaks, nvcc and pycuda with the CUDA it was built for."""
     spoken = cuda.get_driver_version()
     built = ".".join(map(str, cuda.get_version()[:2]))

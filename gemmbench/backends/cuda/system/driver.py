@@ -14,9 +14,9 @@ def load_driver() -> ModuleType:
     try:
         module = import_module("pycuda.driver")
     except ImportError as fault:
-        raise DeviceError(f"the CUDA back end cannot be used: {probe.why_not() or fault}") from fault
+        raise DeviceError(f"the CUDA back end cannot be used: {probe.why_no_gpu() or fault}") from fault
     try:
         module.init()
     except module.Error as fault:
-        raise DeviceError(f"CUDA does not start: {probe.why_not() or fault}") from fault
+        raise DeviceError(f"CUDA does not start: {probe.why_no_gpu() or fault}") from fault
     return module

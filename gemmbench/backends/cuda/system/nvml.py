@@ -29,23 +29,23 @@ _SLOWED = {
 }
 
 
-def conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
+def read_conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
     """How the GPU at this PCI bus id (`0000:01:00.0`) is set up; None if NVML does not find it."""
-    handle = probe.ask(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
+    handle = probe.query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
     if handle is None:
         return None
 
     def mode(question: str) -> bool | None:
         """A switch, or the first of (now, after the next reset)."""
-        answer = probe.ask(pynvml, question, handle)
+        answer = probe.query_nvml(pynvml, question, handle)
         now = answer[0] if isinstance(answer, list | tuple) else answer
         return None if now is None else bool(now)
 
     def clock(which: int) -> float | None:
-        megahertz = probe.ask(pynvml, "nvmlDeviceGetMaxClockInfo", handle, which)
+        megahertz = probe.query_nvml(pynvml, "nvmlDeviceGetMaxClockInfo", handle, which)
         return None if megahertz is None else megahertz * 1e6
 
-    limit = probe.ask(pynvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
+    limit = probe.query_nvml(pynvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
     return Conditions(
         mig=mode("nvmlDeviceGetMigMode"),
         ecc=mode("nvmlDeviceGetEccMode"),
@@ -61,14 +61,14 @@ def open_monitor(bus: str) -> NvmlMonitor | None:
     pynvml = probe.open_nvml()
     if pynvml is None:
         return None
-    handle = probe.ask(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
+    handle = probe.query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
     if handle is None:
         pynvml.nvmlShutdown()
         return None
     return NvmlMonitor(pynvml, handle)
 
 
-def why_not() -> str:
+def why_no_monitor() -> str:
     """One sentence why runs are not watched, or "" if they can be."""
     try:
         import pynvml
@@ -99,17 +99,17 @@ class NvmlMonitor:
             temperature = self._ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU)
         return Reading(
             power=self._power(),
-            temperature=_number(temperature, 1.0),
-            sm_clock=_number(self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM), 1e6),
-            memory_clock=_number(self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM), 1e6),
+            temperature=_scale(temperature, 1.0),
+            sm_clock=_scale(self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM), 1e6),
+            memory_clock=_scale(self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM), 1e6),
             slowed=frozenset(name for bit, name in _SLOWED.items() if bits & bit),
         )
 
     def energy(self) -> float:
         """Joules since the driver was loaded (Volta or newer)."""
-        return _number(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
+        return _scale(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
 
-    def others(self) -> int | None:
+    def count_other_processes(self) -> int | None:
         """Processes with a context on this GPU, but for this one, which must have one open.
 
         In a container the numbers of processes may be those of the host, so that this
@@ -130,12 +130,12 @@ class NvmlMonitor:
         """Watts of the moment where the driver tells them; since Ampere the other question means the last second."""
         fields = self._ask("nvmlDeviceGetFieldValues", [getattr(self._nvml, "NVML_FI_DEV_POWER_INSTANT", 186)])
         if fields and fields[0].nvmlReturn == self._nvml.NVML_SUCCESS:
-            return _number(fields[0].value.uiVal, 1e-3)
-        return _number(self._ask("nvmlDeviceGetPowerUsage"), 1e-3)
+            return _scale(fields[0].value.uiVal, 1e-3)
+        return _scale(self._ask("nvmlDeviceGetPowerUsage"), 1e-3)
 
     def _ask(self, question: str, *arguments: object) -> Any:
-        return probe.ask(self._nvml, question, self._handle, *arguments)
+        return probe.query_nvml(self._nvml, question, self._handle, *arguments)
 
 
-def _number(answer: float | None, unit: float) -> float:
+def _scale(answer: float | None, unit: float) -> float:
     return math.nan if answer is None else answer * unit

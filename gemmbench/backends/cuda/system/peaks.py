@@ -11,7 +11,7 @@ from gemmbench.backends.base import Window
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.launching.packed_launch import Shape, packed
+from gemmbench.backends.cuda.launching.packed_launch import Shape, pack_launch
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
 from gemmbench.backends.cuda.system.driver import load_driver
@@ -26,22 +26,22 @@ _COPIES, _FMA_LAUNCHES, _EMPTY_LAUNCHES = 8, 10, 256
 _ONE: Shape = (1, 1, 1)
 
 
-def measure(backend: CudaBackend) -> Peaks:
+def measure_peaks(backend: CudaBackend) -> Peaks:
     """Measure in about two seconds. Raises DeviceError, OutOfMemory, LaunchError."""
     arch = str(backend.device.target.sm)
-    module = load_cubin(cubin(arch), arch)
-    fma = _fma(backend, module)
-    empty = packed(module.get_function("empty"), _ONE, _ONE, backend.stream, "")
+    module = load_cubin(compile_peaks(arch), arch)
+    fma = _time_fma(backend, module)
+    empty = pack_launch(module.get_function("empty"), _ONE, _ONE, backend.stream, "")
     return Peaks(
-        copy=_copy(backend),
-        fma=fma.launches * _flops(backend.device.target.sms) / fma.seconds,
+        copy=_copy_rate(backend),
+        fma=fma.launches * _flops_per_launch(backend.device.target.sms) / fma.seconds,
         clock_hz=fma.clock_hz,
-        launch=_seconds(_settled(backend, empty, _EMPTY_LAUNCHES)),
-        ungated=_seconds(_settled(backend, empty, _EMPTY_LAUNCHES, gated=False)),
+        launch=_seconds_per_launch(_median_window(backend, empty, _EMPTY_LAUNCHES)),
+        ungated=_seconds_per_launch(_median_window(backend, empty, _EMPTY_LAUNCHES, gated=False)),
     )
 
 
-def cubin(arch: str) -> str:
+def compile_peaks(arch: str) -> str:
     """Path of the compiled kernels. Raises BuildError, DeviceError."""
     values = {"THREADS": _THREADS, "ROWS": _ROWS, "COLUMNS": _COLUMNS, "UNROLL": _UNROLL}
     defines = [f"#define {name} {value}" for name, value in values.items()]
@@ -50,41 +50,41 @@ def cubin(arch: str) -> str:
     return NvccCompiler().cubin(text, arch, "outer_products", place).path
 
 
-def _flops(sms: int) -> int:
+def _flops_per_launch(sms: int) -> int:
     """Floating-point operations of one launch, a block on each multiprocessor."""
     return 2 * _ROWS * _COLUMNS * _UNROLL * _ROUNDS * _THREADS * sms
 
 
-def _fma(backend: CudaBackend, module: Any) -> Window:
+def _time_fma(backend: CudaBackend, module: Any) -> Window:
     blocks = backend.device.target.sms
     out = DeviceMemory(4 * _THREADS * blocks)
     function, shape = module.get_function("outer_products"), ((blocks, 1, 1), (_THREADS, 1, 1))
-    launch = packed(function, *shape, backend.stream, "Piff", out.address, _ROUNDS, 1e-3, 1e-3)
-    window = _settled(backend, launch, _FMA_LAUNCHES)
+    launch = pack_launch(function, *shape, backend.stream, "Piff", out.address, _ROUNDS, 1e-3, 1e-3)
+    window = _median_window(backend, launch, _FMA_LAUNCHES)
     out.free()
     return window
 
 
-def _copy(backend: CudaBackend) -> float:
+def _copy_rate(backend: CudaBackend) -> float:
     """Bytes/s that the driver's copy inside device memory reads and writes together."""
     cuda = load_driver()
     size = min(_MOST_COPIED, backend.device.target.memory // 8)
     memory = DeviceMemory(2 * size)
     memory.fill(0, 2 * size, 0x3F)
     copy = partial(cuda.memcpy_dtod_async, memory.address + size, memory.address, size, backend.stream)
-    window = _settled(backend, copy, _COPIES)
+    window = _median_window(backend, copy, _COPIES)
     memory.free()
-    return 2 * size / _seconds(window)
+    return 2 * size / _seconds_per_launch(window)
 
 
-def _settled(backend: CudaBackend, queue: Callable[[], object], launches: int, gated: bool = True) -> Window:
+def _median_window(backend: CudaBackend, queue: Callable[[], object], launches: int, gated: bool = True) -> Window:
     """The median window of a warm device."""
     timer, spent = backend.timer(Calls((queue,), "a kernel of gemmbench doctor"), gated), 0.0
     while spent < _WARM_SECONDS:
         spent += max(timer.time(launches).seconds, _WARM_SECONDS / 100)
-    windows = sorted((timer.time(launches) for _ in range(_WINDOWS)), key=_seconds)
+    windows = sorted((timer.time(launches) for _ in range(_WINDOWS)), key=_seconds_per_launch)
     return windows[_WINDOWS // 2]
 
 
-def _seconds(window: Window) -> float:
+def _seconds_per_launch(window: Window) -> float:
     return window.seconds / window.launches

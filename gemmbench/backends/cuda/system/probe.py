@@ -39,27 +39,27 @@ class _Gpu:
     memory: int = 0
 
 
-def probe(index: int = 0) -> GpuSummary | None:
+def find_gpu(index: int = 0) -> GpuSummary | None:
     """The GPU that CUDA would number `index`, or None."""
-    found = visible()
+    found = list_visible()
     return found[index] if 0 <= index < len(found) else None
 
 
-def visible() -> list[GpuSummary]:
+def list_visible() -> list[GpuSummary]:
     """All GPUs that CUDA_VISIBLE_DEVICES lets through, in its order."""
-    shown = enumerate(_chosen(_installed() or []))
+    shown = enumerate(_select_visible(_list_installed() or []))
     return [GpuSummary(gpu.name, index, gpu.sm, gpu.memory) for index, gpu in shown]
 
 
-def why_not() -> str:
+def why_no_gpu() -> str:
     """One sentence why no GPU can be used, or "" if one can.
 
     A missing nvmath-python is no reason: only the rows of cuBLAS are skipped.
     """
-    installed = _installed()
+    installed = _list_installed()
     if installed is None:
         return "no NVIDIA driver"
-    if not _chosen(installed):
+    if not _select_visible(installed):
         return "no GPU visible" + (": CUDA_VISIBLE_DEVICES hides all there are" if installed else "")
     if find_spec("pycuda") is None:
         return "pycuda is not installed: pip install 'gemmbench[cuda]'"
@@ -72,7 +72,7 @@ def why_no_library() -> str:
 
 
 @contextmanager
-def nvml() -> Iterator[ModuleType | None]:
+def nvml_session() -> Iterator[ModuleType | None]:
     """NVML, open inside the block; None where it is not to be had."""
     pynvml = open_nvml()
     try:
@@ -82,7 +82,7 @@ def nvml() -> Iterator[ModuleType | None]:
             pynvml.nvmlShutdown()
 
 
-def ask(pynvml: ModuleType, question: str, *arguments: object) -> Any:
+def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
     """NVML's answer to the function named `question`, or None where this GPU, driver or package has none."""
     try:
         return getattr(pynvml, question)(*arguments)
@@ -103,32 +103,32 @@ def open_nvml() -> ModuleType | None:
     return pynvml
 
 
-def _installed() -> list[_Gpu] | None:
+def _list_installed() -> list[_Gpu] | None:
     """Every GPU of the machine; None if there is no driver."""
-    with nvml() as found:
+    with nvml_session() as found:
         if found is not None:
-            numbers = range(ask(found, "nvmlDeviceGetCount") or 0)
-            handles = [ask(found, "nvmlDeviceGetHandleByIndex", number) for number in numbers]
-            return [_described(found, handle) for handle in handles if handle is not None]
+            numbers = range(query_nvml(found, "nvmlDeviceGetCount") or 0)
+            handles = [query_nvml(found, "nvmlDeviceGetHandleByIndex", number) for number in numbers]
+            return [_describe(found, handle) for handle in handles if handle is not None]
     if _PROC.is_dir():
-        return [_read(path) for path in sorted(_PROC.glob("*/information"))]
+        return [_read_information(path) for path in sorted(_PROC.glob("*/information"))]
     return [_Gpu("NVIDIA GPU")] if shutil.which("nvidia-smi") else None
 
 
-def _described(pynvml: ModuleType, handle: object) -> _Gpu:
-    major, minor = ask(pynvml, "nvmlDeviceGetCudaComputeCapability", handle) or (0, 0)
-    memory = ask(pynvml, "nvmlDeviceGetMemoryInfo", handle)  # none where it is the host's
-    name = text(ask(pynvml, "nvmlDeviceGetName", handle) or "NVIDIA GPU")
-    uuid = text(ask(pynvml, "nvmlDeviceGetUUID", handle) or "")
+def _describe(pynvml: ModuleType, handle: object) -> _Gpu:
+    major, minor = query_nvml(pynvml, "nvmlDeviceGetCudaComputeCapability", handle) or (0, 0)
+    memory = query_nvml(pynvml, "nvmlDeviceGetMemoryInfo", handle)  # none where it is the host's
+    name = decode(query_nvml(pynvml, "nvmlDeviceGetName", handle) or "NVIDIA GPU")
+    uuid = decode(query_nvml(pynvml, "nvmlDeviceGetUUID", handle) or "")
     return _Gpu(name, uuid, 10 * major + minor, int(memory.total) if memory else 0)
 
 
-def text(value: str | bytes) -> str:
+def decode(value: str | bytes) -> str:
     """A string of NVML, which older versions of its package hand out as bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _read(information: Path) -> _Gpu:
+def _read_information(information: Path) -> _Gpu:
     """One GPU from the driver's `information` file: lines like `Model:  NVIDIA H200`."""
     text = information.read_text(errors="replace")
     name = re.search(r"^Model:\s*(.+?)\s*$", text, re.MULTILINE)
@@ -136,7 +136,7 @@ def _read(information: Path) -> _Gpu:
     return _Gpu(name[1] if name else "NVIDIA GPU", uuid[1] if uuid else "")
 
 
-def _chosen(installed: Sequence[_Gpu]) -> list[_Gpu]:
+def _select_visible(installed: Sequence[_Gpu]) -> list[_Gpu]:
     """What CUDA_VISIBLE_DEVICES leaves: entries after the first invalid one count for nothing.
 
     The rule, and that an entry is an index, a UUID or its beginning: CUDA programming
@@ -147,14 +147,14 @@ def _chosen(installed: Sequence[_Gpu]) -> list[_Gpu]:
         return list(installed)
     shown: list[_Gpu] = []
     for entry in wish.split(","):
-        gpu = _entry(installed, entry.strip())
+        gpu = _find_by_entry(installed, entry.strip())
         if gpu is None:
             break
         shown.append(gpu)
     return shown
 
 
-def _entry(installed: Sequence[_Gpu], entry: str) -> _Gpu | None:
+def _find_by_entry(installed: Sequence[_Gpu], entry: str) -> _Gpu | None:
     if entry.isdecimal():
         return installed[int(entry)] if int(entry) < len(installed) else None
     if entry.startswith("MIG-"):

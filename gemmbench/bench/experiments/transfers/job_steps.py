@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gemmbench.backends.base import Artifact, OperandSet
-from gemmbench.backends.jobs import Copy, JobStep, Launch
+from gemmbench.backends.jobs import CopyStep, JobStep, LaunchStep
 from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import Panel
@@ -37,7 +37,7 @@ class Piece:
 
 def steps(matrices: HostMatrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[JobStep]:
     """The steps of a job on the operand set `at`; panels of A and C lie there one after the other, packed."""
-    found: list[JobStep] = [Copy(0, matrices.whole("B"), at.B, inward=True)]
+    found: list[JobStep] = [CopyStep(0, matrices.whole("B"), at.B, inward=True)]
     for number, piece in enumerate(pieces):
         after = 0 if 0 < number < streams else None  # the first step of every other stream waits for B
         found += _of_panel(matrices, piece, at, number % streams, after)
@@ -48,8 +48,8 @@ def _of_panel(matrices: HostMatrices, piece: Piece, at: OperandSet, stream: int,
     panel, problem = piece.panel, matrices.problem
     a = at.A + panel.first * (problem.operand_bytes("A") // problem.M)
     c = at.C + panel.first * (problem.operand_bytes("C") // problem.M)
-    found: list[JobStep] = [Copy(stream, matrices.panel("A", panel), a, True, after)]
+    found: list[JobStep] = [CopyStep(stream, matrices.panel("A", panel), a, True, after)]
     if problem.beta:
-        found.append(Copy(stream, matrices.panel("C0", panel), c, True))
-    found.append(Launch(stream, piece.plan, piece.artifact, OperandSet(a, at.B, c)))
-    return [*found, Copy(stream, matrices.panel("C", panel), c, False)]
+        found.append(CopyStep(stream, matrices.panel("C0", panel), c, True))
+    found.append(LaunchStep(stream, piece.plan, piece.artifact, OperandSet(a, at.B, c)))
+    return [*found, CopyStep(stream, matrices.panel("C", panel), c, False)]

@@ -21,7 +21,7 @@ from statistics import fmean
 import numpy as np
 
 from gemmbench.backends.base import Window
-from gemmbench.backends.jobs import Job, Parts, TransferBackend
+from gemmbench.backends.jobs import Job, JobTimes, TransferBackend
 from gemmbench.bench.experiments.context import WARM_SECONDS, Announce, ExperimentContext
 from gemmbench.bench.experiments.gemm import EXACT_SCALARS
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
@@ -49,18 +49,18 @@ class ModeTrial(Trial):
     streams: int = 1
     pinned: bool = True
     job: Job | None = None
-    parts: list[Parts] = field(default_factory=list)
+    parts: list[JobTimes] = field(default_factory=list)
 
     def time(self, launches: int) -> Window:
         """Run whole jobs one by one; with this a trial is an Executable. Raises what Job.run raises."""
         assert self.job is not None
         runs = [self.job.run() for _ in range(launches)]
         means = [fmean(getattr(run, part) for run in runs) for part in ("seconds", "h2d", "kernel", "d2h")]
-        self.parts.append(Parts(*means))
+        self.parts.append(JobTimes(*means))
         return Window(sum(run.seconds for run in runs), launches)
 
     @property
-    def measured(self) -> list[Parts]:
+    def measured(self) -> list[JobTimes]:
         """The parts of the windows that became samples: after sizing and warming, the last ones."""
         return self.parts[len(self.parts) - len(self.measurement.samples) :]
 
@@ -73,7 +73,7 @@ class _AnnouncedJob:
     number: int
     announce: Announce
 
-    def run(self) -> Parts:
+    def run(self) -> JobTimes:
         """As jobs.Job."""
         self.announce(self.number, 0.0)
         parts = self.job.run()

@@ -137,5 +137,5 @@ def test_an_nvcc_that_does_not_run_is_no_device(tmp_path):
 def test_helper_kernels_compile(compiler):
     from gemmbench.backends.cuda import backend
 
-    made = subprocess.run(["head", "-c4", backend._helpers(90)], capture_output=True, check=True)
+    made = subprocess.run(["head", "-c4", backend._compile_helpers(90)], capture_output=True, check=True)
     assert made.stdout == b"\x7fELF"

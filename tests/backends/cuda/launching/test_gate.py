@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemmbench.backends.cuda.launching.gate import off_reason
+from gemmbench.backends.cuda.launching.gate import why_gate_is_off
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ from gemmbench.backends.cuda.launching.gate import off_reason
     ],
 )
 def test_the_gate_is_off_under_tools_that_would_never_open_it(environment, reason):
-    assert off_reason(environment) == reason
+    assert why_gate_is_off(environment) == reason
 
 
 def test_the_environment_is_the_process_own_by_default(monkeypatch):
     monkeypatch.setenv("GEMMBENCH_GATE", "0")
-    assert off_reason() == "GEMMBENCH_GATE=0"
+    assert why_gate_is_off() == "GEMMBENCH_GATE=0"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.cuda.libraries import cublaslt
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT, column_major, opened, types_of
+from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT, library_types, open_library, to_column_major
 from gemmbench.errors import NotOffered
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
@@ -20,7 +20,7 @@ def test_a_column_major_gemm_on_the_same_bytes_gives_the_row_major_product(layou
     A, B = (random.integers(-4, 5, problem.shape(name)).astype(float) for name in "AB")
     expected = (A.T if problem.trans_a else A) @ (B.T if problem.trans_b else B)
 
-    shape = column_major(problem)
+    shape = to_column_major(problem)
 
     def operand(stored: np.ndarray, rows: int, columns: int, transposed: bool, ld: int) -> np.ndarray:
         """What cuBLAS reads: column-major, `ld` elements from column to column."""
@@ -48,13 +48,13 @@ def test_the_variants_state_their_math_and_workspace():
 def test_without_nvmath_the_row_is_skipped_with_the_fix(monkeypatch):
     monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", None)
     with pytest.raises(NotOffered, match=r"pip install 'gemmbench\[cuda\]'"):
-        opened("cublas")
+        open_library("cublas")
 
 
 @pytest.mark.parametrize("kind", ["tf32", "bf16"])
 def test_some_precisions_need_ampere(kind):
     with pytest.raises(NotOffered, match=rf"{kind} needs compute capability 8\.0; this GPU has 7\.5"):
-        types_of(Problem(8, 8, 8, precision_name=kind), 75)
+        library_types(Problem(8, 8, 8, precision_name=kind), 75)
 
 
 def test_the_heuristic_hears_the_alignment_all_sets_share():
@@ -64,6 +64,6 @@ def test_the_heuristic_hears_the_alignment_all_sets_share():
 
 def test_a_rank_beyond_the_list_is_not_offered():
     offered = np.zeros(3, np.dtype([("algo", "<u8", (8,)), ("state", "<i4")]))
-    assert cublaslt._address(offered, 2) == offered.ctypes.data + 2 * offered.itemsize
+    assert cublaslt._algorithm_address(offered, 2) == offered.ctypes.data + 2 * offered.itemsize
     with pytest.raises(NotOffered, match="the heuristic offers 3 algorithms for this problem"):
-        cublaslt._address(offered, 3)
+        cublaslt._algorithm_address(offered, 3)

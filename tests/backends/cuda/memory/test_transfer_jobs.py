@@ -12,7 +12,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
-from gemmbench.backends.jobs import Copy, Launch
+from gemmbench.backends.jobs import CopyStep, LaunchStep
 from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
 
@@ -121,12 +121,14 @@ def job(log, stream, make_plan):
         streams = [stream(number) for number in range(count)]
         return CudaJob(steps, 1000, streams, load, log if gate else None)
 
-    make.launch = lambda number, after=None: Launch(number, plan, CODE, OperandSet(0, 8, 16), after)
+    make.launch = lambda number, after=None: LaunchStep(number, plan, CODE, OperandSet(0, 8, 16), after)
     return make
 
 
 def test_a_job_of_one_stream_has_an_event_where_a_part_ends_and_adds_up_its_parts(job, log):
-    parts = job(Copy(0, BYTES, 8, True), Copy(0, BYTES, 0, True), job.launch(0), Copy(0, BYTES, 16, False)).run()
+    parts = job(
+        CopyStep(0, BYTES, 8, True), CopyStep(0, BYTES, 0, True), job.launch(0), CopyStep(0, BYTES, 16, False)
+    ).run()
     assert log == [
         "e0 on s0",
         "s0 in 256 to 1008",
@@ -144,22 +146,22 @@ def test_a_job_of_one_stream_has_an_event_where_a_part_ends_and_adds_up_its_part
 
 
 def test_the_parts_of_panels_are_added_up(job):
-    panel = Copy(0, BYTES, 0, True), job.launch(0), Copy(0, BYTES, 16, False)
-    parts = job(Copy(0, BYTES, 8, True), *panel, *panel).run()
+    panel = CopyStep(0, BYTES, 0, True), job.launch(0), CopyStep(0, BYTES, 16, False)
+    parts = job(CopyStep(0, BYTES, 8, True), *panel, *panel).run()
     # the start 0, the end 1, then in 2, kernel 3, out 4, in 5, kernel 6, out 7
     assert (parts.h2d, parts.kernel, parts.d2h) == pytest.approx((3e-3, 2e-3, 2e-3))
 
 
 def test_as_many_panels_as_can_be_asked_for_are_held(job, log):
-    panel = Copy(0, BYTES, 0, True), Copy(0, BYTES, 16, True), job.launch(0), Copy(0, BYTES, 16, False)
-    run = job(Copy(0, BYTES, 8, True), *panel * 64).run
+    panel = CopyStep(0, BYTES, 0, True), CopyStep(0, BYTES, 16, True), job.launch(0), CopyStep(0, BYTES, 16, False)
+    run = job(CopyStep(0, BYTES, 8, True), *panel * 64).run
     run()
     run()
     assert "close" in log
 
 
 def test_other_streams_wait_for_the_start_and_for_what_they_are_told_and_the_end_waits_for_all(job, log):
-    parts = job(Copy(0, BYTES, 8, True), job.launch(0), Copy(1, BYTES, 0, True, after=0), job.launch(1)).run()
+    parts = job(CopyStep(0, BYTES, 8, True), job.launch(0), CopyStep(1, BYTES, 0, True, after=0), job.launch(1)).run()
     assert log == [
         "e0 on s0",
         "s1 waits for e0",
@@ -178,7 +180,7 @@ def test_other_streams_wait_for_the_start_and_for_what_they_are_told_and_the_end
 
 
 def test_the_gate_holds_all_but_the_first_run(job, log):
-    run = job(Copy(0, BYTES, 0, True)).run
+    run = job(CopyStep(0, BYTES, 0, True)).run
     run()
     assert "close" not in log
     log.clear()
@@ -187,21 +189,21 @@ def test_the_gate_holds_all_but_the_first_run(job, log):
 
 
 def test_without_a_gate_nothing_is_held(job, log):
-    run = job(Copy(0, BYTES, 0, True), gate=False).run
+    run = job(CopyStep(0, BYTES, 0, True), gate=False).run
     run()
     run()
     assert "close" not in log
 
 
 def test_a_job_too_long_for_the_queue_is_not_held(job, log):
-    run = job(*[Copy(0, BYTES, 0, True), Copy(0, BYTES, 0, False)] * 150).run  # with their events, 600 entries
+    run = job(*[CopyStep(0, BYTES, 0, True), CopyStep(0, BYTES, 0, False)] * 150).run  # with their events, 600 entries
     run()
     run()
     assert "close" not in log
 
 
 def test_a_job_whose_gate_gave_up_is_measured_again_without(job, log):
-    run = job(Copy(0, BYTES, 0, True)).run
+    run = job(CopyStep(0, BYTES, 0, True)).run
     run()
     log.clear()
     log.expired = True
@@ -211,7 +213,7 @@ def test_a_job_whose_gate_gave_up_is_measured_again_without(job, log):
 
 
 def test_the_gate_is_opened_when_a_step_fails(job, log):
-    held = job(Copy(0, BYTES, 0, True), job.launch(0))
+    held = job(CopyStep(0, BYTES, 0, True), job.launch(0))
     held.run()
     held._queue[0] = lambda: (_ for _ in ()).throw(CudaError("cuMemcpyHtoDAsync failed: an illegal memory access"))
     log.clear()
@@ -221,7 +223,7 @@ def test_the_gate_is_opened_when_a_step_fails(job, log):
 
 
 def test_columns_are_copied_as_a_rectangle(job, log):
-    job(Copy(0, BYTES[:, 4:12], 32, True), gate=False).run()
+    job(CopyStep(0, BYTES[:, 4:12], 32, True), gate=False).run()
     assert log[1] == "s0 2-D 16 rows of 8 from pitch 16 to 8 at 1032, first byte 4"
 
 

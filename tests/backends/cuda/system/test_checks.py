@@ -67,7 +67,7 @@ def machine(monkeypatch, tmp_path):
         nvcc.write_text(f"#!/bin/sh\n{says}\n")
         nvcc.chmod(0o755)
         monkeypatch.setenv("CUDACXX", "nowhere" if "nvcc" in missing else str(nvcc))
-        monkeypatch.setattr(probe, "_installed", lambda: [probe._Gpu("NVIDIA H200", "GPU-1", 90, 140 << 30)])
+        monkeypatch.setattr(probe, "_list_installed", lambda: [probe._Gpu("NVIDIA H200", "GPU-1", 90, 140 << 30)])
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         monkeypatch.setattr(checks, "find_spec", lambda name: None if name in missing else name)
         monkeypatch.setattr(probe, "find_spec", lambda name: None if name in missing else name)
@@ -78,15 +78,15 @@ def machine(monkeypatch, tmp_path):
         parameters.write_text(f"EnableMSI: 1\nRmProfilingAdminOnly: {admin}\n")
         monkeypatch.setattr(checks, "_PARAMETERS", parameters)
         monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
-        monkeypatch.setattr(checks, "off_reason", lambda: "")
+        monkeypatch.setattr(checks, "why_gate_is_off", lambda: "")
         found = None if "nvml" in missing else Nvml(**nvml)
 
         @contextmanager
         def opened():
             yield found
 
-        monkeypatch.setattr(probe, "nvml", opened)
-        return {finding.what: finding for finding in checks.examine(0, asked=True)}
+        monkeypatch.setattr(probe, "nvml_session", opened)
+        return {finding.subject: finding for finding in checks.examine_gpu(0, asked=True)}
 
     return make
 
@@ -96,10 +96,10 @@ def test_a_machine_as_it_should_be_is_fine_in_every_line(machine, tmp_path):
     assert {what: finding.status for what, finding in found.items() if what != "cuobjdump"} == dict.fromkeys(
         ("driver", "GPU", "nvcc", "pycuda", "cuBLAS", "counters", "gate", "GPU load"), "ok"
     )
-    assert found["driver"].said == "580.1, CUDA 13.0"
-    assert found["GPU"].said == "NVIDIA H200, compute capability 9.0, 140 GiB"
-    assert found["nvcc"].said == f"13.0.88 at {tmp_path}/nvcc, compiles for sm_90"
-    assert found["GPU load"].said == "idle"
+    assert found["driver"].message == "580.1, CUDA 13.0"
+    assert found["GPU"].message == "NVIDIA H200, compute capability 9.0, 140 GiB"
+    assert found["nvcc"].message == f"13.0.88 at {tmp_path}/nvcc, compiles for sm_90"
+    assert found["GPU load"].message == "idle"
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_a_machine_as_it_should_be_is_fine_in_every_line(machine, tmp_path):
         ("cuBLAS", "warning", "the library does not load", {"missing": ["cublas"]}),
         ("counters", "warning", "only root may profile", {"admin": "1"}),
         ("counters", "ok", "this user may profile", {"admin": "1", "root": True}),
-        ("GPU load", "warning", "cannot be seen without NVML", {"missing": ["nvml"]}),
+        ("GPU load", "warning", "unknown without NVML", {"missing": ["nvml"]}),
         ("GPU load", "warning", "37 % busy", {"busy": 37}),
         ("GPU load", "warning", "0 % busy, processes 17, 18", {"processes": (17, os.getpid(), 18)}),
         ("GPU load", "ok", "idle", {"busy": 4, "processes": (os.getpid(),)}),
-        ("GPU load", "ok", "this GPU does not tell", {"busy": None}),
+        ("GPU load", "ok", "this GPU does not report it", {"busy": None}),
     ],
 )
 def test_each_fault_has_its_line(machine, what, status, said, changes):
     finding = machine(**changes)[what]
-    assert finding.status == status and said in finding.said
+    assert finding.status == status and said in finding.message
     assert bool(finding.next_step) == (status != "ok")
 
 
@@ -133,19 +133,19 @@ def test_a_driver_that_does_not_start_is_a_fault(machine, monkeypatch):
         raise DeviceError("CUDA does not start: no device")
 
     monkeypatch.setattr(checks, "load_driver", broken)
-    found = {finding.what: finding for finding in checks.examine(0, asked=True)}
-    assert (found["pycuda"].status, found["pycuda"].said) == ("fault", "CUDA does not start: no device")
+    found = {finding.subject: finding for finding in checks.examine_gpu(0, asked=True)}
+    assert (found["pycuda"].status, found["pycuda"].message) == ("fault", "CUDA does not start: no device")
     assert found["GPU load"].status == "ok"
 
 
 def test_a_gate_that_is_off_says_why(machine, monkeypatch):
     machine()
-    monkeypatch.setattr(checks, "off_reason", lambda: gate.off_reason({"CUDA_LAUNCH_BLOCKING": "1"}))
-    found = {finding.what: finding for finding in checks.examine(0, asked=True)}
-    assert (found["gate"].status, found["gate"].said.split(";")[0]) == ("warning", "off: CUDA_LAUNCH_BLOCKING")
+    monkeypatch.setattr(checks, "why_gate_is_off", lambda: gate.why_gate_is_off({"CUDA_LAUNCH_BLOCKING": "1"}))
+    found = {finding.subject: finding for finding in checks.examine_gpu(0, asked=True)}
+    assert (found["gate"].status, found["gate"].message.split(";")[0]) == ("warning", "off: CUDA_LAUNCH_BLOCKING")
 
 
 def test_a_number_beyond_the_last_gpu_is_told(machine):
     machine()
-    (gpu, _) = checks.examine(3, asked=True)
-    assert (gpu.status, gpu.said) == ("fault", "none: there is no GPU number 3")
+    (gpu, _) = checks.examine_gpu(3, asked=True)
+    assert (gpu.status, gpu.message) == ("fault", "none: there is no GPU number 3")

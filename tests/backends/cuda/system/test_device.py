@@ -33,9 +33,9 @@ def test_peaks_are_those_of_the_data_sheets(name, sm, sms, hertz, f32, tf32):
 
 def test_without_pycuda_the_reason_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    monkeypatch.setattr(probe, "why_not", lambda: "no NVIDIA driver")
+    monkeypatch.setattr(probe, "why_no_gpu", lambda: "no NVIDIA driver")
     with pytest.raises(DeviceError, match="the CUDA back end cannot be used: no NVIDIA driver"):
-        device.describe()
+        device.describe_gpu()
 
 
 def test_without_nvmath_there_is_no_library_version(monkeypatch):

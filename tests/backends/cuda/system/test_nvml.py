@@ -62,14 +62,14 @@ def test_how_a_gpu_is_set_up(pynvml):
     expected = Conditions(
         mig=False, ecc=True, persistence=True, power_limit=700.0, max_sm_clock=1.98e9, max_memory_clock=3.201e9
     )
-    assert nvml.conditions(pynvml, BUS) == expected
+    assert nvml.read_conditions(pynvml, BUS) == expected
 
 
 def test_what_a_gpu_does_not_say_is_none(pynvml):
     for name in ("MigMode", "EccMode", "PersistenceMode", "EnforcedPowerLimit", "MaxClockInfo"):
         setattr(pynvml, f"nvmlDeviceGet{name}", refuse)
-    assert nvml.conditions(pynvml, BUS) == Conditions()
-    assert nvml.conditions(pynvml, "elsewhere") is None
+    assert nvml.read_conditions(pynvml, BUS) == Conditions()
+    assert nvml.read_conditions(pynvml, "elsewhere") is None
 
 
 def test_a_look_is_in_watts_degrees_and_hertz_and_an_idle_gpu_is_not_slowed(pynvml):
@@ -100,7 +100,7 @@ def test_a_look_that_is_not_permitted_knows_nothing_and_raises_nothing(pynvml):
         setattr(pynvml, name, refuse)
     reading = monitor.read()
     assert all(map(math.isnan, (reading.power, reading.temperature, reading.sm_clock, reading.memory_clock)))
-    assert not reading.slowed and math.isnan(monitor.energy()) and monitor.others() is None
+    assert not reading.slowed and math.isnan(monitor.energy()) and monitor.count_other_processes() is None
 
 
 def test_energy_is_in_joules(pynvml):
@@ -120,7 +120,7 @@ def test_energy_is_in_joules(pynvml):
 def test_processes_of_others_are_counted(pynvml, pids, others):
     listed = [SimpleNamespace(pid=pid) for pid in pids(os.getpid())]
     pynvml.nvmlDeviceGetComputeRunningProcesses = lambda gpu: listed
-    assert nvml.open_monitor(BUS).others() == others
+    assert nvml.open_monitor(BUS).count_other_processes() == others
 
 
 def test_nvml_is_let_go(pynvml):
@@ -132,10 +132,10 @@ def test_nvml_is_let_go(pynvml):
 
 
 def test_why_a_run_is_not_watched(pynvml, monkeypatch):
-    assert nvml.why_not() == "" and pynvml.started == 0
+    assert nvml.why_no_monitor() == "" and pynvml.started == 0
     pynvml.nvmlInit = refuse
-    assert nvml.why_not() == "NVML does not start: Insufficient Permissions"
+    assert nvml.why_no_monitor() == "NVML does not start: Insufficient Permissions"
     assert nvml.open_monitor(BUS) is None
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert nvml.why_not() == "nvidia-ml-py is not installed: pip install 'gemmbench[cuda]'"
+    assert nvml.why_no_monitor() == "nvidia-ml-py is not installed: pip install 'gemmbench[cuda]'"
     assert nvml.open_monitor(BUS) is None

@@ -26,11 +26,11 @@ def path(tmp_path, monkeypatch):
     """The kernels for Hopper."""
     needs(toolkit.find_nvcc)
     monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path))
-    return peaks.cubin("90")
+    return peaks.compile_peaks("90")
 
 
 def test_it_keeps_its_sums_in_registers_and_fits_a_block(path):
-    build = cache._facts(Path(path).with_suffix(".json"))
+    build = cache._read_facts(Path(path).with_suffix(".json"))
     assert build.spills == 0
     assert peaks._ROWS * peaks._COLUMNS < build.registers <= 65536 // peaks._THREADS
 
@@ -51,4 +51,4 @@ def test_its_loop_is_fused_multiply_add_in_snake_order(path):
 
 
 def test_operations_are_counted_twice_an_fma():
-    assert peaks._flops(10) == 2 * FMAS * peaks._ROUNDS * peaks._THREADS * 10
+    assert peaks._flops_per_launch(10) == 2 * FMAS * peaks._ROUNDS * peaks._THREADS * 10

@@ -48,10 +48,10 @@ def bare(monkeypatch, tmp_path):
 
 
 def test_a_gpu_is_summed_up(nvml):
-    assert probe.probe(0) == probe.GpuSummary("NVIDIA H200", 0, 90, 141 << 30)
-    assert probe.probe(1) == probe.GpuSummary("Tesla T4", 1, 75, 16 << 30)
-    assert probe.probe(3) is None
-    assert probe.probe(-1) is None
+    assert probe.find_gpu(0) == probe.GpuSummary("NVIDIA H200", 0, 90, 141 << 30)
+    assert probe.find_gpu(1) == probe.GpuSummary("Tesla T4", 1, 75, 16 << 30)
+    assert probe.find_gpu(3) is None
+    assert probe.find_gpu(-1) is None
 
 
 def test_what_nvml_does_not_say_is_zero(nvml):
@@ -59,7 +59,7 @@ def test_what_nvml_does_not_say_is_zero(nvml):
         raise NVMLError
 
     nvml.nvmlDeviceGetMemoryInfo = nvml.nvmlDeviceGetCudaComputeCapability = refuse
-    assert probe.probe(0) == probe.GpuSummary("NVIDIA H200", 0, 0, 0)
+    assert probe.find_gpu(0) == probe.GpuSummary("NVIDIA H200", 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_what_nvml_does_not_say_is_zero(nvml):
 )
 def test_cuda_visible_devices(nvml, monkeypatch, wish, names):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", wish)
-    assert [gpu.name for gpu in probe.visible()] == names
-    assert [gpu.index for gpu in probe.visible()] == list(range(len(names)))
+    assert [gpu.name for gpu in probe.list_visible()] == names
+    assert [gpu.index for gpu in probe.list_visible()] == list(range(len(names)))
 
 
 def test_without_nvml_the_driver_files_tell_names(bare, monkeypatch):
@@ -91,19 +91,19 @@ def test_without_nvml_the_driver_files_tell_names(bare, monkeypatch):
         (bare / bus).mkdir(parents=True)
         text = f"Model: \t\t {name}\nIRQ:   \t\t 105\nGPU UUID: \t GPU-{name[-2:]}\n"
         (bare / bus / "information").write_text(text)
-    assert [gpu.name for gpu in probe.visible()] == ["NVIDIA A100", "NVIDIA L4"]
+    assert [gpu.name for gpu in probe.list_visible()] == ["NVIDIA A100", "NVIDIA L4"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-L4")
-    assert probe.probe() == probe.GpuSummary("NVIDIA L4", 0)
+    assert probe.find_gpu() == probe.GpuSummary("NVIDIA L4", 0)
 
 
 def test_without_both_nvidia_smi_is_enough(bare, monkeypatch):
     monkeypatch.setattr(probe.shutil, "which", lambda _: "/usr/bin/nvidia-smi")
-    assert probe.probe() == probe.GpuSummary("NVIDIA GPU", 0)
+    assert probe.find_gpu() == probe.GpuSummary("NVIDIA GPU", 0)
 
 
 def test_why_not_no_driver(bare):
-    assert probe.why_not() == "no NVIDIA driver"
-    assert probe.visible() == []
+    assert probe.why_no_gpu() == "no NVIDIA driver"
+    assert probe.list_visible() == []
 
 
 def test_why_not_when_nvml_finds_no_driver(nvml, bare, monkeypatch):
@@ -112,21 +112,21 @@ def test_why_not_when_nvml_finds_no_driver(nvml, bare, monkeypatch):
 
     nvml.nvmlInit = fail
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert probe.why_not() == "no NVIDIA driver"
+    assert probe.why_no_gpu() == "no NVIDIA driver"
 
 
 def test_why_not_no_gpu(nvml, monkeypatch):
     nvml.nvmlDeviceGetCount = lambda: 0
-    assert probe.why_not() == "no GPU visible"
+    assert probe.why_no_gpu() == "no GPU visible"
     nvml.nvmlDeviceGetCount = lambda: 1
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert probe.why_not() == "no GPU visible: CUDA_VISIBLE_DEVICES hides all there are"
+    assert probe.why_no_gpu() == "no GPU visible: CUDA_VISIBLE_DEVICES hides all there are"
 
 
 def test_why_not_no_pycuda(nvml, monkeypatch):
     monkeypatch.setattr(probe, "find_spec", lambda _: None)
-    assert probe.why_not() == "pycuda is not installed: pip install 'gemmbench[cuda]'"
+    assert probe.why_no_gpu() == "pycuda is not installed: pip install 'gemmbench[cuda]'"
     assert probe.why_no_library() == "nvmath-python is not installed: pip install 'gemmbench[cuda]'"
     monkeypatch.setattr(probe, "find_spec", lambda _: "there")
-    assert probe.why_not() == ""
+    assert probe.why_no_gpu() == ""
     assert probe.why_no_library() == ""

@@ -5,7 +5,7 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.jobs import Copy
+from gemmbench.backends.jobs import CopyStep
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.host_matrices import HostMatrices
@@ -33,7 +33,7 @@ def queue(make_plan):
 
 
 def words(step):
-    if not isinstance(step, Copy):
+    if not isinstance(step, CopyStep):
         return f"{step.stream} launch {step.plan.problem.M} {step.at.A} {step.at.B} {step.at.C}"
     way = "in" if step.inward else "out"
     after = "" if step.after is None else f" after {step.after}"

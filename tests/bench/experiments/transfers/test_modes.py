@@ -11,7 +11,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.backends.fake.script import Script
-from gemmbench.backends.jobs import Launch
+from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments.transfers import modes as transfers
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
@@ -247,7 +247,7 @@ def test_every_launch_of_a_pipeline_has_operands_of_its_own(measured, monkeypatc
     job = FakeBackend.job
 
     def spied(self, queue, *rest):
-        launches = [step for step in queue if isinstance(step, Launch)]
+        launches = [step for step in queue if isinstance(step, LaunchStep)]
         seen.append([(step.at.A, step.at.C) for step in launches])
         return job(self, queue, *rest)
 
