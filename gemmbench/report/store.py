@@ -31,11 +31,16 @@ class Run:
 
 
 class Journal:
-    """Appends rows to a results file, each whole and at once; a new file begins with its environment."""
+    """Adds rows to a run and appends them to its file, each whole and at once; a new file begins with its environment.
 
-    def __init__(self, path: Path, environment: Environment):
-        """Raises StoreError where the folder cannot be written, or another run writes this file."""
-        self.path = path
+    A skip that the run had when the journal was opened is not added again.
+    """
+
+    def __init__(self, run: Run):
+        """Raises StoreError if the folder cannot be written, or another run writes this file."""
+        self.run = run
+        self.path = path = run.path
+        self._skips = {record.identity for record in run.records if record.status == "skipped"}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab")
@@ -46,12 +51,18 @@ class Journal:
             raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
         self._empty = self._file.tell() == 0
         if self._empty:
-            self._append(environment)
+            self._append(run.environment)
 
     def write(self, record: Record | TransferRecord) -> None:
-        """Append one row; when this returns, it is on the disk. Raises StoreError."""
+        """Add one row; when this returns, it is on the disk. Raises StoreError."""
+        if isinstance(record, Record) and record.identity in self._skips:
+            return
         self._append(record)
         self._empty = False
+        if isinstance(record, Record):
+            self.run.records.append(record)
+        else:
+            self.run.transfers.append(record)
 
     def _append(self, row: Line) -> None:
         try:

@@ -42,7 +42,7 @@ class OpenRun:
     def measure_chains(self, sweep: ChainSweep) -> None:
         """Measure the chains of a sweep that the run does not have yet."""
         session, done = self.session, complete_batches(self.run.records)
-        runner = Runner(session.worker, self._keep_record, session.progress, session.is_interrupted, done)
+        runner = Runner(session.worker, self.journal.write, session.progress, session.is_interrupted, done)
         measure_sweep(runner, session.compilers, sweep)
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
@@ -54,19 +54,8 @@ class OpenRun:
             return
         jobs = plan_tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
         done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(self.run.transfers)}
-        runner = Runner(session.worker, self._keep_transfer, session.progress, session.is_interrupted, done)
+        runner = Runner(session.worker, self.journal.write, session.progress, session.is_interrupted, done)
         runner.run(split_tasks(jobs, primary, policy, cut))
-
-    def _keep_record(self, record: Record) -> None:
-        """Add a record, unless it is a skip that the resumed run has already."""
-        if any(record.identity == other.identity for other in self.earlier if other.status == "skipped"):
-            return
-        self.journal.write(record)
-        self.run.records.append(record)
-
-    def _keep_transfer(self, record: TransferRecord) -> None:
-        self.journal.write(record)
-        self.run.transfers.append(record)
 
 
 @contextmanager
@@ -85,5 +74,6 @@ def open_run(
     with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
         environment = describe(machine, sweep, destination.command, session.software)
         run = choose_results(environment, destination, reporter)
-        with Journal(run.path, run.environment) as journal:
-            yield OpenRun(session, run, journal, tuple(run.records))
+        earlier = tuple(run.records)
+        with Journal(run) as journal:
+            yield OpenRun(session, run, journal, earlier)

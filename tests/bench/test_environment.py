@@ -41,7 +41,7 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
     watched = Machine(machine.choice, {"fake": device})
     found = describe(watched, read_sweep("quick", SweepOverrides(), on_cpu=False), "", {})
     assert found.conditions == conditions
-    with store.Journal(tmp_path / "x.jsonl", found) as journal:
+    with store.Journal(store.Run(found, path=tmp_path / "x.jsonl")) as journal:
         journal.write(make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])))
     run = store.read(tmp_path / "x.jsonl")
     assert run.environment == found

@@ -81,7 +81,7 @@ def test_two_runs_may_share_a_folder_and_not_a_file(tmp_path, script):
     paths = list((tmp_path / "results").glob("*.jsonl"))
     assert [len(store.read(path).records) for path in paths] == [24, 24]
     environment = store.read(paths[0]).environment
-    with store.Journal(paths[0], environment):
+    with store.Journal(store.Run(environment, path=paths[0])):
         second = start(device, tmp_path, "--resume", str(paths[0]))
         assert "another run is writing it; wait for its end" in second.communicate()[1]
         assert second.returncode == 2

@@ -73,6 +73,6 @@ def test_an_export_of_an_old_file_is_of_the_schema_of_today(old):
 
 def test_rows_of_today_that_follow_old_ones_are_read(old, make_record):
     run = store.read(old)
-    with store.Journal(old, run.environment) as journal:
+    with store.Journal(store.Run(run.environment, path=old)) as journal:
         journal.write(make_record("late"))
     assert store.read(old).records[-1].variant == "late"

@@ -17,7 +17,7 @@ def written(tmp_path, environment, make_record):
     """A results file of three rows."""
     path = tmp_path / "out" / "run.jsonl"
     records = [make_record(name, [1e-3, 2e-3], config={"T": 8}) for name in ("naive", "tiled", "cublas")]
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         for record in records:
             journal.write(record)
     return path, records
@@ -44,7 +44,7 @@ def test_every_row_is_one_line_of_json_with_all_its_samples(written):
 
 def test_a_row_is_on_disk_as_soon_as_it_is_written(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("naive"))
         assert [record.variant for record in store.read(path).records] == ["naive"]
         journal.write(make_record("tiled"))
@@ -52,17 +52,17 @@ def test_a_row_is_on_disk_as_soon_as_it_is_written(tmp_path, environment, make_r
 
 
 def test_a_run_without_a_row_leaves_no_file(tmp_path, environment):
-    with store.Journal(tmp_path / "run.jsonl", environment):
+    with store.Journal(store.Run(environment, path=tmp_path / "run.jsonl")):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_going_on_with_a_file_keeps_its_rows_and_its_one_header(written, environment, make_record):
     path, _records = written
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("late"))
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
-    with store.Journal(path, environment):
+    with store.Journal(store.Run(environment, path=path)):
         pass
     assert len(store.read(path).records) == 4
 
@@ -82,7 +82,7 @@ def test_a_last_line_cut_short_is_left_out_with_a_warning(written, cut):
 def test_going_on_with_a_file_that_was_cut_short_loses_nothing(written, environment, make_record):
     path, _records = written
     path.write_bytes(path.read_bytes()[:-10])
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("late"))
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "late"]
 
@@ -90,7 +90,7 @@ def test_going_on_with_a_file_that_was_cut_short_loses_nothing(written, environm
 def test_going_on_with_a_file_whose_last_newline_is_missing_loses_nothing(written, environment, make_record):
     path, _records = written
     path.write_bytes(path.read_bytes()[:-1])
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("late"))
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
 
@@ -156,7 +156,7 @@ def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
 def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment):
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(StoreError, match=r"cannot write results to .*taken/run.jsonl: .*; choose another --out"):
-        store.Journal(tmp_path / "taken" / "run.jsonl", environment)
+        store.Journal(store.Run(environment, path=tmp_path / "taken" / "run.jsonl"))
 
 
 def test_an_export_is_written_whole_and_makes_its_folder(tmp_path):

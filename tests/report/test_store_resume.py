@@ -11,7 +11,7 @@ from gemmbench.report import store
 
 def test_of_rows_measured_again_the_last_counts(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("naive", [1.0], stopped="interrupted"))
         journal.write(make_record("naive", [2.0]))
         journal.write(make_record("naive", [3.0], batch=2, batch_key="other"))
@@ -37,7 +37,7 @@ def results(tmp_path, environment, make_record):
 
     def write(name, age, **changed):
         path = tmp_path / name
-        with store.Journal(path, msgspec.structs.replace(environment, **changed)) as journal:
+        with store.Journal(store.Run(msgspec.structs.replace(environment, **changed), path=path)) as journal:
             journal.write(make_record())
         os.utime(path, (1e9 - age, 1e9 - age))
         return path
@@ -64,7 +64,7 @@ def test_where_there_is_nothing_to_resume_the_message_says_of_what(tmp_path):
 
 def test_rows_of_other_batches_that_bear_the_same_number_are_kept(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("cublas", [1.0], batch=1, batch_key="first session"))
         journal.write(make_record("cublas", [2.0], batch=1, batch_key="second session"))
     assert [record.samples for record in store.read(path).records] == [[1.0], [2.0]]
@@ -72,9 +72,9 @@ def test_rows_of_other_batches_that_bear_the_same_number_are_kept(tmp_path, envi
 
 def test_a_run_that_was_killed_before_its_first_row_can_be_resumed(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
-    killed = store.Journal(path, environment)
+    killed = store.Journal(store.Run(environment, path=path))
     assert (store.newest(tmp_path, "quick", "Fake GPU"), store.read(path).records) == (path, [])
     killed._file.close()  # as the system does
-    with store.Journal(path, environment) as journal:
+    with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record())
     assert len(store.read(path).records) == 1

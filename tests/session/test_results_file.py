@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gemmbench.errors import StoreError, UsageError
-from gemmbench.report.store import Journal
+from gemmbench.report.store import Journal, Run
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.results_file import NEWEST, Destination, choose_results
 
@@ -15,7 +15,7 @@ from gemmbench.session.results_file import NEWEST, Destination, choose_results
 def saved(tmp_path, environment, make_record):
     """A results file with one skip."""
     path = tmp_path / "old.jsonl"
-    with Journal(path, environment) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         journal.write(make_record(status="skipped", reason="no"))
     return path
 
