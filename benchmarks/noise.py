@@ -21,7 +21,7 @@ import numpy as np
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.stats import LEAST_PAIRS, speed_ratio, verdict
+from gemmbench.bench.timing.stats import MIN_PAIRS, speed_ratio, verdict
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -35,7 +35,7 @@ class EveryPairRule(DoublingRule):
 
     def is_due(self, rounds: int) -> bool:
         """As StoppingRule."""
-        return rounds >= 2 * LEAST_PAIRS and rounds % 2 == 0
+        return rounds >= 2 * MIN_PAIRS and rounds % 2 == 0
 
 
 RULES: dict[str, tuple[int, StoppingRule]] = {

@@ -80,7 +80,7 @@ def _make_batches(
 def _find_medians(records: Sequence[Record]) -> dict[tuple[object, ...], float]:
     """Seconds of the rows that may win, by their keys."""
     ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == "sweep"]
-    return {_row_key(record): stats.summarize(record.by_round).value for record in ranked}
+    return {_row_key(record): stats.median_interval(record.by_round).value for record in ranked}
 
 
 def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], earlier: Sequence[Record]) -> None:

@@ -106,7 +106,7 @@ def _compare_record(environment: Environment, record: Record, baseline: Record |
     if not record.samples:
         return Row(environment, record)
     percent = _percent_of_baseline(record, baseline) if baseline else UNKNOWN
-    return Row(environment, record, stats.summarize(record.by_round), percent)
+    return Row(environment, record, stats.median_interval(record.by_round), percent)
 
 
 def _percent_of_baseline(record: Record, baseline: Record) -> Interval:

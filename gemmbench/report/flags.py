@@ -29,7 +29,7 @@ MEANINGS = {
     "T": "throttled: power or heat held the clock down",
     "O": "others: other processes had the GPU open",
     "N": f"noisy: the 95 % interval of the time spans more than {100 * MOST_TIME_SPREAD:g} %",
-    "F": f"few samples: fewer than {stats.LEAST_PAIRS} pairs of rounds, no interval",
+    "F": f"few samples: fewer than {stats.MIN_PAIRS} pairs of rounds, no interval",
     "S": f"short windows: shorter than {1e3 * LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
 }
@@ -75,7 +75,7 @@ def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
 def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     record, time = row.record, row.time
     if not time.known:
-        yield "F", f"{len(record.samples)} rounds; an interval needs {stats.LEAST_PAIRS} mirrored pairs of rounds"
+        yield "F", f"{len(record.samples)} rounds; an interval needs {stats.MIN_PAIRS} mirrored pairs of rounds"
     elif (share := (time.high - time.low) / time.value) > MOST_TIME_SPREAD:
         yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
     window = time.value * record.launches

@@ -109,7 +109,7 @@ def _compare_record(
 ) -> TransferRow:
     if record.status != "ok" or not record.samples:
         return TransferRow(environment, record)
-    total = stats.summarize(record.by_round)
+    total = stats.median_interval(record.by_round)
     speedup = stats.speed_ratio(record.by_round, pageable.by_round) if pageable else UNKNOWN
     if record is pageable:
         speedup = Interval(1.0)

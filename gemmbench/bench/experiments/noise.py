@@ -60,11 +60,11 @@ def compare_with_itself(worker: Worker, plan: Plan, built: Built, policy: Policy
     for record in records:
         if record.status != "ok":
             raise LaunchError(f"{record.variant} at {record.problem.size}: {record.status}: {record.reason}")
-    if len(records) < 2 or len(records[0].samples) < 2 * stats.LEAST_PAIRS:
+    if len(records) < 2 or len(records[0].samples) < 2 * stats.MIN_PAIRS:
         raise LaunchError(f"{plan.variant.name} at {plan.problem.size}: too few rounds in {policy.max_time:g} s")
     one, other = records
     ratio = stats.speed_ratio(other.by_round, one.by_round)
-    return Noise(one, stats.summarize(one.by_round), ratio, _estimate_scatter(other.by_round, one.by_round))
+    return Noise(one, stats.median_interval(one.by_round), ratio, _estimate_scatter(other.by_round, one.by_round))
 
 
 def _estimate_scatter(samples: Mapping[int, float], base: Mapping[int, float]) -> float:

@@ -159,7 +159,7 @@ class Rounds:
     def _is_known(self, index: int, anchor: int) -> bool:
         """Whether the ratio of two executables, or the median of one, is known well enough."""
         samples, base = self.measurements[index].samples, self.measurements[anchor].samples
-        interval = stats.summarize(samples) if index == anchor else stats.speed_ratio(samples, base)
+        interval = stats.median_interval(samples) if index == anchor else stats.speed_ratio(samples, base)
         return self.rule.is_narrow(interval)
 
     def _set_stop_reasons(self) -> None:

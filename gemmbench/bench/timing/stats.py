@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEAST_PAIRS = 5
+MIN_PAIRS = 5
 MARGIN = 0.01
 _RESAMPLES = 4000
 _COVERAGE = (2.5, 97.5)
@@ -39,14 +39,14 @@ class Interval:
         return (self.high - self.low) / 2 / self.value
 
 
-def summarize(samples: Mapping[int, float]) -> Interval:
+def median_interval(samples: Mapping[int, float]) -> Interval:
     """The median of samples by round, in their unit, with its interval."""
     value = float(np.median(list(samples.values())))
-    pairs = _mirrored(samples)
-    if len(pairs) < LEAST_PAIRS:
+    pairs = _mirrored_pairs(samples)
+    if len(pairs) < MIN_PAIRS:
         return Interval(value)
     table = np.array([[samples[first], samples[second]] for first, second in pairs])
-    drawn = table[_draws(len(pairs))].reshape(_RESAMPLES, -1)
+    drawn = table[_draw_pairs(len(pairs))].reshape(_RESAMPLES, -1)
     low, high = np.percentile(np.median(drawn, axis=1), _COVERAGE)
     return Interval(value, float(low), float(high))
 
@@ -57,14 +57,14 @@ def speed_ratio(samples: Mapping[int, float], base: Mapping[int, float]) -> Inte
     Without a shared mirrored pair it is the ratio of the medians, with no interval.
     """
     shared = {round_: math.log(base[round_] / samples[round_]) for round_ in samples if round_ in base}
-    pairs = _mirrored(shared)
+    pairs = _mirrored_pairs(shared)
     if not pairs:
         return Interval(float(np.median(list(base.values())) / np.median(list(samples.values()))))
     logs = np.array([(shared[first] + shared[second]) / 2 for first, second in pairs])
     value = math.exp(float(np.median(logs)))
-    if len(pairs) < LEAST_PAIRS:
+    if len(pairs) < MIN_PAIRS:
         return Interval(value)
-    low, high = np.exp(np.percentile(np.median(logs[_draws(len(pairs))], axis=1), _COVERAGE))
+    low, high = np.exp(np.percentile(np.median(logs[_draw_pairs(len(pairs))], axis=1), _COVERAGE))
     return Interval(value, float(low), float(high))
 
 
@@ -95,17 +95,17 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
     return float(min(samples)), float(low), float(high)
 
 
-def outliers(samples: Sequence[float]) -> int:
+def count_outliers(samples: Sequence[float]) -> int:
     """The number of samples more than 1.5 interquartile ranges outside the quartiles (Tukey)."""
     _, low, high = quartiles(samples)
     reach = 1.5 * (high - low)
     return sum(not low - reach <= sample <= high + reach for sample in samples)
 
 
-def _mirrored(samples: Mapping[int, float]) -> list[tuple[int, int]]:
+def _mirrored_pairs(samples: Mapping[int, float]) -> list[tuple[int, int]]:
     """The pairs of rounds 2p and 2p + 1 that both have a sample."""
     return [(first, first + 1) for first in sorted(samples) if first % 2 == 0 and first + 1 in samples]
 
 
-def _draws(count: int) -> np.ndarray:
+def _draw_pairs(count: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, count, (_RESAMPLES, count))

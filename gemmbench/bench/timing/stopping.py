@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from gemmbench.bench.timing.stats import LEAST_PAIRS, Interval
+from gemmbench.bench.timing.stats import MIN_PAIRS, Interval
 
 
 class StoppingRule(Protocol):
@@ -38,7 +38,7 @@ class DoublingRule:
 
     def is_due(self, rounds: int) -> bool:
         """As StoppingRule."""
-        doublings, rest = divmod(rounds, 2 * LEAST_PAIRS)
+        doublings, rest = divmod(rounds, 2 * MIN_PAIRS)
         return self.until > 0 and doublings > 0 and rest == 0 and doublings & (doublings - 1) == 0
 
     def is_narrow(self, interval: Interval) -> bool:

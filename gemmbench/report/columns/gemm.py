@@ -66,7 +66,7 @@ _TIMES: tuple[Column[Row], ...] = (
     Column(
         "outliers",
         "samples outside Tukey's fences; none is dropped",
-        lambda row: stats.outliers(row.record.samples) if row.record.samples else 0,
+        lambda row: stats.count_outliers(row.record.samples) if row.record.samples else 0,
     ),
     Column("launches", "launches in one window", lambda row: row.record.launches),
 )

@@ -89,7 +89,7 @@ def _describe_time(row: Row) -> Iterator[str]:
         yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds."
     least, low, high = stats.quartiles(samples)
     yield f"Fastest round {number(least * 1e3)} ms, quartiles {number(low * 1e3)} and {number(high * 1e3)},"
-    yield f"{counted(stats.outliers(samples), 'outlier')} (kept)."
+    yield f"{counted(stats.count_outliers(samples), 'outlier')} (kept)."
 
 
 def _describe_method(row: Row) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.stats import Interval, speed_ratio, summarize, verdict
+from gemmbench.bench.timing.stats import Interval, median_interval, speed_ratio, verdict
 from gemmbench.bench.timing.stopping import DoublingRule
 from gemmbench.errors import LaunchError, LaunchTimeout
 from gemmbench.planning.sweeps.policy import Policy
@@ -188,11 +188,11 @@ def test_a_noisy_time_takes_all_rounds(measure):
 @pytest.mark.parametrize("until", [0.01, 0.02, 0.04])
 def test_rounds_double_until_the_interval_is_narrow(measure, until):
     (found,) = measure([noisy(1, 1e-2, 0.05)], rounds=1000, until=until, max_time=1e9)
-    count, narrow = len(found.samples), summarize(found.samples).spread
+    count, narrow = len(found.samples), median_interval(found.samples).spread
     assert found.stopped == "until" and narrow <= until
     assert count in (10, 20, 40, 80, 160, 320, 640)
     before = {round_: found.samples[round_] for round_ in range(count // 2)}
-    assert count == 10 or summarize(before).spread > until
+    assert count == 10 or median_interval(before).spread > until
 
 
 def test_a_common_drift_ends_when_the_ratio_is_known(measure):
