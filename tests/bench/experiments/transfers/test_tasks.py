@@ -57,7 +57,7 @@ def task(make_plan):
         rules = tuple(parse(rule) for rule in require)
         plan = make_plan("naive", SIZE, launch=launch, require=rules)
         compilers = {"fake": FakeCompiler(Script(faults=faults or {}))}
-        return plan_tasks([plan], PanelCut(panels, 3), {"fake": describe().target}, lambda *_: "", compilers)
+        return plan_tasks([plan], PanelCut(panels, 3), {"fake": describe_fake().target}, lambda *_: "", compilers)
 
     return make
 
