@@ -99,7 +99,7 @@ except gemmbench.GemmbenchError as error:
 # ## Errors
 #
 # Every error that gemmbench raises on purpose is a `GemmbenchError`. A kernel that fails is not an
-# error: it is a row whose `status` and `reason` tell what happened.
+# error: it is a row with a `status` and a `reason`.
 
 # %%
 try:

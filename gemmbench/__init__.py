@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from gemmbench.errors import DeviceError, GemmbenchError, SpecError, StoreError, UsageError
     from gemmbench.interface.functions import compare, load, run, verify
     from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
+    from gemmbench.report.comparison import Comparison
     from gemmbench.report.verdicts import Verdict
 
 _MODULES = {
     "gemmbench.interface.functions": ("compare", "load", "run", "verify"),
     "gemmbench.interface.results": ("CompareResults", "RunResults", "VerifyResults"),
     "gemmbench.bench.record": ("Environment", "Record", "TransferRecord"),
+    "gemmbench.report.comparison": ("Comparison",),
     "gemmbench.report.verdicts": ("Verdict",),
     "gemmbench.errors": ("DeviceError", "GemmbenchError", "SpecError", "StoreError", "UsageError"),
 }
@@ -42,6 +44,7 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "CompareResults",
+    "Comparison",
     "DeviceError",
     "Environment",
     "GemmbenchError",

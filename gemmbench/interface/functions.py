@@ -67,8 +67,8 @@ def run(
     progress: draw progress bars; None draws them in a terminal or notebook.
 
     Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError
-    if the results cannot be written. A kernel that fails raises nothing: the status of its row
-    tells.
+    if the results cannot be written. A kernel that fails raises nothing: its row has the status
+    and the reason.
 
     >>> import gemmbench
     >>> result = gemmbench.run(["naive", "tiled"], sizes=[64, (8, 4, 16)], device="fake", out=None)

@@ -82,9 +82,9 @@ def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
-        own = [parameter for parameter in signature.parameters.values() if parameter.kind != parameter.VAR_KEYWORD]
+        explicit = [parameter for parameter in signature.parameters.values() if parameter.kind != parameter.VAR_KEYWORD]
         keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
-        known = [parameter.name for parameter in own] + names
+        known = [parameter.name for parameter in explicit] + names
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -94,7 +94,7 @@ def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'{hint}")
             return function(*args, **kwargs)
 
-        checked.__signature__ = signature.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
+        checked.__signature__ = signature.replace(parameters=[*explicit, *keywords])  # type: ignore[attr-defined]
         text, _, examples = (inspect.getdoc(function) or "").partition("\n>>>")
         checked.__doc__ = f"{text}\n{inspect.getdoc(options)}\n\n>>>{examples}"
         return checked

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,10 @@ class CompareResults(RunResults):
         """A verdict for each pair of variants at each problem, on the later one of the pair."""
         return judge_variants(self.comparison, self.variants)
 
+    def _repr_html_(self) -> str:
+        sentences = "<br>".join(escape(verdict.sentence) for verdict in self.verdicts)
+        return f"{super()._repr_html_()}\n<p>{sentences}</p>"
+
 
 @dataclass(frozen=True, repr=False)
 class VerifyResults:
@@ -121,7 +126,7 @@ class VerifyResults:
         return f"<{type(self).__name__}: {_count_statuses(self.records)}>"
 
     def _repr_html_(self) -> str:
-        return self.table("html")
+        return f"{self.table('html')}\n<pre>{escape(chr(10).join(self.failures))}</pre>"
 
 
 def _all_right(records: Sequence[Record | TransferRecord]) -> bool:
