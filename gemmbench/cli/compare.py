@@ -46,14 +46,14 @@ def compare(options: CompareOptions) -> int:
     code, comparison = conduct_sweep(names, options.config, options.sweep, compare=True)
     if comparison is None:
         return code
-    found = judge_variants(comparison, names)
-    click.echo("\n" + "\n".join(verdict.sentence for verdict in found))
-    return code or _choose_exit_code(found, options.fail_on)
+    verdicts = judge_variants(comparison, names)
+    click.echo("\n" + "\n".join(verdict.sentence for verdict in verdicts))
+    return code or _choose_exit_code(verdicts, options.fail_on)
 
 
-def _choose_exit_code(found: Sequence[Verdict], fail_on: Collection[str]) -> int:
+def _choose_exit_code(verdicts: Sequence[Verdict], fail_on: Collection[str]) -> int:
     """The exit code that --fail-on assigns to the verdicts."""
     for word, code in _EXIT_CODES.items():
-        if word in fail_on and any(verdict.word == word for verdict in found):
+        if word in fail_on and any(verdict.word == word for verdict in verdicts):
             return code
     return OK

@@ -19,7 +19,7 @@ from gemmbench.session.networks import PlannedNetwork
 def print_plans(planned: PlannedSweep, machine: Machine, style: str | None) -> int:
     """Print plans and skips; opens no device."""
     head = ["problem", "kernel", "configuration", "device", "grid", "block"]
-    rows = [_cells(plan) for plan in planned.plans]
+    rows = [_format_cells(plan) for plan in planned.plans]
     click.echo(format_cells(rows, head, choose_plain_style(style)))
     skips = Counter((skip.variant.name, skip.reason) for skip in planned.skips)
     for (name, reason), count in skips.items():
@@ -30,7 +30,7 @@ def print_plans(planned: PlannedSweep, machine: Machine, style: str | None) -> i
     return OK
 
 
-def _cells(plan: Plan) -> list[str]:
+def _format_cells(plan: Plan) -> list[str]:
     grid, block = (plan.geometry.grid, plan.geometry.block) if plan.geometry else ((), ())
     extents = ["x".join(map(str, extent)) or "-" for extent in (grid, block)]
     return [str(plan.problem), plan.variant.name, str(plan.config), plan.device, *extents]

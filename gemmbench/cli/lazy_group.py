@@ -1,4 +1,4 @@
-"""A click group that imports a command when it is called, so that `gemmbench --help` starts fast."""
+"""A click group that imports a command only when it is called, so that --help is fast."""
 
 from __future__ import annotations
 

@@ -67,14 +67,14 @@ def list_variants(options: ListOptions) -> int:
         except SpecError as fault:
             faults.append(str(fault))
     variants.sort(key=lambda variant: (variant.order, variant.name))
-    listed = [_describe(variant, choice.primary, targets) for variant in variants]
+    listed = [_list_variant(variant, choice.primary, targets) for variant in variants]
     click.echo(json.dumps([asdict(each) for each in listed], indent=1) if options.as_json else _format_table(listed))
     for message in faults:
         click.echo(f"gemmbench: {message}", err=True)
     return USAGE if faults else OK
 
 
-def _describe(variant: Variant, primary: str, targets: Mapping[str, Target]) -> ListedVariant:
+def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target]) -> ListedVariant:
     device = choose_backend(variant, primary, targets)
     reason = explain_unready(variant, device, targets.get(device), registry.why_refused)
     return ListedVariant(

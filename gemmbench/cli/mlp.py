@@ -19,7 +19,7 @@ from gemmbench.cli.options import (
     dry_run_option,
     params_option,
 )
-from gemmbench.cli.output import finish
+from gemmbench.cli.output import finish_run
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.planning.networks.network_config import NetworkOverrides
@@ -65,7 +65,7 @@ def mlp(options: NetworkOptions) -> int:
     if options.digit is not None:
         return _print_digit(read_digit(request, options.digit, machine))
     result = run_network(request, machine, TERMINAL)
-    return finish(result, compare_rows(result.run), options.output, energy=bool(options.measure.energy))
+    return finish_run(result, compare_rows(result.run), options.output, energy=bool(options.measure.energy))
 
 
 def _make_request(options: NetworkOptions) -> NetworkRequest:

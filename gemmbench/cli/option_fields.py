@@ -1,4 +1,4 @@
-"""Options as fields of frozen dataclasses: declared once, read by click, handed on with their types.
+"""Options as fields of frozen dataclasses: declared once, read by click, passed on with types.
 
 @dataclass(frozen=True)
 class ListOptions:
@@ -43,7 +43,7 @@ def command(
     def wrap(function: Callable[[T], int]) -> click.Command:
         @functools.wraps(function)
         def call(**values: Any) -> int:
-            return function(_build(kind, values))
+            return function(_build_options(kind, values))
 
         return click.command(name, params=list(_list_parameters(kind)), hidden=hidden)(call)
 
@@ -60,8 +60,10 @@ def _list_parameters(kind: type) -> Iterator[click.Parameter]:
             yield each.metadata[_PARAMETER](each.name)
 
 
-def _build(kind: type[T], values: dict[str, Any]) -> T:
+def _build_options(kind: type[T], values: dict[str, Any]) -> T:
     """The dataclass with the values that click parsed."""
     hints = get_type_hints(kind)
     names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: _build(hints[name], values) if is_dataclass(hints[name]) else values[name] for name in names})
+    return kind(
+        **{name: _build_options(hints[name], values) if is_dataclass(hints[name]) else values[name] for name in names}
+    )

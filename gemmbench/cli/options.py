@@ -40,7 +40,7 @@ class VariantName(click.ParamType):
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
@@ -94,9 +94,9 @@ class DeviceOptions:
 class ShapeOptions:
     """Which problems, in which configurations."""
 
-    sizes: str | None = option("--sizes", help="1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.")
-    precisions: str | None = option("--precision", help=f"{_listed(list(PRECISIONS))}; several with commas.")
-    layouts: str | None = option("--layout", help=f"{_listed(list(LAYOUTS))}; several with commas.")
+    sizes: str | None = option("--sizes", help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.")
+    precisions: str | None = option("--precision", help=f"{_join_names(list(PRECISIONS))}; several with commas.")
+    layouts: str | None = option("--layout", help=f"{_join_names(list(LAYOUTS))}; several with commas.")
     params: tuple[str, ...] = params_option()
 
 

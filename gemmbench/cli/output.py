@@ -22,7 +22,7 @@ from gemmbench.session.results_file import RunResult
 PLAIN, RICH = "simple", "rich"
 
 
-def finish(result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool) -> int:
+def finish_run(result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool) -> int:
     """Print the tables, write the exports, return the exit code.
 
     Raises StoreError, after the tables are printed.
@@ -59,7 +59,7 @@ def write_exports(comparison: Comparison, options: OutputOptions) -> None:
 
 
 def print_report(comparison: Comparison, style: str | None, wide: bool = False) -> None:
-    """Print the tables on stdout: rich on a terminal, plain text elsewhere, unless a format was requested."""
+    """Print the tables on stdout: by default rich on a terminal, plain text elsewhere."""
     post = read_post(comparison.environment.post) if comparison.environment.post else None
     if post:
         click.echo(format_reports(report_post(post, comparison), choose_plain_style(style)), nl=False)

@@ -18,7 +18,7 @@ from gemmbench.cli.options import (
     config_option,
     dry_run_option,
 )
-from gemmbench.cli.output import finish
+from gemmbench.cli.output import finish_run
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows
@@ -63,7 +63,7 @@ def run(options: RunOptions) -> int:
 def conduct_sweep(
     variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool = False
 ) -> tuple[int, Comparison | None]:
-    """Run and report a sweep, or print its plans; returns the exit code, and the results if it ran."""
+    """Run and report a sweep, or print its plans; returns the exit code and the comparison, if any."""
     machine = find_machine(options.where.device, TERMINAL)
     request = SweepRequest(
         SweepOverrides(variants=variants, **vars(options.problem), **vars(options.measure)),
@@ -78,4 +78,4 @@ def conduct_sweep(
         return print_plans(plan_request(request, machine), machine, options.output.style), None
     result = run_sweep(request, machine, TERMINAL)
     comparison = compare_rows(result.run)
-    return finish(result, comparison, options.output, energy=bool(options.measure.energy)), comparison
+    return finish_run(result, comparison, options.output, energy=bool(options.measure.energy)), comparison

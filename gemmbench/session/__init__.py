@@ -1,4 +1,4 @@
-"""What a command does, without the command line: `gemmbench.cli` and the Python interface call this.
+"""What a command does, without the command line; `gemmbench.cli` and the Python interface call it.
 
     reporter        how a session reports messages and progress
     interruption    Ctrl-C and the time limit of a sweep

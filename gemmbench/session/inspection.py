@@ -1,4 +1,4 @@
-"""What the compiler made of a kernel: registers and occupancy, and the hottest loop of its machine code."""
+"""What the compiler made of a kernel: registers, occupancy, the hottest loop of its code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 
 @dataclass(frozen=True)
 class Architecture:
-    """The GPU to compile for: `name` such as 90a, and its multiprocessors. It need not be in this machine."""
+    """The GPU to compile for, in this machine or not: a name such as 90a, and multiprocessors."""
 
     name: str
     sms: int
@@ -40,7 +40,7 @@ class Architecture:
 
 
 def choose_architecture(written: str | None, sms: int | None) -> Architecture:
-    """The architecture as an option writes it, by default that of this GPU, otherwise 90. Raises UsageError."""
+    """Choose what an option names, by default this GPU, without one 90. Raises UsageError."""
     name = _parse_architecture(written) if written else _find_architecture()
     sm = int(name.rstrip("af"))
     return Architecture(name, sms or USUAL_SMS.get(sm, 1))
@@ -48,11 +48,11 @@ def choose_architecture(written: str | None, sms: int | None) -> Architecture:
 
 def _parse_architecture(written: str) -> str:
     """`90a` of 90a, sm_90a or compute_90a."""
-    found = re.fullmatch(r"(?:sm_|compute_)?(\d{2,3}[af]?)", written)
-    if found is None:
+    match = re.fullmatch(r"(?:sm_|compute_)?(\d{2,3}[af]?)", written)
+    if match is None:
         hint = "write a compute capability without the dot, such as 90 or 90a"
         raise UsageError(f"unknown architecture '{written}' in --arch; {hint}")
-    return found[1]
+    return match[1]
 
 
 def _find_architecture() -> str:
@@ -62,7 +62,7 @@ def _find_architecture() -> str:
 
 @dataclass(frozen=True)
 class InspectedKernel:
-    """A kernel compiled for an architecture: a plan and rows of the table for each of its configurations."""
+    """A kernel compiled for an architecture, in every configuration: plans and rows of the table."""
 
     architecture: Architecture
     compiler: InspectingCompiler
@@ -75,15 +75,18 @@ class InspectedKernel:
         if len(self.plans) > 1:
             count = len(self.plans)
             raise UsageError(
-                f"--ptx and --sass take one configuration, here are {count}; choose with --param and --sizes"
+                f"--ptx and --sass take one configuration, but there are {count}; choose with --param and --sizes"
             )
         return self.plans[0]
 
 
 def inspect_kernel(request: KernelRequest, architecture: Architecture) -> InspectedKernel:
-    """Compile every configuration of a kernel; needs nvcc but no GPU. Raises UsageError, DeviceError, BuildError."""
+    """Compile every configuration of a kernel; needs nvcc but no GPU.
+
+    Raises UsageError, DeviceError and BuildError.
+    """
     compiler = registry.make_inspecting_compiler()
-    expanded = _plan_for(request, architecture)
+    expanded = _plan_inspection(request, architecture)
     plans = [item for item in expanded if isinstance(item, Plan)]
     skips = [item for item in expanded if isinstance(item, Skip)]
     launches = [launch for plan in plans for launch in plan.each_launch()]
@@ -92,7 +95,7 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
     return InspectedKernel(architecture, compiler, plans, skips, inspections)
 
 
-def _plan_for(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
+def _plan_inspection(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
     variant = request.find_variant()
     if not variant.is_kernel:
         raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")
@@ -120,7 +123,10 @@ class LoopReadings:
 
 
 def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopReadings:
-    """Disassemble every kernel; `clock` is in GHz (None: that of a usual GPU). Raises UsageError."""
+    """Disassemble every kernel; `clock` is in GHz (None: that of a usual GPU).
+
+    Raises UsageError for an architecture that is too old.
+    """
     architecture = inspected.architecture
     if architecture.sm < FIRST_SM:
         raise UsageError(f"--sass-mix reads machine code from sm_{FIRST_SM} on; sm_{architecture.sm} is older")
@@ -129,9 +135,9 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
     broken_limits: list[str] = []
     for plan in inspected.plans:
         several = len(plan.symbols) > 1
-        found = [_read_loop(inspected.compiler, launch, peak, several) for launch in plan.each_launch()]
-        readings += found
-        faults = find_broken_limits(plan, _main_loop(found), architecture.sm)
+        loops = [_read_loop(inspected.compiler, launch, peak, several) for launch in plan.each_launch()]
+        readings += loops
+        faults = find_broken_limits(plan, _choose_main_loop(loops), architecture.sm)
         broken_limits += [f"{plan.variant.name} {plan.config}: {fault}" for fault in faults]
     return LoopReadings(readings, broken_limits)
 
@@ -143,7 +149,7 @@ def _find_peak(architecture: Architecture, clock: float | None) -> Peak | None:
     return Peak(rate * architecture.sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
 
 
-def _main_loop(readings: Sequence[Reading]) -> LoopFacts | None:
+def _choose_main_loop(readings: Sequence[Reading]) -> LoopFacts | None:
     """The loop with the most arithmetic."""
     return max((reading.facts for reading in readings), key=lambda facts: facts.loop.math if facts else 0)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and the time limit of a sweep: both end it after the current window and keep its results."""
+"""Ctrl-C and the time limit of a sweep: both end it after the current window."""
 
 from __future__ import annotations
 

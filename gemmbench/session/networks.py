@@ -36,7 +36,10 @@ from gemmbench.session.results_file import Destination, RunResult
 
 @dataclass(frozen=True)
 class NetworkRequest:
-    """What to measure and how. `config` is the name or path of a network's config, which `overrides` change."""
+    """What to measure and how.
+
+    `config` is the name or path of a network's config, which `overrides` change.
+    """
 
     overrides: NetworkOverrides = field(default_factory=NetworkOverrides)
     config: str = "mlp"
@@ -64,7 +67,7 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
     sweep = read_network_sweep(request.config, request.overrides, on_cpu=machine.on_cpu)
     given = _make_parameters(sweep)
     sweep = _add_baseline(sweep, machine.default_baseline)
-    chosen = _look_up(sweep, open_catalog(request.kernels))
+    chosen = _look_up_variants(sweep, open_catalog(request.kernels))
     room = min(target.memory for target in machine.targets.values())
     if sweep.network.bytes > room:
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
@@ -88,7 +91,7 @@ def _add_baseline(sweep: NetworkSweep, default: str) -> NetworkSweep:
     return replace(sweep, baseline=baseline, rows=rows)
 
 
-def _look_up(sweep: NetworkSweep, catalog: Catalog) -> list[tuple[NetworkRowChoice, Variant]]:
+def _look_up_variants(sweep: NetworkSweep, catalog: Catalog) -> list[tuple[NetworkRowChoice, Variant]]:
     """Each row with its variant, parameters checked. Raises UsageError and SpecError."""
     chosen = []
     for row in sweep.rows:
@@ -131,7 +134,7 @@ def read_digit(request: NetworkRequest, number: int, machine: Machine) -> DigitR
         raise UsageError("--digit: these weights have no digits; leave out --weights, or give a file with images")
     if not 0 <= number < len(digits.labels):
         raise UsageError(f"--digit {number}: there are {len(digits.labels)}, numbered from 0")
-    row = _first_able(planned.rows)
+    row = _find_first_able(planned.rows)
     (device,) = registry.open_backends(machine, [row.device], gate=False).values()
     with closing(device):
         compiler = registry.make_compilers(machine, [row.device], request.limits.compile)[row.device]
@@ -139,7 +142,7 @@ def read_digit(request: NetworkRequest, number: int, machine: Machine) -> DigitR
     return DigitReading(digits.images[number], int(digits.labels[number]), row.name, probabilities)
 
 
-def _first_able(rows: Sequence[Chain]) -> Chain:
+def _find_first_able(rows: Sequence[Chain]) -> Chain:
     for row in rows:
         if not row.reason:
             return row

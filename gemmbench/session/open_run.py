@@ -27,7 +27,7 @@ from gemmbench.session.session import Session, open_session
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A session whose records go to a journal. `earlier` are the rows of the run that is resumed."""
+    """A session whose records go to a journal; `earlier` are the rows of the resumed run."""
 
     session: Session
     run: Run
@@ -46,7 +46,7 @@ class OpenRun:
         measure_sweep(runner, session.compilers, sweep)
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
-        """Measure the whole job, copies included, of the best configuration of every kernel that is right."""
+        """Measure whole jobs, copies included: the best configuration of each correct kernel."""
         session, machine = self.session, self.session.machine
         primary = machine.choice.primary
         chosen = choose_plans([plan for plan in plans if plan.device == primary], self.run.records)
@@ -69,7 +69,7 @@ def open_run(
 ) -> Iterator[OpenRun]:
     """Open the named back ends and the results file of a sweep, new or resumed, for the block.
 
-    Raises DeviceError, StoreError, and UsageError if the earlier rows must not be mixed with new ones.
+    Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
     with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
         environment = describe(machine, sweep, destination.command, session.software)

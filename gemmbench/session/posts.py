@@ -36,22 +36,22 @@ def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = S
     """Measure each post in turn, until one is interrupted. Raises GemmbenchError."""
     for name in choose_posts(request, reporter):
         if name == NETWORK_POST:
-            result = run_network(_network_request(request), machine, reporter)
+            result = run_network(_make_network_request(request), machine, reporter)
         else:
-            result = run_sweep(_sweep_request(name, request), machine, reporter)
+            result = run_sweep(_make_sweep_request(name, request), machine, reporter)
         yield result
         if result.interrupted:
             return
 
 
 def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
-    """Choose the configs of the posts by whole name or its beginning, such as 004. Raises UsageError.
+    """Choose the configs of posts by name or the beginning of one, such as 004. Raises UsageError.
 
     The post on networks has sizes, a layout and a precision of its own. If an option sets others, the
     post is an error if it was named, and is left out with a message if it was not.
     """
     known = sorted([*known_posts(), NETWORK_POST])
-    chosen = [config for name in request.names for config in _match(name, known)] or known
+    chosen = [config for name in request.names for config in _match_posts(name, known)] or known
     refused = _list_options_refused(request.overrides)
     if not refused or NETWORK_POST not in chosen:
         return chosen
@@ -77,7 +77,7 @@ def _list_options_refused(overrides: SweepOverrides) -> list[str]:
     return [name for name, value in values.items() if value is not None]
 
 
-def _match(name: str, known: Sequence[str]) -> list[str]:
+def _match_posts(name: str, known: Sequence[str]) -> list[str]:
     matching = [config for config in known if _shorten(config).startswith(_shorten(name))]
     if not matching:
         short = [_shorten(config) for config in known]
@@ -89,13 +89,13 @@ def _shorten(config: str) -> str:
     return config.removeprefix("posts/")
 
 
-def _sweep_request(config: str, request: PostsRequest) -> SweepRequest:
+def _make_sweep_request(config: str, request: PostsRequest) -> SweepRequest:
     return SweepRequest(
         request.overrides, config, kernels=request.kernels, limits=request.limits, destination=request.destination
     )
 
 
-def _network_request(request: PostsRequest) -> NetworkRequest:
+def _make_network_request(request: PostsRequest) -> NetworkRequest:
     """The network with the parameters, baseline and policy of the request."""
     overrides = NetworkOverrides(**vars(request.overrides))
     return NetworkRequest(overrides, NETWORK_CONFIG, request.kernels, request.limits, request.destination)

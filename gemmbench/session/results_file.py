@@ -38,7 +38,7 @@ class RunResult:
 def choose_results(environment: Environment, destination: Destination, reporter: Reporter) -> Run:
     """Choose the results of `environment`, new or resumed.
 
-    Raises StoreError, and UsageError if the rows of the earlier run must not be mixed with new ones.
+    Raises StoreError, and UsageError if the earlier rows must not be mixed with new ones.
     """
     resume = destination.resume
     if resume is None:

@@ -79,7 +79,7 @@ def _check_tools(tools: Sequence[str]) -> None:
 
 
 def _prepare_commands(request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter) -> list[VerifyCommand]:
-    """Choose what to run, compiled already so that no time limit is spent on it. Raises UsageError."""
+    """Choose what to run, and compile it now so that no time limit is spent on it."""
     catalog = open_catalog(request.kernels)
     named = catalog.get_ladder(request.variants or catalog.names)
     variants = [variant for variant in named if request.variants or variant.is_kernel]
@@ -87,9 +87,9 @@ def _prepare_commands(request: VerifyRequest, machine: Machine, folder: str, rep
     commands: list[VerifyCommand] = []
     plans: list[Plan] = []
     for variant in variants:
-        narrowed = _narrow(request, variant)
+        narrowed = _narrow_request(request, variant)
         if variant.computes == "gemm":
-            mine, skips = _split(plan_verification(variant, narrowed, machine), machine)
+            mine, skips = _split_plans(plan_verification(variant, narrowed, machine), machine)
             commands.append(_make_gemm_command(variant, narrowed, mine, skips, machine))
             plans += mine
         else:
@@ -100,7 +100,7 @@ def _prepare_commands(request: VerifyRequest, machine: Machine, folder: str, rep
     return commands
 
 
-def _narrow(request: VerifyRequest, variant: Variant) -> VerifyRequest:
+def _narrow_request(request: VerifyRequest, variant: Variant) -> VerifyRequest:
     """The request for one variant: few shapes, one precision, and only the parameters that it has."""
     shapes = ",".join("x".join(map(str, shape)) for shape in awkward.SANITIZED)
     names = {ALL, *(name for name, _ in variant.params)}
@@ -112,7 +112,7 @@ def _narrow(request: VerifyRequest, variant: Variant) -> VerifyRequest:
     )
 
 
-def _split(expanded: Sequence[Plan | Skip], machine: Machine) -> tuple[list[Plan], list[Skip]]:
+def _split_plans(expanded: Sequence[Plan | Skip], machine: Machine) -> tuple[list[Plan], list[Skip]]:
     """The plans that run on the GPU, and the skips."""
     plans = [item for item in expanded if isinstance(item, Plan) and item.device == machine.choice.primary]
     return plans, [item for item in expanded if isinstance(item, Skip)]
@@ -122,10 +122,10 @@ def _make_gemm_command(
     variant: Variant, request: VerifyRequest, plans: Sequence[Plan], skips: Sequence[Skip], machine: Machine
 ) -> VerifyCommand:
     problems = [("--sizes", request.sizes), ("--precision", request.precisions), ("--layout", request.layouts)]
-    words = ("verify", variant.name, *to_words(problems), *_common_words(request, machine))
+    words = ("verify", variant.name, *to_words(problems), *_list_common_words(request, machine))
     # A variant that picks others takes no parameters, so none of its configurations can be named.
     configs = (Config(),) if variant.picks else tuple(dict.fromkeys(plan.config for plan in plans))
-    chosen = ("--all",) if request.every else _param_words(request)
+    chosen = ("--all",) if request.every else _list_param_words(request)
     reason = "" if plans else next((skip.reason for skip in skips), "runs on the host")
     return VerifyCommand(variant.name, configs, words, chosen, reason)
 
@@ -133,19 +133,19 @@ def _make_gemm_command(
 def _make_network_command(variant: Variant, request: VerifyRequest, machine: Machine, folder: str) -> VerifyCommand:
     """A kernel that computes a network: its default configuration, or those that were requested."""
     options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
-    words = ("mlp", variant.name, *options, *_common_words(request, machine))
+    words = ("mlp", variant.name, *options, *_list_common_words(request, machine))
     reason = explain_unfit_device(variant, machine.primary.target) or registry.why_refused(
         variant, machine.choice.primary
     )
     configs = tuple(list_configurations(variant, parse_params(request.params)))
-    return VerifyCommand(variant.name, configs, words, _param_words(request), reason)
+    return VerifyCommand(variant.name, configs, words, _list_param_words(request), reason)
 
 
-def _common_words(request: VerifyRequest, machine: Machine) -> tuple[str, ...]:
+def _list_common_words(request: VerifyRequest, machine: Machine) -> tuple[str, ...]:
     return to_words([("--kernels", request.kernels), ("--seed", request.seed), ("--device", machine.choice.option)])
 
 
-def _param_words(request: VerifyRequest) -> tuple[str, ...]:
+def _list_param_words(request: VerifyRequest) -> tuple[str, ...]:
     return to_words(("--param", text) for text in request.params)
 
 
@@ -172,7 +172,7 @@ def _run_tool(tool: str, command: VerifyCommand, limit: float) -> Iterator[Findi
     """One result if all configurations together are clean, otherwise one for each configuration."""
     configs = command.configs
     verdict = sanitizer.run_sanitizer(tool, (*command.words, *command.chosen), limit)
-    together = Finding(command.variant, _describe(configs), tool, verdict)
+    together = Finding(command.variant, _describe_configs(configs), tool, verdict)
     if together.clean or len(configs) == 1:
         yield together
         return
@@ -185,5 +185,5 @@ def _run_tool(tool: str, command: VerifyCommand, limit: float) -> Iterator[Findi
         yield together  # an error that was seen once stays an error
 
 
-def _describe(configs: Sequence[Config]) -> str:
+def _describe_configs(configs: Sequence[Config]) -> str:
     return str(configs[0]) if len(configs) == 1 else f"all {len(configs)}"

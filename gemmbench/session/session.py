@@ -69,7 +69,7 @@ def _open_worker(
     gate: bool,
     measured: bool,
 ) -> Iterator[LocalWorker | RemoteWorker]:
-    """Open a worker in its own process if a kernel could take down the device's context, else in this one."""
+    """Open a worker, in its own process if a kernel could destroy the device's context."""
     if registry.needs_own_process(machine):
         request = Open(machine, tuple(names), gate, limits.launch, measured)
         with RemoteWorker(request, progress, is_interrupted) as remote:

@@ -65,7 +65,7 @@ def plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:
     check_memory([item.problem for item in expanded], machine.targets)
     if len(expanded) != 1:
         count = len(expanded)
-        raise UsageError(f"profile takes one launch, here are {count}; give one size and one value per parameter")
+        raise UsageError(f"profile takes one launch, but there are {count}; give one size and one value per parameter")
     (plan,) = expanded
     if isinstance(plan, Skip):
         raise UsageError(f"{request.variant} cannot run here: {plan.reason}")
@@ -79,7 +79,7 @@ def profile_kernel(request: KernelRequest, seed: int | None, machine: Machine) -
     plan = plan_one_launch(request, machine)
     find_watcher(ncu.PROGRAM)
     registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)  # so that ncu's time limit is not spent
-    return plan, list(ncu.count_launches(_one_launch_command(plan, request, seed, machine)))
+    return plan, list(ncu.count_launches(_make_launch_command(plan, request, seed, machine)))
 
 
 def launch_kernel_once(request: KernelRequest, seed: int | None, machine: Machine) -> None:
@@ -93,7 +93,7 @@ def launch_kernel_once(request: KernelRequest, seed: int | None, machine: Machin
         device.close()
 
 
-def _one_launch_command(plan: Plan, request: KernelRequest, seed: int | None, machine: Machine) -> list[str]:
+def _make_launch_command(plan: Plan, request: KernelRequest, seed: int | None, machine: Machine) -> list[str]:
     """The command of this program that launches the plan."""
     problem = plan.problem
     options = [

@@ -66,15 +66,17 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
     precisions = parse_precisions(request.precisions) or variant.precisions
     configs = list_configurations(variant, params) if params else awkward.change_each_parameter(variant)
     shapes = parse_sizes(request.sizes) if request.sizes else awkward.SHAPES
-    found = _plan(variant, awkward.make_problems(shapes, layouts, precisions), configs, machine)
+    planned = _plan_problems(variant, awkward.make_problems(shapes, layouts, precisions), configs, machine)
     if not request.sizes:
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
-        found += _plan(variant, awkward.make_problems([awkward.LARGE], layouts[:1], precisions), crowded, machine)
-    return found
+        planned += _plan_problems(
+            variant, awkward.make_problems([awkward.LARGE], layouts[:1], precisions), crowded, machine
+        )
+    return planned
 
 
-def _plan(
+def _plan_problems(
     variant: Variant, problems: Sequence[Problem], configs: Sequence[Config], machine: Machine
 ) -> list[Plan | Skip]:
     check_memory(problems, machine.targets)

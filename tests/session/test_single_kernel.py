@@ -40,7 +40,7 @@ def test_the_first_choice_of_a_request_may_be_overridden(machine):
 
 def test_one_launch_is_one_plan(machine):
     assert isinstance(plan_one_launch(KernelRequest("tiled", "8"), machine), Plan)
-    with pytest.raises(UsageError, match="profile takes one launch, here are 2"):
+    with pytest.raises(UsageError, match="profile takes one launch, but there are 2"):
         plan_one_launch(KernelRequest("tiled", "8,9"), machine)
 
 
