@@ -7,7 +7,7 @@ import numpy as np
 
 from claims import Claim, format_table
 from claims.setup import build_plans, measure_plans, open_worker
-from gemmbench.bench.experiments.batch import Built
+from gemmbench.bench.build import Built
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.worker.local import LocalWorker
