@@ -1,0 +1,16 @@
+"""The experiment: compile, verify, measure, record.
+
+runner         hands batches to a worker and records on
+sweep          a sweep measured: compiled, run in batches, the best measured again
+build          compiles plans ahead, on all cores
+record         the rows of a results file
+environment    the header of a run
+estimate       how long a sweep may take
+noise          a kernel against itself
+
+operands/      what kernels read and write
+verify/        whether a result is right, and why not
+timing/        rounds, statistics, telemetry, energy
+experiments/   what to do with one batch
+worker/        whatever runs batches
+"""

@@ -18,7 +18,7 @@ from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.version import __version__
 
 
-def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:
+def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:
     """Describe a run that starts now. `command` is what was typed, `software` the versions in use."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
@@ -30,7 +30,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
         post=sweep.post.config if sweep.post else "",
         command=command,
         gemmbench=__version__,
-        revision=_revision(),
+        revision=_find_revision(),
         python=platform.python_version(),
         device=device.name,
         backend=target.kind,
@@ -51,7 +51,7 @@ def describe(machine: Machine, sweep: Sweep, command: str, software: Mapping[str
     )
 
 
-def _revision() -> str:
+def _find_revision() -> str:
     """$GEMMBENCH_REVISION, or the git revision of the sources, with `+` if they were changed; "" if unknown."""
     if named := os.environ.get("GEMMBENCH_REVISION"):
         return named

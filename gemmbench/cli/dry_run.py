@@ -7,7 +7,7 @@ from collections import Counter
 import click
 
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.estimate import seconds
+from gemmbench.bench.estimate import estimate_seconds
 from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import OK
 from gemmbench.planning.plans.plan import Plan
@@ -24,7 +24,7 @@ def print_plans(planned: PlannedSweep, machine: Machine, style: str | None) -> i
     skips = Counter((skip.variant.name, skip.reason) for skip in planned.skips)
     for (name, reason), count in skips.items():
         click.echo(f"skipped {count}: {name}: {reason}")
-    estimate = seconds(planned.plans, machine, planned.sweep.policy)
+    estimate = estimate_seconds(planned.plans, machine, planned.sweep.policy)
     device = machine.primary.name
     click.echo(f"{len(rows)} plans, {skips.total()} skips, about {estimate:.0f} s on {device}")
     return OK

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.environment import describe
+from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
 from gemmbench.bench.record import Record, TransferRecord
@@ -72,7 +72,7 @@ def open_run(
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
     with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
-        environment = describe(machine, sweep, destination.command, session.software)
+        environment = describe_run(machine, sweep, destination.command, session.software)
         run = choose_results(environment, destination, reporter)
         earlier = tuple(run.records)
         with Journal(run) as journal:

@@ -9,8 +9,8 @@ from gemmbench import __version__
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.backends.monitor import Conditions
-from gemmbench.bench.environment import describe
-from gemmbench.bench.estimate import seconds
+from gemmbench.bench.environment import describe_run
+from gemmbench.bench.estimate import estimate_seconds
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -26,7 +26,7 @@ def machine():
 
 def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
     sweep = read_sweep("quick", SweepOverrides(), on_cpu=False)
-    found = describe(machine, sweep, "gemmbench run --rounds 4", {"driver": "1.0"})
+    found = describe_run(machine, sweep, "gemmbench run --rounds 4", {"driver": "1.0"})
     assert (found.schema, found.gemmbench, found.sweep) == (SCHEMA, __version__, "quick")
     assert (found.command, found.baseline) == ("gemmbench run --rounds 4", "cublas")
     assert (found.device, found.backend, found.sm, found.sms) == ("Fake GPU", "fake", 90, 10)
@@ -39,7 +39,7 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
     conditions = Conditions(mig=False, ecc=True, persistence=None, power_limit=700.0)
     device = replace(machine.primary, conditions=conditions)
     watched = Machine(machine.choice, {"fake": device})
-    found = describe(watched, read_sweep("quick", SweepOverrides(), on_cpu=False), "", {})
+    found = describe_run(watched, read_sweep("quick", SweepOverrides(), on_cpu=False), "", {})
     assert found.conditions == conditions
     with store.Journal(store.Run(found, path=tmp_path / "x.jsonl")) as journal:
         journal.write(make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])))
@@ -50,15 +50,15 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
 
 def test_every_run_has_its_own_name(machine):
     sweep = read_sweep("quick", SweepOverrides(), on_cpu=False)
-    names = {describe(machine, sweep, "", {}).run for _ in range(20)}
+    names = {describe_run(machine, sweep, "", {}).run for _ in range(20)}
     assert len(names) > 15
     assert all(re.fullmatch(r"\d{8}-\d{6}-quick-[0-9a-f]{4}", name) for name in names)
 
 
 def test_an_estimate_grows_with_the_work_and_ends_at_the_time_limit(machine, make_plan):
     def estimate(size, **policy):
-        return seconds([make_plan("naive", Problem(size, size, size))], machine, Policy(**policy))
+        return estimate_seconds([make_plan("naive", Problem(size, size, size))], machine, Policy(**policy))
 
     assert estimate(64) < estimate(4096) < estimate(4096, rounds=100, max_time=1e9)
     assert estimate(4096, rounds=10**6, max_time=2.0) - estimate(4096, rounds=10**6, max_time=1.0) == pytest.approx(1)
-    assert seconds([], machine, Policy()) == 0
+    assert estimate_seconds([], machine, Policy()) == 0

@@ -1,0 +1,16 @@
+"""What to do with one batch.
+
+batch               ChainBatch, its key, and what every kind of batch has
+splitting           which chains share a batch, and which are measured again
+context             the open back ends and the line to the runner
+experiment          the experiment on a batch of chains: GEMMs and networks
+device_experiment   the same on one device: load, verify, time, check again
+workload            what an experiment must know of what its rows compute
+gemm, network       a GEMM and a network as workloads
+trial               one row on its way through an experiment
+trial_record        from a trial to its record
+verification        every trial judged before anything is timed
+repeat_check        every copy of a result compared after timing
+one_launch          one launch for a profiler
+transfers/          whole jobs, copies included
+"""

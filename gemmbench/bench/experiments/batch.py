@@ -91,7 +91,7 @@ class ChainBatch(Batch[Record]):
         """The only one of `keys`."""
         parts: list[object] = [self.problem_or_network, self.phase, self.anchors]
         if self.parameters and isinstance(self.problem_or_network, Network):
-            packed = self.parameters.packed(self.problem_or_network).tobytes()
+            packed = self.parameters.pack(self.problem_or_network).tobytes()
             parts += [hashlib.sha256(packed).hexdigest(), self.parameters.digits is not None]
         for chain, built in zip(self.chains, self.built, strict=True):
             geometries = [step.geometry for step in chain.steps]

@@ -38,7 +38,7 @@ def network_workload(network: Network, parameters: Parameters) -> Workload:
 
 def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Inputs:
     """A batch of inputs and the parameters, as they lie on the device."""
-    return Inputs((np.ascontiguousarray(inputs), parameters.packed(network)))
+    return Inputs((np.ascontiguousarray(inputs), parameters.pack(network)))
 
 
 def _measure_accuracy(

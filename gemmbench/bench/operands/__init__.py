@@ -1,0 +1,10 @@
+"""What kernels read and write, on the host and on the device.
+
+fill                 A, B and C on the host
+network_parameters   the parameters of a network, and digits
+layouts              what an operand set of a GEMM or a network consists of
+guards               the guard zones around its arrays
+arena                operand sets on a device
+cold_sets            how many sets keep launches cold
+host_matrices        host memory that transfers copy from and to
+"""

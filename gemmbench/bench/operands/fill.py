@@ -1,7 +1,8 @@
 """The numbers in A, B and C.
 
-A matrix is made in pieces, each from a random stream of its own, on all cores: the same seed gives the same
-matrix on any number of them. At 8192 one core takes seconds for what the GPU multiplies in 20 ms.
+A matrix is filled in pieces on all cores, each piece from a random stream of its own, so that a seed gives
+the same matrix on any number of cores. At size 8192, one core takes seconds to fill what a GPU multiplies
+in 20 ms.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from gemmbench.planning.problems.storage import FLOAT32, FLOAT64, StorageType
 from gemmbench.planning.sweeps.overrides import Fill
 
 _PIECE = 1 << 22  # elements
-_KEPT = 1 << 28  # bytes of A, B and C that are kept for the batches to come
+_CACHED_BYTES = 1 << 28  # A, B and C up to this size are kept for the next batches
 _SMALL = np.array([-2, -1, 1, 2], np.float32)
 _MANY_BITS = 24  # sums of products of _SMALL stay exact up to K = 2**21
 
 
 @dataclass(frozen=True)
 class Operands:
-    """Host arrays as they are stored."""
+    """A, B and C as they are stored, on the host."""
 
     A: np.ndarray
     B: np.ndarray
@@ -34,56 +35,58 @@ class Operands:
 
 
 def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
-    """A, B and the C that beta multiplies, not to be written to. `ints` are small integers, see _integers."""
-    return _kept(problem, fill, seed) if is_kept(problem) else _made(problem, fill, seed)
+    """A, B and the C that beta multiplies, read-only. The fill `ints` gives small integers with exact sums."""
+    return (_fill_cached if is_cached(problem) else _fill_operands)(problem, fill, seed)
 
 
-def is_kept(problem: Problem) -> bool:
-    """Small enough to be kept for the batches to come."""
-    return sum(problem.operand_bytes(name) for name in "ABC") <= _KEPT
+def is_cached(problem: Problem) -> bool:
+    """Small enough to be kept for the next batches."""
+    return sum(problem.operand_bytes(name) for name in "ABC") <= _CACHED_BYTES
 
 
-def _made(problem: Problem, fill: Fill, seed: int) -> Operands:
-    found = [np.empty(problem.shape(name), problem.storage(name).numpy_type()) for name in "ABC"]
+def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
+    matrices = [np.empty(problem.shape(name), problem.storage(name).numpy_type()) for name in "ABC"]
     pieces: list[Callable[[], None]] = []
-    for number, matrix in enumerate(found):
+    for number, matrix in enumerate(matrices):
         flat, operand = matrix.reshape(-1), "ABC"[number]
         for start in range(0, flat.size, _PIECE):
             stream = [seed, number, start // _PIECE]
-            pieces.append(partial(_write, flat[start : start + _PIECE], problem, fill, operand, stream))
-    if len(pieces) == len(found):
+            pieces.append(partial(_fill_piece, flat[start : start + _PIECE], problem, fill, operand, stream))
+    if len(pieces) == len(matrices):
         for piece in pieces:
             piece()
     else:
         with ThreadPoolExecutor() as pool:
             for done in [pool.submit(piece) for piece in pieces]:
                 done.result()
-    for matrix in found:
+    for matrix in matrices:
         matrix.flags.writeable = False
-    return Operands(*found)
+    return Operands(*matrices)
 
 
-_kept = lru_cache(maxsize=3)(_made)  # the fills of one problem: two to verify with, one to time
+_fill_cached = lru_cache(maxsize=3)(_fill_operands)  # the fills of one problem: two to verify with, one to time
 
 
-def _write(piece: np.ndarray, problem: Problem, fill: Fill, operand: str, stream: list[int]) -> None:
+def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: str, stream: list[int]) -> None:
     """Fill a piece of A, B or C."""
     storage = problem.storage(operand)
-    values = _values(np.random.default_rng(stream), problem, storage, piece.size, fill)
+    values = _draw_values(np.random.default_rng(stream), problem, storage, piece.size, fill)
     if storage.is_integer:
-        piece[:] = _whole_numbers(values, problem.precision, fill)
+        piece[:] = _scale_to_integers(values, problem.precision, fill)
     else:
         piece[:] = values if operand == "C" else round_factor(values, problem.precision)
 
 
-def _whole_numbers(values: np.ndarray, precision: Precision, fill: Fill) -> np.ndarray:
+def _scale_to_integers(values: np.ndarray, precision: Precision, fill: Fill) -> np.ndarray:
     """Real values spread over the range of integer factors: uniform ones over all of it, normal ones to 4 sigma."""
     largest = 2**precision.factor_bits - 1
     scale = {"uniform": largest, "normal": largest / 4}.get(fill, 1)
     return np.rint(values * scale).clip(-largest, largest)
 
 
-def _values(rng: np.random.Generator, problem: Problem, storage: StorageType, count: int, fill: Fill) -> np.ndarray:
+def _draw_values(
+    rng: np.random.Generator, problem: Problem, storage: StorageType, count: int, fill: Fill
+) -> np.ndarray:
     kind = np.float64 if storage == FLOAT64 else np.float32
     if fill == "uniform":
         values = rng.random(count, dtype=kind)
@@ -93,11 +96,11 @@ def _values(rng: np.random.Generator, problem: Problem, storage: StorageType, co
     if fill == "normal":
         return rng.standard_normal(count, dtype=kind)
     if fill == "ints":
-        return _integers(rng, count, problem)
+        return _draw_integers(rng, count, problem)
     return np.full(count, 0.0 if fill == "zeros" else 1.0, kind)
 
 
-def _integers(rng: np.random.Generator, count: int, problem: Problem) -> np.ndarray:
+def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np.ndarray:
     """Integers whose sums, doubled, stay exact: -2, -1, 1, 2, or with few exact bits -1, 1 and zeros.
 
     There are as few zeros as the exact bits of the precision allow.

@@ -13,10 +13,7 @@ from gemmbench.planning.problems.problem import Problem
 
 
 class HostMatrices:
-    """A, B and C on the host, and C0, the C that beta multiplies, if it is not 0.
-
-    They are handed out as bytes, so that all precisions are copied alike.
-    """
+    """A, B and C on the host as bytes, and C0, the C that beta multiplies, unless beta is 0."""
 
     def __init__(self, device: Transfers, problem: Problem, pinned: bool):
         """Allocate. Raises OutOfMemory."""
@@ -34,7 +31,7 @@ class HostMatrices:
         return self._memory[name].bytes
 
     def panel(self, name: str, panel: Panel) -> np.ndarray:
-        """The bytes of A, C or C0 that belong to a panel: rows, or of a transposed A columns, which lie apart."""
+        """The bytes of A, C or C0 in a panel: rows, or columns of a transposed A, which are not contiguous."""
         rows, columns = self.problem.shape(name[0])
         table = self.whole(name).reshape(rows, -1)
         end = panel.first + panel.rows
@@ -44,16 +41,16 @@ class HostMatrices:
         return table[panel.first : end]
 
     def write(self, operands: Operands) -> None:
-        """Fill the inputs."""
+        """Fill A, B and C0."""
         for name, array in (("A", operands.A), ("B", operands.B), ("C0", operands.C)):
             if name in self._memory:
                 self.whole(name)[:] = array.reshape(-1).view(np.uint8)
 
     def poison(self) -> None:
-        """Fill C with NaN, so that what is not copied back is seen."""
+        """Fill C with NaN, so that missing copies are found."""
         self.whole("C").fill(guards.NAN)
 
-    def result(self) -> np.ndarray:
+    def copy_result(self) -> np.ndarray:
         """A copy of C."""
         kind = self.problem.storage("C").numpy_type()
         return self.whole("C").view(kind).reshape(self.problem.shape("C")).copy()

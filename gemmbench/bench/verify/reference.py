@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from gemmbench.bench.operands.fill import Operands, is_kept, make_operands
+from gemmbench.bench.operands.fill import Operands, is_cached, make_operands
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.problems.problem import Problem
@@ -186,7 +186,7 @@ class Reference:
 
 def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
     """The reference for a fill; kept for later batches where its operands are kept."""
-    return (_make_cached if is_kept(problem) else _make)(problem, fill, seed, alpha, beta)
+    return (_make_cached if is_cached(problem) else _make)(problem, fill, seed, alpha, beta)
 
 
 def _make(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:

@@ -115,7 +115,7 @@ def test_a_wrong_result_is_described():
 
 def test_parameters_lie_where_the_network_says():
     given = make_random_parameters(SMALL, 0)
-    packed = given.packed(SMALL)
+    packed = given.pack(SMALL)
     for place, w in zip(SMALL.weights_at, given.weights, strict=True):
         np.testing.assert_array_equal(packed[place : place + w.size].reshape(w.shape), w)
     assert np.isnan(packed).sum() == SMALL.parameters - sum(a.size for a in (*given.weights, *given.biases))
@@ -124,11 +124,11 @@ def test_parameters_lie_where_the_network_says():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda arrays: arrays.pop("b2"), "no array b2; the network needs one of 7"),
-        (lambda arrays: arrays.update(W2=np.zeros((20, 8))), "W2 is 20 x 8, the network needs 20 x 7"),
+        (lambda arrays: arrays.pop("b2"), "array b2 is missing; the network needs one of 7"),
+        (lambda arrays: arrays.update(W2=np.zeros((20, 8))), "W2 is 20 x 8, but the network needs 20 x 7"),
         (lambda arrays: arrays.update(W1=np.zeros((31, 20), int)), "W1 holds int64; store float32 or float16"),
         (lambda arrays: arrays.update(b2=np.full(7, np.nan)), "b2 holds values that are not finite"),
-        (lambda arrays: arrays.update(W4=np.zeros((5, 5))), "more layers than the network's 3: it has W4"),
+        (lambda arrays: arrays.update(W4=np.zeros((5, 5))), "it has W4, but the network has 3 layers"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
@@ -143,7 +143,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
 
 def test_a_file_that_is_no_npz_is_told(tmp_path):
     (tmp_path / "w.npz").write_text("no weights")
-    with pytest.raises(SpecError, match=r"w\.npz: not a \.npz file of weights \(it is no archive\); write one with"):
+    with pytest.raises(SpecError, match=r"w\.npz: not a \.npz file of weights \(it is not an archive\); write one"):
         load_parameters(tmp_path / "w.npz", SMALL)
 
 

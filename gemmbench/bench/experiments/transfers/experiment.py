@@ -1,4 +1,4 @@
-"""The experiment on transfers: the tasks of one problem, every mode checked, the modes of a kernel timed together."""
+"""The experiment on a batch of transfers: every mode verified, the modes of a kernel timed together."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from gemmbench.planning.plans.chain import make_chain
 
 
 def measure_transfers(context: ExperimentContext, batch: TransferBatch) -> list[TransferRecord]:
-    """Check and measure every task; four records each. After an interruption, a mode without samples has none.
+    """Verify and measure every task; one record per mode.
 
-    Raises DeviceLost.
+    After an interruption, a mode without samples has no record. Raises DeviceLost.
     """
     device = cast("TransferBackend", context.backends[batch.device])
-    group = [(task, _trials(batch, number)) for number, task in enumerate(batch.tasks)]
+    trials = [_make_trials(batch, number) for number in range(len(batch.tasks))]
     try:
-        _measure(TransferExperiment(context, device, batch.problem, batch.policy), group)
+        _measure(TransferExperiment(context, device, batch.problem, batch.policy), trials)
     except DeviceLost:
         raise
     except PlanError as fault:
-        for trial in (trial for _, trials in group for trial in trials if trial.alive):
+        for trial in (trial for modes in trials for trial in modes if trial.alive):
             trial.fail(fault)
     return [
-        _record(batch, device, task, trial)
-        for task, trials in group
-        for trial in trials
+        _make_record(batch, device, task, trial)
+        for task, modes in zip(batch.tasks, trials, strict=True)
+        for trial in modes
         if trial.measurement.samples or not trial.alive
     ]
 
 
-def _measure(experiment: TransferExperiment, group: Sequence[tuple[TransferTask, list[ModeTrial]]]) -> None:
+def _measure(experiment: TransferExperiment, trials: Sequence[list[ModeTrial]]) -> None:
     try:
-        experiment.check([trial for _, trials in group for trial in trials])
-        reference = experiment.prepare()
-        for _, trials in group:
+        experiment.verify([trial for modes in trials for trial in modes])
+        reference = experiment.write_timed_data()
+        for modes in trials:
             if not experiment.context.is_interrupted():
-                experiment.measure(trials, reference)
+                experiment.measure(modes, reference)
     finally:
         with suppress(PlanError):  # after a crashed kernel nothing can be freed
             experiment.free()
 
 
-def _trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
+def _make_trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
     task = batch.tasks[number]
     chain, whole, panels = make_chain(task.whole.plan), (task.whole,), task.panels
     streams = min(batch.cut.streams, max(len(panels), 1))
@@ -70,7 +70,7 @@ def _trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
     return trials
 
 
-def _record(batch: TransferBatch, device: TransferBackend, task: TransferTask, trial: ModeTrial) -> TransferRecord:
+def _make_record(batch: TransferBatch, device: TransferBackend, task: TransferTask, trial: ModeTrial) -> TransferRecord:
     problem, policy = batch.problem, batch.policy
     inputs = sum(problem.operand_bytes(name) for name in ("ABC" if problem.beta else "AB"))
     in_turn = trial.streams == 1
@@ -86,7 +86,7 @@ def _record(batch: TransferBatch, device: TransferBackend, task: TransferTask, t
         h2d_bytes=inputs,
         b_bytes=problem.operand_bytes("B"),
         d2h_bytes=problem.operand_bytes("C"),
-        h2d=[parts.h2d for parts in trial.measured] if in_turn else [],
-        kernel=[parts.kernel for parts in trial.measured] if in_turn else [],
-        d2h=[parts.d2h for parts in trial.measured] if in_turn else [],
+        h2d=[parts.h2d for parts in trial.sampled_parts] if in_turn else [],
+        kernel=[parts.kernel for parts in trial.sampled_parts] if in_turn else [],
+        d2h=[parts.d2h for parts in trial.sampled_parts] if in_turn else [],
     )

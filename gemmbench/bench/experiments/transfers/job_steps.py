@@ -1,12 +1,12 @@
-"""A job as steps: what is copied and launched, on which stream, after what.
+"""The steps of a job: what is copied and launched, on which stream and after which step.
 
     stream 0   B in | A0 in | launch 0 | C0 out | A3 in | launch 3 | C3 out
     stream 1          A1 in | launch 1 | C1 out | A4 in | ...
     stream 2          A2 in | launch 2 | C2 out | ...
 
-Panels take the streams in turn. B goes first, whole, and every stream waits for it; after
-that nothing waits but for the engine that copies and for its own stream. With one panel
-and one stream this is the plain job: copy in, launch, copy out.
+Panels take the streams in turn. B goes first, whole, and every stream waits for it. After that, a
+step waits only for its own stream and for the engine that copies. With one panel and one stream this
+is the plain job: copy in, launch, copy out.
 """
 
 from __future__ import annotations
@@ -35,21 +35,25 @@ class Piece:
         return replace(self, plan=replace(self.plan, problem=problem))
 
 
-def steps(matrices: HostMatrices, pieces: Sequence[Piece], at: OperandSet, streams: int) -> list[JobStep]:
-    """The steps of a job on the operand set `at`; panels of A and C lie there one after the other, packed."""
-    found: list[JobStep] = [CopyStep(0, matrices.whole("B"), at.B, inward=True)]
+def make_job_steps(
+    matrices: HostMatrices, pieces: Sequence[Piece], operands: OperandSet, streams: int
+) -> list[JobStep]:
+    """The steps of a job on these operands; panels of A and C are packed there, one after the other."""
+    steps: list[JobStep] = [CopyStep(0, matrices.whole("B"), operands.B, inward=True)]
     for number, piece in enumerate(pieces):
         after = 0 if 0 < number < streams else None  # the first step of every other stream waits for B
-        found += _of_panel(matrices, piece, at, number % streams, after)
-    return found
+        steps += _make_panel_steps(matrices, piece, operands, number % streams, after)
+    return steps
 
 
-def _of_panel(matrices: HostMatrices, piece: Piece, at: OperandSet, stream: int, after: int | None) -> list[JobStep]:
+def _make_panel_steps(
+    matrices: HostMatrices, piece: Piece, operands: OperandSet, stream: int, after: int | None
+) -> list[JobStep]:
     panel, problem = piece.panel, matrices.problem
-    a = at.A + panel.first * (problem.operand_bytes("A") // problem.M)
-    c = at.C + panel.first * (problem.operand_bytes("C") // problem.M)
-    found: list[JobStep] = [CopyStep(stream, matrices.panel("A", panel), a, True, after)]
+    a = operands.A + panel.first * (problem.operand_bytes("A") // problem.M)
+    c = operands.C + panel.first * (problem.operand_bytes("C") // problem.M)
+    steps: list[JobStep] = [CopyStep(stream, matrices.panel("A", panel), a, True, after)]
     if problem.beta:
-        found.append(CopyStep(stream, matrices.panel("C0", panel), c, True))
-    found.append(LaunchStep(stream, piece.plan, piece.artifact, OperandSet(a, at.B, c)))
-    return [*found, CopyStep(stream, matrices.panel("C", panel), c, False)]
+        steps.append(CopyStep(stream, matrices.panel("C0", panel), c, True))
+    steps.append(LaunchStep(stream, piece.plan, piece.artifact, OperandSet(a, operands.B, c)))
+    return [*steps, CopyStep(stream, matrices.panel("C", panel), c, False)]

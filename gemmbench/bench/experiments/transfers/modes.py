@@ -1,14 +1,14 @@
-"""The whole job measured: operands to the device, kernel, C back, in four modes beside each other.
+"""Measures the whole job, operands to the device, kernel, C back, in four modes.
 
     pageable     one step after the other, from memory that malloc gives
     pinned       the same from page-locked memory
     panels       pinned and in panels of rows, still one step after the other: what cutting costs
     overlapped   the panels on several streams: what overlapping wins
 
-Every mode is checked exactly on integers before it is timed, with all of its memory on the
-device and C on the host full of NaN, so that a launch that runs before its copy cannot pass;
-after timing once more on the data that was timed, where modes with the same launches must
-agree bit by bit. The modes of a kernel are measured together in mirrored rounds.
+Every mode is checked exactly on integers before it is timed. All of its memory on the device, and C
+on the host, are then full of NaN, so that a launch that runs before its copy cannot pass. After timing
+it is checked once more on the timed data, and modes with the same launches must agree bit by bit. The
+modes of a kernel are measured together in mirrored rounds.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gemmbench.backends.base import Window
 from gemmbench.backends.jobs import Job, JobTimes, TransferBackend
 from gemmbench.bench.experiments.context import WARM_SECONDS, Announce, ExperimentContext
 from gemmbench.bench.experiments.gemm import EXACT_SCALARS
-from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
+from gemmbench.bench.experiments.transfers.job_steps import Piece, make_job_steps
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.operands import guards
-from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.arena import Arena, have_same_bits
 from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.record import MODES
@@ -37,12 +37,13 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 
-MAX_JOBS = 64  # in one window: with a job of 16 us or more it is as long as it should be
+MAX_JOBS = 64
+"""The most jobs in one window; with jobs of 16 us or more it then lasts the 1 ms that it should."""
 
 
 @dataclass
 class ModeTrial(Trial):
-    """One kernel in one mode on its way through an experiment; `parts` are the means of each window."""
+    """One kernel in one mode on its way through an experiment; `parts` holds the means of each window."""
 
     mode: str = ""
     pieces: tuple[Piece, ...] = ()
@@ -52,7 +53,7 @@ class ModeTrial(Trial):
     parts: list[JobTimes] = field(default_factory=list)
 
     def time(self, launches: int) -> Window:
-        """Run whole jobs one by one; with this a trial is an Executable. Raises what Job.run raises."""
+        """Run whole jobs one by one, as an Executable. Raises what Job.run raises."""
         assert self.job is not None
         runs = [self.job.run() for _ in range(launches)]
         means = [fmean(getattr(run, part) for run in runs) for part in ("seconds", "h2d", "kernel", "d2h")]
@@ -60,8 +61,8 @@ class ModeTrial(Trial):
         return Window(sum(run.seconds for run in runs), launches)
 
     @property
-    def measured(self) -> list[JobTimes]:
-        """The parts of the windows that became samples: after sizing and warming, the last ones."""
+    def sampled_parts(self) -> list[JobTimes]:
+        """The parts of the windows that became samples: the last ones, after sizing and warming up."""
         return self.parts[len(self.parts) - len(self.measurement.samples) :]
 
 
@@ -82,7 +83,7 @@ class _AnnouncedJob:
 
 
 class TransferExperiment:
-    """One problem on one device: a set of operands there, and the matrices on the host, pageable and pinned."""
+    """One problem on one device: an operand set there, and the matrices on the host, pageable and pinned."""
 
     def __init__(self, context: ExperimentContext, device: TransferBackend, problem: Problem, policy: Policy):
         """Allocate. Raises OutOfMemory."""
@@ -100,21 +101,21 @@ class TransferExperiment:
         """Give all memory back."""
         self._held.close()
 
-    def check(self, trials: Sequence[ModeTrial]) -> None:
-        """Run every trial on integers; what is not exact is `wrong`."""
+    def verify(self, trials: Sequence[ModeTrial]) -> None:
+        """Run every trial on integers; a result that is not exact is `wrong`."""
         alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
-        reference = self._reference("ints", self.policy.seed + 1, alpha, beta)
+        reference = self._write_data("ints", self.policy.seed + 1, alpha, beta)
         for number, trial in enumerate(trials):
             self.context.progress(f"verify transfers {trial.name}", number, len(trials))
             if trial.alive and not self.context.is_interrupted():
                 with trial.catch_faults():
                     self._bind(trial, reference)
-                    trial.judge(reference.check_exact(self._fresh_result(trial)))
+                    trial.judge(reference.check_exact(self._run_on_nan(trial)))
                     self._check_guards(trial)
 
-    def prepare(self) -> Reference:
-        """Write the data that is timed; what must come of them."""
-        return self._reference(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
+    def write_timed_data(self) -> Reference:
+        """Write the data that is timed; returns what the result must be."""
+        return self._write_data(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
 
     def measure(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
         """Time the modes of one kernel in the same rounds, then check each once more."""
@@ -123,8 +124,8 @@ class TransferExperiment:
                 with trial.catch_faults():
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
-        first = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
-        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.is_interrupted, self._round, first)
+        anchors = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
+        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.is_interrupted, self._report_round, anchors)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:
@@ -134,10 +135,10 @@ class TransferExperiment:
         for trial in trials:
             trial.job = None
 
-    def _round(self, done: int, of: int) -> None:
+    def _report_round(self, done: int, of: int) -> None:
         self.context.progress("transfers, round", done, of)
 
-    def _reference(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
+    def _write_data(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
         reference = make_reference(self.problem, fill, seed, alpha, beta)
         for matrices in self.matrices.values():
             matrices.write(reference.operands)
@@ -145,30 +146,30 @@ class TransferExperiment:
 
     def _bind(self, trial: ModeTrial, reference: Reference) -> None:
         pieces = [piece.with_scalars(reference.alpha, reference.beta) for piece in trial.pieces]
-        (at,) = self.arena.layout.locate(trial.chain.steps, self.arena.starts[0])
-        queue = steps(self.matrices[trial.pinned], pieces, at, trial.streams)
-        job = self.device.job(queue, self.arena.memory, trial.pinned)
+        (operands,) = self.arena.layout.locate(trial.chain.steps, self.arena.starts[0])
+        steps = make_job_steps(self.matrices[trial.pinned], pieces, operands, trial.streams)
+        job = self.device.job(steps, self.arena.memory, trial.pinned)
         trial.job = _AnnouncedJob(job, trial.number, self.context.announce)
 
-    def _fresh_result(self, trial: ModeTrial) -> np.ndarray:
-        """C on the host after one run on memory that held nothing but NaN."""
+    def _run_on_nan(self, trial: ModeTrial) -> np.ndarray:
+        """C on the host after one run on memory that held only NaN."""
         assert trial.job is not None
         matrices, starts = self.matrices[trial.pinned], self.arena.starts[0]
         matrices.poison()
         for name in "ABC":
             self.arena.memory.fill(starts[name], self.problem.operand_bytes(name), guards.NAN)
         trial.job.run()
-        return matrices.result()
+        return matrices.copy_result()
 
     def _check_again(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
-        twins: dict[tuple[Piece, ...], tuple[str, np.ndarray]] = {}
+        firsts: dict[tuple[Piece, ...], tuple[str, np.ndarray]] = {}
         for trial in trials:
             with trial.catch_faults():
-                result = self._fresh_result(trial)
+                result = self._run_on_nan(trial)
                 trial.judge(reference.check_rounding(result))
                 self._check_guards(trial)
-                mode, want = twins.setdefault(trial.pieces, (trial.mode, result))
-                if trial.alive and not np.array_equal(result.view(np.uint8), want.view(np.uint8)):
+                mode, first = firsts.setdefault(trial.pieces, (trial.mode, result))
+                if trial.alive and not have_same_bits(result, first):
                     fault = f"differs from the same launches in mode {mode}: a race"
                     trial.judge(Check(False, "repeat", message=fault))
 

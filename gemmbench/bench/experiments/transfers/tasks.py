@@ -1,4 +1,4 @@
-"""What is measured with transfers: of every kernel the best configuration, whole and in panels."""
+"""Which jobs are measured with their transfers: the best configuration of every kernel, whole and in panels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gemmbench.planning.problems.problem import Problem
 
 @dataclass(frozen=True)
 class TransferTask:
-    """One kernel whose job is measured: whole, and in panels, or why it cannot be had in panels."""
+    """One kernel whose job is measured: whole, and in panels or `why_not`."""
 
     whole: Piece
     panels: tuple[Piece, ...]
@@ -30,56 +30,59 @@ class TransferTask:
 
 
 def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
-    """Of every kernel and problem that came out right the fastest configuration, by fresh rounds if it had some."""
+    """The fastest configuration of every correct kernel, for each problem; by its final rounds if there are any."""
     timed = [record for record in records if record.status == "ok" and record.samples]
-    again = {(record.problem, record.variant) for record in timed if record.phase == "final"}
+    finals = {(record.problem, record.variant) for record in timed if record.phase == "final"}
     seconds: dict[tuple[object, ...], float] = {}
     for record in timed:
-        if record.phase == "final" or (record.problem, record.variant) not in again:
+        if record.phase == "final" or (record.problem, record.variant) not in finals:
             seconds[record.kernel_key] = median(record.samples)
-    found: dict[tuple[Problem, str], Plan] = {}
+    fastest: dict[tuple[Problem, str], Plan] = {}
     for plan in sorted(plans, key=lambda plan: seconds.get(make_chain(plan).kernel_key, math.inf)):
         if make_chain(plan).kernel_key in seconds:
-            found.setdefault((plan.problem, plan.variant.name), plan)
-    return [plan for plan in plans if found.get((plan.problem, plan.variant.name)) == plan]
+            fastest.setdefault((plan.problem, plan.variant.name), plan)
+    return [plan for plan in plans if fastest.get((plan.problem, plan.variant.name)) == plan]
 
 
 def plan_tasks(
     plans: Sequence[Plan],
-    how: PanelCut,
+    cut: PanelCut,
     targets: Mapping[str, Target],
     refuses: Refusal,
     compilers: Mapping[str, Compiler],
     progress: Progress = ignore_progress,
 ) -> list[TransferTask]:
-    """Plan the panels and compile what is not compiled yet. Raises DeviceError."""
-    pieces = {plan: _panels(plan, how, targets, refuses) for plan in plans}
-    panels = [plan for cuts in pieces.values() for _, plan in cuts if isinstance(plan, Plan)]
-    built = compile_plans([*plans, *panels], compilers, progress)
-    found = []
-    for plan, cuts in pieces.items():
+    """Plan the panels, compile what is not compiled yet. Raises DeviceError."""
+    panels = {plan: _plan_panels(plan, cut, targets, refuses) for plan in plans}
+    panel_plans = [plan for planned in panels.values() for _, plan in planned if isinstance(plan, Plan)]
+    built = compile_plans([*plans, *panel_plans], compilers, progress)
+    tasks = []
+    for plan, planned in panels.items():
         code = built[plan]
         if isinstance(code, Artifact):
             whole = Piece(Panel(0, plan.problem.M), plan, code)
-            found.append(TransferTask(whole, *_pieces(cuts, built)))
-    return found
+            tasks.append(TransferTask(whole, *_make_pieces(planned, built)))
+    return tasks
 
 
-def _panels(
-    plan: Plan, how: PanelCut, targets: Mapping[str, Target], refuses: Refusal
+def _plan_panels(
+    plan: Plan, cut: PanelCut, targets: Mapping[str, Target], refuses: Refusal
 ) -> list[tuple[Panel, Plan | Skip]]:
     chosen = [(plan.variant, [plan.config])]
     return [
         (panel, make_plans([panel.make_problem(plan.problem)], chosen, plan.device, targets, refuses)[0])
-        for panel in cut_into_panels(plan.problem, how.panels)
+        for panel in cut_into_panels(plan.problem, cut.panels)
     ]
 
 
-def _pieces(cuts: Sequence[tuple[Panel, Plan | Skip]], built: Mapping[Plan, Built]) -> tuple[tuple[Piece, ...], str]:
-    found = []
-    for panel, plan in cuts:
+def _make_pieces(
+    planned: Sequence[tuple[Panel, Plan | Skip]], built: Mapping[Plan, Built]
+) -> tuple[tuple[Piece, ...], str]:
+    """The panels with their code; none if one has no plan or no code, and why."""
+    pieces = []
+    for panel, plan in planned:
         code = built[plan] if isinstance(plan, Plan) else plan.reason
         if not isinstance(plan, Plan) or not isinstance(code, Artifact):
             return (), f"a panel of {panel.rows} rows: {code}"
-        found.append(Piece(panel, plan, code))
-    return tuple(found), ""
+        pieces.append(Piece(panel, plan, code))
+    return tuple(pieces), ""

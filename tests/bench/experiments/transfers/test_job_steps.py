@@ -6,7 +6,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.jobs import CopyStep
-from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
+from gemmbench.bench.experiments.transfers.job_steps import Piece, make_job_steps
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.errors import OutOfMemory
@@ -27,7 +27,7 @@ def queue(make_plan):
             Piece(panel, make_plan("naive", panel.make_problem(problem)), CODE)
             for panel in cut_into_panels(problem, panels)
         ]
-        return matrices, steps(matrices, pieces, AT, streams)
+        return matrices, make_job_steps(matrices, pieces, AT, streams)
 
     return make
 
@@ -95,7 +95,7 @@ def test_a_panel_holds_its_rows_of_op_a(layout):
 def test_poison_is_all_that_a_result_holds_until_something_is_copied():
     matrices = HostMatrices(FakeBackend(), Problem(3, 4, 5), pinned=False)
     matrices.poison()
-    assert np.isnan(matrices.result()).all() and matrices.result().shape == (3, 4)
+    assert np.isnan(matrices.copy_result()).all() and matrices.copy_result().shape == (3, 4)
 
 
 def test_what_was_had_is_given_back_when_more_is_not_to_be_had(monkeypatch):

@@ -14,7 +14,7 @@ from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments.transfers import modes as transfers
 from gemmbench.bench.experiments.transfers.batch import split_tasks
-from gemmbench.bench.experiments.transfers.job_steps import Piece, steps
+from gemmbench.bench.experiments.transfers.job_steps import Piece, make_job_steps
 from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
@@ -104,12 +104,12 @@ def test_every_layout_is_right_with_a_lower_last_panel(measured, task, layout, b
 
 def test_a_launch_that_does_not_wait_for_its_copy_is_wrong(measured, monkeypatch):
     def early(matrices, pieces, at, streams):
-        found = steps(matrices, pieces, at, streams)
+        found = make_job_steps(matrices, pieces, at, streams)
         if streams > 1:  # the second panel is computed before it is there
             found[4], found[5] = found[5], found[4]
         return found
 
-    monkeypatch.setattr(transfers, "steps", early)
+    monkeypatch.setattr(transfers, "make_job_steps", early)
     *right, wrong = measured()
     assert {row.status for row in right} == {"ok"}
     assert wrong.status == "wrong" and wrong.samples == []
@@ -117,7 +117,7 @@ def test_a_launch_that_does_not_wait_for_its_copy_is_wrong(measured, monkeypatch
 
 
 def test_a_panel_that_is_not_copied_back_is_wrong(measured, monkeypatch):
-    monkeypatch.setattr(transfers, "steps", lambda *all: steps(*all)[: -1 if all[3] > 1 else None])
+    monkeypatch.setattr(transfers, "make_job_steps", lambda *all: make_job_steps(*all)[: -1 if all[3] > 1 else None])
     assert [row.status for row in measured()] == ["ok", "ok", "ok", "wrong"]
 
 
