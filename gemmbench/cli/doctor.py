@@ -14,7 +14,7 @@ from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
-from gemmbench.report.diagnostics.doctor import judged, lines, of_noise, summary
+from gemmbench.report.diagnostics.doctor import format_checks, judge_noise, judge_peaks, summarize_noise
 from gemmbench.session.machine import find_machine
 from gemmbench.session.noise import measure_noise
 
@@ -47,16 +47,16 @@ def doctor(options: DoctorOptions) -> int:
         return OK
     machine = find_machine(device, TERMINAL)
     peaks = checks.measure_peaks(machine)
-    _print(judged(peaks, machine.primary) if peaks else [])
+    _print(judge_peaks(peaks, machine.primary) if peaks else [])
     noises, interrupted = measure_noise(machine, options.where.kernels, options.limit.limits, TERMINAL)
     if interrupted:
         return INTERRUPTED
-    _print([of_noise(noise) for noise in noises])
+    _print([judge_noise(noise) for noise in noises])
     if noises:
-        click.echo(f"\n{summary(noises)}")
+        click.echo(f"\n{summarize_noise(noises)}")
     return OK
 
 
 def _print(findings: Sequence[HealthCheck]) -> None:
-    for line in lines(findings):
+    for line in format_checks(findings):
         click.echo(line)

@@ -98,12 +98,12 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
 
 def _print_mix(loops: LoopReadings, style: str) -> int:
     """Print every kernel's hottest loop; exit code 1 if one breaks a limit of its manifest."""
-    table = sass_mix.table(loops.readings, style)
+    table = sass_mix.format_loops(loops.readings, style)
     click.echo(f"\n{table}\n" if table else "")
     for reading in loops.readings:
         click.echo(reading.sentence())
     if table:
-        click.echo(sass_mix.MODEL)
+        click.echo(sass_mix.EXPLANATION)
     for limit in loops.broken_limits:
         click.echo(f"sass limit broken: {limit}", err=True)
     return BAD_ROW if loops.broken_limits else OK

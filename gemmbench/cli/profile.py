@@ -10,7 +10,7 @@ from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.options import DeviceOptions, ShapeOptions, VariantName, seed_option, style_option
 from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import OK
-from gemmbench.report.diagnostics.profile import table, title, verdict
+from gemmbench.report.diagnostics.profile import explain_bound, format_counters, name_launch
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.single_kernel import KernelRequest, launch_kernel_once, profile_kernel
 
@@ -63,11 +63,11 @@ def profile(options: ProfileOptions) -> int:
     click.echo(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
     for counters in counted:
         for text in (
-            title(counters),
+            name_launch(counters),
             "",
-            table(counters, choose_plain_style(options.style)),
+            format_counters(counters, choose_plain_style(options.style)),
             "",
-            verdict(counters),
+            explain_bound(counters),
             "",
         ):
             click.echo(text)

@@ -80,8 +80,8 @@ def verify(options: VerifyOptions) -> int:
         return _sanitize(options, tuple(options.sanitize.split(",")))
     machine = find_machine(options.where.device, TERMINAL)
     records, interrupted = verify_kernels(options.request, machine, TERMINAL)
-    click.echo(verification.table(records, choose_plain_style(options.style)))
-    for line in verification.failures(records):
+    click.echo(verification.format_checks(records, choose_plain_style(options.style)))
+    for line in verification.list_failures(records):
         click.echo(line)
     return choose_exit_code(records, interrupted)
 
@@ -89,8 +89,8 @@ def verify(options: VerifyOptions) -> int:
 def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
     request = SanitizeRequest(options.request, tools, options.where.device, options.sanitize_limit)
     findings, interrupted = sanitize_kernels(request, TERMINAL)
-    click.echo(sanitizing.table(findings, choose_plain_style(options.style)))
-    for line in sanitizing.notes(findings):
+    click.echo(sanitizing.format_results(findings, choose_plain_style(options.style)))
+    for line in sanitizing.list_errors(findings):
         click.echo(line)
     if interrupted:
         return INTERRUPTED

@@ -112,11 +112,11 @@ class VerifyResults:
     @property
     def failures(self) -> list[str]:
         """What is wrong, one line per failed configuration, with maps of C."""
-        return verification.failures(self.records)
+        return verification.list_failures(self.records)
 
     def table(self, style: str = "simple") -> str:
         """Checks passed, failed and skipped for each variant, with the worst rounding error."""
-        return verification.table(self.records, style)
+        return verification.format_checks(self.records, style)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with one line per check. Raises GemmbenchError without pandas."""

@@ -1,0 +1,20 @@
+"""What came out of a run: read, compared with the baseline, and shown.
+
+store              the results file: a journal of JSON lines, and how it is read
+old_schema         rows of older files, converted
+row                one record with everything that follows from it
+comparison         all rows of a run, computed once and handed to every output
+transfer_rows      the same for whole jobs with their copies
+roofline           the bounds of a row, and impossible times
+launch_occupancy   how a launch fills the device
+flags              letters on rows that deserve a second look
+verdicts           which of two variants is faster
+columns/           every column of tables and exports, declared once
+tables/            tables, their notes and their footer
+posts/             a post's table, published and measured here
+explanation/       one row in sentences, and the command that measures it again
+diagnostics/       what verify, inspect, profile and doctor print
+table, terminal    tables as text in tabulate's formats, or drawn with rich
+text               numbers as text
+export             CSV, JSON and Markdown files
+"""

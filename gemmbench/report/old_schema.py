@@ -1,4 +1,4 @@
-"""Rows of results files written with schema 1, brought to the schema of today."""
+"""Rows of results files with schema 1, converted to the current schema."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _RENAMED_TELEMETRY = {"looks": "readings", "slowed": "slowed_by", "others": "oth
 
 
 def is_old(row: dict[str, Any]) -> bool:
-    """The row is of schema 1: a header that says so, or a record that does not have a problem of its own."""
+    """The row has schema 1: a header that states it, or a record without the key `problem`."""
     kind = row.get("row")
     return row.get("schema") == 1 if kind == "environment" else kind in ("record", "transfer") and "problem" not in row
 
 
-def upgraded(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with the names and the nesting of schema 2. A header keeps its schema number. Raises KeyError."""
-    row = _renamed(row, _RENAMED[row["row"]])
+def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Give a row the names and nesting of schema 2; a header keeps its schema number. Raises KeyError."""
+    row = _rename(row, _RENAMED[row["row"]])
     if row.get("telemetry"):
-        row["telemetry"] = _renamed(row["telemetry"], _RENAMED_TELEMETRY)
+        row["telemetry"] = _rename(row["telemetry"], _RENAMED_TELEMETRY)
     if row["row"] != "environment":
         row["problem"] = {name: row.pop(name) for name in _PROBLEM} | {"precision_name": row.pop("precision")}
     return row
 
 
-def _renamed(row: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def _rename(row: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in row.items()}

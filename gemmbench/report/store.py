@@ -1,4 +1,4 @@
-"""Results on disk: a journal of JSON lines, written row by row, and exports made from it."""
+"""Results files: a journal of JSON lines, written row by row, and how it is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 @dataclass
 class Run:
-    """One results file: its environment, its records in order, and what was odd about reading it."""
+    """One results file: its header, its records in order, and a warning if its end was missing."""
 
     environment: Environment
     records: list[Record] = field(default_factory=list)
@@ -31,13 +31,13 @@ class Run:
 
 
 class Journal:
-    """Adds rows to a run and appends them to its file, each whole and at once; a new file begins with its environment.
+    """Adds rows to a run and appends them to its file, each completely and at once.
 
     A skip that the run had when the journal was opened is not added again.
     """
 
     def __init__(self, run: Run):
-        """Raises StoreError if the folder cannot be written, or another run writes this file."""
+        """Raises StoreError if the folder cannot be written, or another run is writing this file."""
         self.run = run
         self.path = path = run.path
         self._skips = {record.identity for record in run.records if record.status == "skipped"}
@@ -45,7 +45,7 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab")
             _lock(self._file, path)
-            _mend(path)
+            _repair_end(path)
             self._file.seek(0, os.SEEK_END)
         except OSError as fault:
             raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
@@ -54,7 +54,7 @@ class Journal:
             self._append(run.environment)
 
     def write(self, record: Record | TransferRecord) -> None:
-        """Add one row; when this returns, it is on the disk. Raises StoreError."""
+        """Add one row. It is on disk when this returns. Raises StoreError."""
         if isinstance(record, Record) and record.identity in self._skips:
             return
         self._append(record)
@@ -76,35 +76,35 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close; a file that got no row is not left behind."""
+        """Close the file; delete it if it got no row."""
         self._file.close()
         if self._empty:
             self.path.unlink(missing_ok=True)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    """Two runs may share a folder, not a file. The system lets go of the lock when the run ends, however it ends."""
+    """Two runs may share a folder but not a file. The lock ends with the process, however it ends."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise StoreError(f"{path}: another run is writing it; wait for its end, or leave out --resume") from None
+        raise StoreError(f"{path}: another run is writing it; wait until it ends, or leave out --resume") from None
 
 
-def _mend(path: Path) -> None:
-    """End a file that was cut off after its last whole row, so that new rows begin on lines of their own."""
-    written = path.read_bytes() if path.exists() else b""
-    whole, _, rest = written.rpartition(b"\n")
+def _repair_end(path: Path) -> None:
+    """Remove what follows the last complete row, so that new rows begin on lines of their own."""
+    content = path.read_bytes() if path.exists() else b""
+    complete, _, rest = content.rpartition(b"\n")
     if not rest:
         return
     try:
         _decode(rest)
-        path.write_bytes(written + b"\n")
+        path.write_bytes(content + b"\n")
     except msgspec.DecodeError:
-        path.write_bytes(whole + b"\n" if whole else b"")
+        path.write_bytes(complete + b"\n" if complete else b"")
 
 
 def _decode(line: bytes) -> Line:
-    """A row of this schema or of an older one. Raises msgspec.DecodeError."""
+    """Decode a row of this schema or of an older one. Raises msgspec.DecodeError."""
     try:
         return _decoder.decode(line)
     except msgspec.ValidationError:
@@ -112,26 +112,26 @@ def _decode(line: bytes) -> Line:
         if not isinstance(row, dict) or not old_schema.is_old(row):
             raise
     try:
-        return msgspec.convert(old_schema.upgraded(row), Line)
+        return msgspec.convert(old_schema.upgrade_row(row), Line)
     except KeyError as fault:
         raise msgspec.ValidationError(f"missing required field `{fault.args[0]}`") from None
 
 
 def read(path: Path) -> Run:
-    """Read a results file. A last line cut short is left out, with a warning. Raises StoreError."""
+    """Read a results file, without its last line if it is incomplete (with a warning). Raises StoreError."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as fault:
         raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
-    rows, warning = _rows(path, lines)
+    rows, warning = _decode_lines(path, lines)
     if not rows or not isinstance(rows[0], Environment):
-        raise _no_results(path)
+        raise _foreign_file(path)
     records = [row for row in rows if isinstance(row, Record)]
     transfers = [row for row in rows if isinstance(row, TransferRecord)]
-    return Run(rows[0], _settled(records), path, warning, _settled_transfers(transfers))
+    return Run(rows[0], _latest_records(records), path, warning, _latest_transfers(transfers))
 
 
-def _rows(path: Path, lines: list[bytes]) -> tuple[list[Line], str]:
+def _decode_lines(path: Path, lines: list[bytes]) -> tuple[list[Line], str]:
     rows: list[Line] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -141,7 +141,7 @@ def _rows(path: Path, lines: list[bytes]) -> tuple[list[Line], str]:
         except msgspec.DecodeError as fault:
             _refuse_newer(path, line)
             if not rows:
-                raise _no_results(path) from None
+                raise _foreign_file(path) from None
             if number == len(lines):  # no newline after it: the writer was cut off
                 return rows, f"{path}: the last line is cut off and was left out; --resume measures it again"
             raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
@@ -149,7 +149,7 @@ def _rows(path: Path, lines: list[bytes]) -> tuple[list[Line], str]:
     return rows, ""
 
 
-def _no_results(path: Path) -> StoreError:
+def _foreign_file(path: Path) -> StoreError:
     return StoreError(f"{path}:1: not a gemmbench results file: its first line must describe the run; name a .jsonl")
 
 
@@ -162,27 +162,27 @@ def _refuse_newer(path: Path, line: bytes) -> None:
         raise StoreError(f"{path}: written by a newer gemmbench (schema {schema}, this one reads {SCHEMA}); upgrade")
 
 
-def _settled(records: list[Record]) -> list[Record]:
-    """Of rows that were measured again after an interruption, the last."""
+def _latest_records(records: list[Record]) -> list[Record]:
+    """The last of rows that were measured again after an interruption."""
     latest: dict[tuple[object, ...], Record] = {}
     for record in records:
         latest[(record.identity, record.batch_key)] = record
     return list(latest.values())
 
 
-def _settled_transfers(records: list[TransferRecord]) -> list[TransferRecord]:
-    """Of jobs that were measured again, the last."""
+def _latest_transfers(records: list[TransferRecord]) -> list[TransferRecord]:
+    """The last of jobs that were measured again."""
     return list({(record.kernel_key, record.mode): record for record in records}.values())
 
 
 def complete_transfers(records: list[TransferRecord]) -> set[str]:
-    """Keys of kernels whose jobs have all their rows; a row of an interrupted measurement counts for nothing."""
+    """Keys of kernels that have the rows of all modes; rows of interrupted measurements do not count."""
     rows = Counter(record.key for record in records if record.stopped != "interrupted")
     return {key for key, count in rows.items() if count == len(MODES)}
 
 
 def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
-    """Batches with all their rows, by key."""
+    """Batches that have all their rows, by key."""
     batches: dict[str, list[Record]] = {}
     for record in records:
         if record.batch_key and record.stopped != "interrupted":
@@ -190,7 +190,7 @@ def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
     return {key: rows for key, rows in batches.items() if len(rows) == rows[0].batch_rows}
 
 
-def newest(folder: Path, sweep: str, device: str) -> Path:
+def find_newest(folder: Path, sweep: str, device: str) -> Path:
     """The newest results file of this sweep and device in a folder. Raises StoreError."""
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True):
         try:
@@ -199,5 +199,5 @@ def newest(folder: Path, sweep: str, device: str) -> Path:
             continue
         if (environment.sweep, environment.device) == (sweep, device):
             return path
-    found = f"no results of sweep '{sweep}' on {device} in {folder}"
-    raise StoreError(f"nothing to resume: {found}; name a file, or start a new run without --resume")
+    missing = f"no results of sweep '{sweep}' on {device} in {folder}"
+    raise StoreError(f"nothing to resume: {missing}; name a file, or start a new run without --resume")

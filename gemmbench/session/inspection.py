@@ -21,8 +21,8 @@ from gemmbench.planning.plans.expansion import plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.sweeps.parsing import parse_params
-from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, Inspection
-from gemmbench.report.diagnostics.sass_mix import Peak, Reading
+from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, Inspection, inspect_launch
+from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 
 
@@ -91,7 +91,7 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
     skips = [item for item in expanded if isinstance(item, Skip)]
     launches = [launch for plan in plans for launch in plan.each_launch()]
     builds = [(launch, compiler.compile(launch).build) for launch in launches]
-    inspections = [Inspection.of(launch, build, architecture.sm, architecture.sms) for launch, build in builds]
+    inspections = [inspect_launch(launch, build, architecture.sm, architecture.sms) for launch, build in builds]
     return InspectedKernel(architecture, compiler, plans, skips, inspections)
 
 
@@ -118,7 +118,7 @@ def _plan_network(request: KernelRequest, variant: Variant, machine: Machine) ->
 class LoopReadings:
     """The hottest loop of every kernel, and the limits of manifests that the loops break."""
 
-    readings: list[Reading]
+    readings: list[HottestLoop]
     broken_limits: list[str]
 
 
@@ -131,7 +131,7 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
     if architecture.sm < FIRST_SM:
         raise UsageError(f"--sass-mix reads machine code from sm_{FIRST_SM} on; sm_{architecture.sm} is older")
     peak = _find_peak(architecture, clock)
-    readings: list[Reading] = []
+    readings: list[HottestLoop] = []
     broken_limits: list[str] = []
     for plan in inspected.plans:
         several = len(plan.symbols) > 1
@@ -142,20 +142,20 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
     return LoopReadings(readings, broken_limits)
 
 
-def _find_peak(architecture: Architecture, clock: float | None) -> Peak | None:
+def _find_peak(architecture: Architecture, clock: float | None) -> PeakRate | None:
     """The f32 rate of such a GPU; None for an unknown architecture."""
     rate = PRECISIONS["f32"].peak.of_device("", architecture.sm)
     ghz = clock or USUAL_CLOCK.get(architecture.sm)
-    return Peak(rate * architecture.sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
+    return PeakRate(rate * architecture.sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
 
 
-def _choose_main_loop(readings: Sequence[Reading]) -> LoopFacts | None:
+def _choose_main_loop(readings: Sequence[HottestLoop]) -> LoopFacts | None:
     """The loop with the most arithmetic."""
     return max((reading.facts for reading in readings), key=lambda facts: facts.loop.math if facts else 0)
 
 
-def _read_loop(compiler: InspectingCompiler, plan: Plan, peak: Peak | None, several: bool) -> Reading:
+def _read_loop(compiler: InspectingCompiler, plan: Plan, peak: PeakRate | None, several: bool) -> HottestLoop:
     symbol = plan.symbols[-1]
     loop = find_hottest_loop(parse_kernels(compiler.sass(plan)).get(symbol, ()))
     label = " ".join(filter(None, (str(plan.config), symbol if several else ""))) or plan.variant.name
-    return Reading(label, LoopFacts(loop) if loop else None, peak)
+    return HottestLoop(label, LoopFacts(loop) if loop else None, peak)

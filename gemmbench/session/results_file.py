@@ -44,7 +44,7 @@ def choose_results(environment: Environment, destination: Destination, reporter:
     if resume is None:
         return Run(environment, path=destination.folder / f"{environment.run}.jsonl")
     newest = resume == NEWEST
-    path = store.newest(destination.folder, environment.sweep, environment.device) if newest else Path(resume)
+    path = store.find_newest(destination.folder, environment.sweep, environment.device) if newest else Path(resume)
     run = store.read(path)
     if run.warning:
         reporter.message(run.warning)

@@ -18,7 +18,7 @@ from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.plans.suitability import explain_unfit_device
 from gemmbench.planning.problems import awkward
 from gemmbench.planning.sweeps.parsing import parse_params
-from gemmbench.report.diagnostics.sanitizing import Finding
+from gemmbench.report.diagnostics.sanitizing import SanitizerResult
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.machine import find_gpu, open_catalog
 from gemmbench.session.reporter import SILENT, Reporter
@@ -58,7 +58,7 @@ class VerifyCommand:
         return (*self.words, *to_words(("--param", f"{name}={value}") for name, value in config.values))
 
 
-def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> tuple[list[Finding], bool]:
+def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> tuple[list[SanitizerResult], bool]:
     """Run the variants under the tools; returns what they found, and whether it was interrupted.
 
     Raises UsageError, and DeviceError without a GPU or the tools.
@@ -151,14 +151,14 @@ def _list_param_words(request: VerifyRequest) -> tuple[str, ...]:
 
 def _run_tools(
     commands: Sequence[VerifyCommand], request: SanitizeRequest, reporter: Reporter
-) -> tuple[list[Finding], bool]:
+) -> tuple[list[SanitizerResult], bool]:
     """Run every command under every tool; returns what they found, and whether it was interrupted."""
-    findings: list[Finding] = []
+    findings: list[SanitizerResult] = []
     interruption = Interruption(request.verify.limits.sweep, reporter.message)
     with reporter.progress_bar() as progress, interruption.handle_ctrl_c():
         for number, command in enumerate(commands):
             if command.reason:
-                findings.append(Finding(command.variant, "", "", None, command.reason))
+                findings.append(SanitizerResult(command.variant, "", "", None, command.reason))
                 continue
             for tool in request.tools:
                 if interruption.is_requested():
@@ -168,16 +168,16 @@ def _run_tools(
     return findings, False
 
 
-def _run_tool(tool: str, command: VerifyCommand, limit: float) -> Iterator[Finding]:
+def _run_tool(tool: str, command: VerifyCommand, limit: float) -> Iterator[SanitizerResult]:
     """One result if all configurations together are clean, otherwise one for each configuration."""
     configs = command.configs
     verdict = sanitizer.run_sanitizer(tool, (*command.words, *command.chosen), limit)
-    together = Finding(command.variant, _describe_configs(configs), tool, verdict)
+    together = SanitizerResult(command.variant, _describe_configs(configs), tool, verdict)
     if together.clean or len(configs) == 1:
         yield together
         return
     each = [
-        Finding(command.variant, str(one), tool, sanitizer.run_sanitizer(tool, command.words_for(one), limit))
+        SanitizerResult(command.variant, str(one), tool, sanitizer.run_sanitizer(tool, command.words_for(one), limit))
         for one in configs
     ]
     yield from each

@@ -25,7 +25,7 @@ def test_a_device_is_checked_and_measured(gemmbench, script):
     assert said.code == 0, said.err
     assert first_words(said.out) == "cache results copy clock arithmetic launch noise noise Noise".split()
     assert "cublas at 16 (1.000 ms" in said.out and "tiled at 32 (2.000 ms" in said.out
-    assert "The least difference that compare can show here today: 1.000 %" in said.out
+    assert "Smallest difference that compare can show here now: 1.000 %" in said.out
 
 
 def test_quick_measures_nothing(gemmbench, windows):

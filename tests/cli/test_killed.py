@@ -83,5 +83,5 @@ def test_two_runs_may_share_a_folder_and_not_a_file(tmp_path, script):
     environment = store.read(paths[0]).environment
     with store.Journal(store.Run(environment, path=paths[0])):
         second = start(device, tmp_path, "--resume", str(paths[0]))
-        assert "another run is writing it; wait for its end" in second.communicate()[1]
+        assert "another run is writing it; wait until it ends" in second.communicate()[1]
         assert second.returncode == 2

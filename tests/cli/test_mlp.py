@@ -132,7 +132,7 @@ def test_a_bad_config_is_told_by_line(call, tmp_path, old, new, message):
 def test_a_digit_is_shown_and_read():
     result = CliRunner().invoke(group, ["mlp", "mlp_fused", "--device", "fake", "--digit", "3"], standalone_mode=False)
     assert result.return_value == 0, result.output
-    assert result.stdout.splitlines()[-1] == "mlp_fused says 2: right"
+    assert result.stdout.splitlines()[-1] == "mlp_fused reads 2: right"
     assert "2  100.00%  ########################################" in result.stdout
     beyond = CliRunner().invoke(
         group, ["mlp", "mlp_fused", "--device", "fake", "--digit", "360"], standalone_mode=False

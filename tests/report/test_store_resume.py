@@ -51,13 +51,13 @@ def test_the_newest_file_of_the_same_sweep_and_device_is_found(tmp_path, results
     results("c.jsonl", 3, sweep="tiles")
     results("d.jsonl", 2, device="Other GPU")
     results("e.jsonl", 1).write_text("broken")
-    assert store.newest(tmp_path, "quick", "Fake GPU") == wanted
+    assert store.find_newest(tmp_path, "quick", "Fake GPU") == wanted
 
 
 def test_where_there_is_nothing_to_resume_the_message_says_of_what(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(StoreError) as fault:
-            store.newest(folder, "quick", "Fake GPU")
+            store.find_newest(folder, "quick", "Fake GPU")
         what = f"nothing to resume: no results of sweep 'quick' on Fake GPU in {folder}"
         assert str(fault.value) == f"{what}; name a file, or start a new run without --resume"
 
@@ -73,7 +73,7 @@ def test_rows_of_other_batches_that_bear_the_same_number_are_kept(tmp_path, envi
 def test_a_run_that_was_killed_before_its_first_row_can_be_resumed(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     killed = store.Journal(store.Run(environment, path=path))
-    assert (store.newest(tmp_path, "quick", "Fake GPU"), store.read(path).records) == (path, [])
+    assert (store.find_newest(tmp_path, "quick", "Fake GPU"), store.read(path).records) == (path, [])
     killed._file.close()  # as the system does
     with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record())

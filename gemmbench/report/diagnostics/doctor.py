@@ -1,4 +1,4 @@
-"""What `gemmbench doctor` says: one line a finding, what to do below it, and what the measurements mean."""
+"""What `gemmbench doctor` prints: one line per check with the next step, and what the measurements mean."""
 
 from __future__ import annotations
 
@@ -12,87 +12,94 @@ from gemmbench.report.text import number
 _LEAST_COPY, _LEAST_FMA, _LEAST_CLOCK = 0.75, 0.9, 0.9
 _MOST_LAUNCH = 5e-6
 _COARSE = 0.02
-_SHARED = "is something else running on it? nvidia-smi; then try again"
+_SHARED = "check with nvidia-smi whether something else runs on it, then try again"
 
 
-def lines(findings: Iterable[HealthCheck]) -> list[str]:
-    """The findings as text; what to do stands below a warning or a fault."""
-    said = []
-    for finding in findings:
-        said.append(f"{finding.subject:<14}{finding.status:<9}{finding.message}")
-        if finding.next_step:
-            said.append(f"{'':23}-> {finding.next_step}")
-    return said
+def format_checks(checks: Iterable[HealthCheck]) -> list[str]:
+    """The checks as text, with the next step below a warning or a fault."""
+    lines = []
+    for check in checks:
+        lines.append(f"{check.subject:<14}{check.status:<9}{check.message}")
+        if check.next_step:
+            lines.append(f"{'':23}-> {check.next_step}")
+    return lines
 
 
-def judged(peaks: Peaks, device: Device) -> list[HealthCheck]:
-    """What the peaks say of a device."""
-    return [_copy(peaks, device), _clock(peaks, device), _fma(peaks, device), _launch(peaks)]
+def judge_peaks(peaks: Peaks, device: Device) -> list[HealthCheck]:
+    """Compare the peaks that were measured with those of the device's data sheet."""
+    return [
+        _judge_copy(peaks, device),
+        _judge_clock(peaks, device),
+        _judge_arithmetic(peaks, device),
+        _judge_launch(peaks),
+    ]
 
 
-def _copy(peaks: Peaks, device: Device) -> HealthCheck:
-    said = f"{number(peaks.copy / 1e12)} TB/s read and written"
+def _judge_copy(peaks: Peaks, device: Device) -> HealthCheck:
+    measured = f"{number(peaks.copy / 1e12)} TB/s read and written"
     if not device.bandwidth:
-        return passed_check("copy", said)
+        return passed_check("copy", measured)
     share = peaks.copy / device.bandwidth
-    said = f"{said}, {number(100 * share)} % of {number(device.bandwidth / 1e12)}"
-    return passed_check("copy", said) if share >= _LEAST_COPY else failed_check("copy", said, _SHARED)
+    measured = f"{measured}, {number(100 * share)} % of {number(device.bandwidth / 1e12)}"
+    return passed_check("copy", measured) if share >= _LEAST_COPY else failed_check("copy", measured, _SHARED)
 
 
-def _clock(peaks: Peaks, device: Device) -> HealthCheck:
-    seen, most = peaks.clock_hz, device.clock_hz
-    if not seen or not most:
-        return passed_check("clock", "cannot be seen here")
-    said = f"{seen / 1e9:.3f} GHz under load, at most {most / 1e9:.3f}"
-    if seen < _LEAST_CLOCK * most:
-        return failed_check("clock", said, "power limit, heat or a locked clock: nvidia-smi -q -d PERFORMANCE")
-    return passed_check("clock", said)
+def _judge_clock(peaks: Peaks, device: Device) -> HealthCheck:
+    clock, most = peaks.clock_hz, device.clock_hz
+    if not clock or not most:
+        return passed_check("clock", "cannot be measured here")
+    measured = f"{clock / 1e9:.3f} GHz under load, at most {most / 1e9:.3f}"
+    if clock < _LEAST_CLOCK * most:
+        return failed_check("clock", measured, "power limit, heat or a locked clock: nvidia-smi -q -d PERFORMANCE")
+    return passed_check("clock", measured)
 
 
-def _fma(peaks: Peaks, device: Device) -> HealthCheck:
-    said = f"{number(peaks.fma / 1e12)} TFLOPS of FFMA in registers"
+def _judge_arithmetic(peaks: Peaks, device: Device) -> HealthCheck:
+    measured = f"{number(peaks.fma / 1e12)} TFLOPS of FFMA in registers"
     limit = device.flops_per_cycle.get("f32", 0.0) * (peaks.clock_hz or device.clock_hz)
     if not limit:
-        return passed_check("arithmetic", said)
-    said = f"{said}, {number(100 * peaks.fma / limit)} % of peak at that clock"
+        return passed_check("arithmetic", measured)
+    measured = f"{measured}, {number(100 * peaks.fma / limit)} % of peak at that clock"
     return (
-        passed_check("arithmetic", said)
+        passed_check("arithmetic", measured)
         if peaks.fma >= _LEAST_FMA * limit
-        else failed_check("arithmetic", said, _SHARED)
+        else failed_check("arithmetic", measured, _SHARED)
     )
 
 
-def _launch(peaks: Peaks) -> HealthCheck:
-    said = f"{number(1e6 * peaks.launch)} us for an empty kernel, {number(1e6 * peaks.ungated)} us without the gate"
+def _judge_launch(peaks: Peaks) -> HealthCheck:
+    measured = f"{number(1e6 * peaks.launch)} us for an empty kernel, {number(1e6 * peaks.ungated)} us without the gate"
     if peaks.launch > _MOST_LAUNCH:
-        return failed_check("launch", said, "times of kernels that are not much longer mean little here")
-    return passed_check("launch", said)
+        return failed_check("launch", measured, "times of kernels that take little longer than this mean little here")
+    return passed_check("launch", measured)
 
 
-def of_noise(noise: Noise) -> HealthCheck:
-    """What a plan against itself says of the machine."""
+def judge_noise(noise: Noise) -> HealthCheck:
+    """Judge the machine by a plan that was compared with itself."""
     record, ratio = noise.record, noise.ratio
     speed = f"{number(1e3 * noise.time.value)} ms, {number(record.flops / noise.time.value / 1e9)} GFLOPS"
-    said = (
+    measured = (
         f"{record.variant} at {record.problem.size} ({speed}) runs at {ratio.value:.4f} "
-        f"[{ratio.low:.4f}, {ratio.high:.4f}] times its own speed; "
-        f"{len(record.samples)} rounds, a pair scatters by {_percent(noise.scatter)}"
+        f"[{ratio.low:.4f}, {ratio.high:.4f}] of its own speed; "
+        f"{len(record.samples)} rounds, a pair of rounds scatters by {_percent(noise.scatter)}"
     )
     if noise.verdict != "same":
         return failed_check(
-            "noise", said, f"`{noise.verdict}`, and it should be `same`: end what else runs, and try again"
+            "noise", measured, f"the verdict `{noise.verdict}` should be `same`: end other programs and try again"
         )
     if noise.least > _COARSE:
-        return failed_check("noise", said, "small differences will not show: end what else runs, or take more --rounds")
-    return passed_check("noise", said)
+        return failed_check(
+            "noise", measured, "small differences cannot be shown: end other programs, or use more --rounds"
+        )
+    return passed_check("noise", measured)
 
 
-def summary(noises: Sequence[Noise]) -> str:
-    """What the machine can show today; `noises` are one at least."""
+def summarize_noise(noises: Sequence[Noise]) -> str:
+    """The smallest difference that the machine can show now; `noises` holds at least one."""
     floor = max(noise.floor for noise in noises)
     least = max(noise.least for noise in noises)
     return (
-        f"Noise floor: +- {_percent(floor)}. The least difference that compare can show here today: "
+        f"Noise floor: +- {_percent(floor)}. Smallest difference that compare can show here now: "
         f"{_percent(least)}, in 95 of 100 comparisons."
     )
 

@@ -1,4 +1,4 @@
-"""What a kernel costs before it runs: registers, shared memory, occupancy, blocks, waves."""
+"""What `gemmbench inspect` prints of a kernel: registers, shared memory, occupancy, blocks, waves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gemmbench.backends.base import Build
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.report.text import number
 
-# Multiprocessors of a well-known GPU of each architecture, where the machine has none to ask
+# Multiprocessors of a well-known GPU of each architecture, used if the machine has no such GPU
 # (V100, T4, A100, RTX 3090, RTX 4090, H100 and H200 SXM, B200, RTX 5090; NVIDIA's data sheets).
 USUAL_SMS = {70: 80, 75: 40, 80: 108, 86: 82, 89: 128, 90: 132, 100: 148, 120: 170}
 # Their highest clocks in GHz: f32 peak of the data sheet over SMs, lanes and 2.
@@ -25,21 +25,14 @@ class Inspection:
     occupancy: Occupancy
     sms: int
 
-    @classmethod
-    def of(cls, plan: Plan, build: Build, sm: int, sms: int) -> Inspection:
-        """Derive occupancy from the build facts. Raises DeviceError for an unknown architecture."""
-        assert plan.geometry is not None
-        shared = max(build.shared, 0) + plan.geometry.shared
-        return cls(plan, build, theoretical_occupancy(sm, plan.geometry.threads, build.registers, shared), sms)
-
     @property
     def waves(self) -> float:
-        """Blocks of the grid, in loads of the whole device; NaN if no block fits."""
+        """Blocks of the grid, in full loads of the device; NaN if no block fits."""
         blocks = self.occupancy.blocks_per_sm * self.sms
         return self.plan.geometry.blocks / blocks if blocks and self.plan.geometry else float("nan")
 
     def cells(self) -> dict[str, str]:
-        """Columns of the table."""
+        """The cells of the table, by heading."""
         geometry, occupancy = self.plan.geometry, self.occupancy
         assert geometry is not None
         limiter = f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps, limit: {occupancy.limiter}"
@@ -53,8 +46,15 @@ class Inspection:
             "stack bytes": str(self.build.stack),
             "static shared": str(self.build.shared),
             "dynamic shared": str(geometry.shared),
-            "blocks an SM": str(occupancy.blocks_per_sm),
+            "blocks per SM": str(occupancy.blocks_per_sm),
             "occupancy": f"{100 * occupancy.fraction:.0f} % ({limiter})",
             "blocks": str(geometry.blocks),
             "waves": number(self.waves),
         }
+
+
+def inspect_launch(plan: Plan, build: Build, sm: int, sms: int) -> Inspection:
+    """Derive the occupancy from what the compiler reported. Raises DeviceError for an unknown architecture."""
+    assert plan.geometry is not None
+    shared = max(build.shared, 0) + plan.geometry.shared
+    return Inspection(plan, build, theoretical_occupancy(sm, plan.geometry.threads, build.registers, shared), sms)

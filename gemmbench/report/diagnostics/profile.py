@@ -1,4 +1,4 @@
-"""What a profiler counted of a kernel: the figures that matter for a GEMM, and a sentence on what bounds it."""
+"""What `gemmbench profile` prints: the counters that matter for a GEMM, and a sentence on what bounds it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gemmbench.report.table import format_cells
 from gemmbench.report.text import number
 
 ABSENT = "not counted on this GPU"
-# Percent of its peak from which a unit is the limit, and below which none is: the thresholds of
-# Nsight Compute's own "Speed of Light" rule.
+# A unit is the limit from the first percentage of its peak on, and no unit is below the second:
+# the thresholds of Nsight Compute's own "Speed of Light" rule.
 BOUND, LEAST = 80.0, 60.0
-_NEAR = 10.0  # of two units this close, the first in _UNITS is the cause and the other its company
+_NEAR = 10.0  # of two units this close, the first in _UNITS is the cause and the other a consequence
 _IDLE = 75.0
 _AT_WORK = 0.1
 _TOP_STALLS = 3
@@ -22,8 +22,8 @@ _NO_FAULT = ("selected", "not_selected")  # the warp issues, or another one does
 _MEANINGS = {
     "barrier": "warps wait for others at __syncthreads",
     "branch_resolving": "warps wait for a branch",
-    "dispatch_stall": "the dispatcher holds instructions back",
-    "drain": "stores at the end of the kernel",
+    "dispatch_stall": "the dispatcher delays instructions",
+    "drain": "warps wait for stores at the end of the kernel",
     "gmma": "warps wait for the registers of wgmma",
     "imc_miss": "misses of the constant cache",
     "lg_throttle": "too many loads and stores of global memory at once",
@@ -35,7 +35,7 @@ _MEANINGS = {
     "short_scoreboard": "warps wait for data from shared memory",
     "sleeping": "warps sleep",
     "tex_throttle": "too many texture instructions at once",
-    "wait": "warps wait a fixed time for the instruction before",
+    "wait": "warps wait a fixed time after the previous instruction",
 }
 
 
@@ -61,57 +61,57 @@ _UNITS = (
 _PIPES = {"tensor": "the tensor pipe", "fma": "the FMA pipe", "fp64": "the FP64 pipe"}
 
 
-def table(counters: Counters, style: str) -> str:
-    """One line a figure; what the GPU does not count says so. The lines on FP64 are left out where it rests."""
+def format_counters(counters: Counters, style: str) -> str:
+    """One line per counter, also for those that the GPU does not count. Without lines on FP64 if it is idle."""
     double = counters.values.get("fp64", 0.0) >= _AT_WORK
     rows = [(name, cell) for name, cell in _ROWS.items() if double or name not in _DOUBLE]
     return format_cells([[name, cell(counters) or ABSENT] for name, cell in rows], ["counter", "value"], style)
 
 
-def title(counters: Counters) -> str:
-    """Which kernel it is."""
+def name_launch(counters: Counters) -> str:
+    """The kernel with its grid and block."""
     return f"{counters.kernel}: grid {counters.grid}, block {counters.block}"
 
 
-def verdict(counters: Counters) -> str:
+def explain_bound(counters: Counters) -> str:
     """What bounds the kernel, in a sentence."""
     values = counters.values
     busy = [(values[unit.quantity], unit) for unit in _UNITS if unit.quantity in values]
     if not busy:
-        return "What bounds it is not known: none of its units was counted."
+        return "What bounds it is unknown: none of its units was counted."
     most = max(share for share, _ in busy)
     if most < LEAST:
-        return _latency(counters, most)
+        return _explain_latency(counters, most)
     share, unit = next((share, unit) for share, unit in busy if share >= max(most - _NEAR, LEAST))
     strength = "Bound by" if share >= BOUND else "Mostly bound by"
-    return f"{strength} {unit.name}: {unit.busy} {share:.0f} % of the time{_company(unit, values)}."
+    return f"{strength} {unit.name}: {unit.busy} {share:.0f} % of the time{_explain_company(unit, values)}."
 
 
-def _company(unit: _Unit, values: Mapping[str, float]) -> str:
-    """What belongs to the cause."""
+def _explain_company(unit: _Unit, values: Mapping[str, float]) -> str:
+    """What accompanies the cause."""
     if unit.quantity in ("fma", "fp64") and "issue" in values:
-        return f", and {values['issue']:.0f} % of the issue slots are taken{_share_words(unit, values)}"
+        return f", and {values['issue']:.0f} % of the issue slots are taken{_format_instruction_share(unit, values)}"
     if unit.quantity == "issue":
         share, pipe = max((values.get(name, 0.0), words) for name, words in _PIPES.items())
-        return f", yet {pipe} is busy only {share:.0f} %: other instructions take them"
+        return f", although {pipe} is busy only {share:.0f} %: other instructions take them"
     conflicts = values.get("load conflicts", 0.0) + values.get("store conflicts", 0.0)
     return f", with {conflicts:,.0f} bank conflicts" if unit.quantity == "shared" and conflicts else ""
 
 
-def _share_words(unit: _Unit, values: Mapping[str, float]) -> str:
+def _format_instruction_share(unit: _Unit, values: Mapping[str, float]) -> str:
     kind = {"fma": "ffma", "fp64": "dfma"}[unit.quantity]
     share = _ratio(values, kind, "threads")
     return "" if share is None else f" ({share:.0f} % of the instructions are {kind.upper()})"
 
 
-def _latency(counters: Counters, most: float) -> str:
+def _explain_latency(counters: Counters, most: float) -> str:
     active = counters.values.get("active", 100.0)
     if active < _IDLE:
         return (
             f"Bound by idle multiprocessors: they work {active:.0f} % of the time; "
             f"a grid of {counters.grid} blocks, or its last wave, is too small."
         )
-    stalls = [(name, share) for name, share in shares(counters.stalls) if name not in _NO_FAULT]
+    stalls = [(name, share) for name, share in rank_stalls(counters.stalls) if name not in _NO_FAULT]
     if not stalls:
         return f"Bound by latency: no unit is busy more than {most:.0f} % of the time."
     name, share = stalls[0]
@@ -122,8 +122,8 @@ def _latency(counters: Counters, most: float) -> str:
     )
 
 
-def shares(stalls: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Percent of a warp's time by what it waits for, the longest first."""
+def rank_stalls(stalls: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Percent of a warp's time by what it waits for, longest first."""
     total = sum(stalls.values())
     found = [(name, 100 * value / total) for name, value in stalls.items() if value > 0]
     return sorted(found, key=lambda each: -each[1])
@@ -159,14 +159,14 @@ def _conflicts(kind: str) -> Callable[[Counters], str]:
         if f"{kind} conflicts" not in values:
             return ""
         share = _ratio(values, f"{kind} conflicts", f"{kind} wavefronts")
-        beside = "" if share is None else f" ({number(share)} % of its wavefronts)"
-        return f"{values[f'{kind} conflicts']:,.0f}{beside}"
+        ratio = "" if share is None else f" ({number(share)} % of its wavefronts)"
+        return f"{values[f'{kind} conflicts']:,.0f}{ratio}"
 
     return cell
 
 
 def _stalls(counters: Counters) -> str:
-    worst = [each for each in shares(counters.stalls) if each[0] not in _NO_FAULT][:_TOP_STALLS]
+    worst = [each for each in rank_stalls(counters.stalls) if each[0] not in _NO_FAULT][:_TOP_STALLS]
     return ", ".join(f"{name} {share:.0f} %" for name, share in worst)
 
 
@@ -192,7 +192,7 @@ _ROWS: dict[str, Callable[[Counters], str]] = {
     "bank conflicts, loads": _conflicts("load"),
     "bank conflicts, stores": _conflicts("store"),
     "achieved occupancy": _percent("occupancy"),
-    "registers a thread": _registers,
+    "registers per thread": _registers,
     "main stalls": _stalls,
 }
 _DOUBLE = ("FP64 pipe", "DFMA of thread instructions")

@@ -1,4 +1,4 @@
-"""The table of `verify --sanitize`: one line a kernel and tool, then every first error in words."""
+"""What `verify --sanitize` prints: a line per kernel and tool, then the first error of each in words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gemmbench.report.table import format_cells
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a tool says of some configurations of a variant; a variant that cannot run has no verdict."""
+class SanitizerResult:
+    """What one tool found in some configurations of a variant; a variant that cannot run has no verdict."""
 
     variant: str
     configuration: str
@@ -21,31 +21,31 @@ class Finding:
 
     @property
     def clean(self) -> bool:
-        """Nothing was found, or nothing ran."""
+        """The tool found no error, or nothing ran."""
         return self.verdict is None or self.verdict.status == "clean"
 
 
-def table(findings: Sequence[Finding], style: str) -> str:
-    """One line a finding; errors include hazards."""
-    head = ["kernel", "configuration", "tool", "errors", "status"]
-    return format_cells([_cells(finding) for finding in findings], head, style)
+def format_results(results: Sequence[SanitizerResult], style: str) -> str:
+    """One line per result; errors include hazards."""
+    headings = ["kernel", "configuration", "tool", "errors", "status"]
+    return format_cells([_format_cells(result) for result in results], headings, style)
 
 
-def _cells(finding: Finding) -> list[str]:
-    verdict = finding.verdict
+def _format_cells(result: SanitizerResult) -> list[str]:
+    verdict = result.verdict
     if verdict is None:
-        return [finding.variant, "-", "-", "-", "skipped"]
+        return [result.variant, "-", "-", "-", "skipped"]
     errors = str(verdict.errors) if verdict.status in ("clean", "errors") else "-"
-    return [finding.variant, finding.configuration or "-", finding.tool, errors, verdict.status]
+    return [result.variant, result.configuration or "-", result.tool, errors, verdict.status]
 
 
-def notes(findings: Sequence[Finding]) -> list[str]:
-    """The first error of each finding that is not clean, and the reason of each skip."""
+def list_errors(results: Sequence[SanitizerResult]) -> list[str]:
+    """The first error of each result that is not clean, and the reason for each skip."""
     lines = []
-    for finding in findings:
-        if finding.verdict is None:
-            lines.append(f"{finding.variant}: skipped: {finding.reason}")
-        elif not finding.clean:
-            name = " ".join(filter(None, (finding.variant, finding.configuration, finding.tool)))
-            lines.append(f"{name}: {finding.verdict.message}")
+    for result in results:
+        if result.verdict is None:
+            lines.append(f"{result.variant}: skipped: {result.reason}")
+        elif not result.clean:
+            name = " ".join(filter(None, (result.variant, result.configuration, result.tool)))
+            lines.append(f"{name}: {result.verdict.message}")
     return lines

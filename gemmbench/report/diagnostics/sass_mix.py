@@ -1,4 +1,4 @@
-"""The table of `inspect --sass-mix`: what fills the hottest loop of a kernel, and the speed that it allows."""
+"""What `inspect --sass-mix` prints: what fills the hottest loop of a kernel, and the speed it allows."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ from gemmbench.analysis.sass.facts import LoopFacts
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import number
 
-MODEL = """\
-Bound: the share of FFMA in the shortest way round the loop, one instruction a cycle in each partition of an SM.
-Estimate: every instruction once, those of loops inside too, and register bank conflicts. Two banks (number modulo 2)
-are each read once a cycle, operands kept by .reuse are not; a second read costs a cycle unless the next FFMA has a
-conflict in the other bank. Latency, bandwidth, barriers and instruction fetch are in neither. Wavefronts: those of a
-warp if every lane reads its own words and no bank conflicts; lanes that read the same words may need fewer."""
+EXPLANATION = """\
+Bound: the share of FFMA on the shortest path through the loop, at one instruction per cycle in each partition of an SM.
+Estimate: counts every instruction once, those of inner loops too, and register bank conflicts. Each of the two banks
+(register number modulo 2) is read once per cycle; operands kept by .reuse are not read again. A second read costs a
+cycle unless the next FFMA has a conflict in the other bank. Neither counts latency, bandwidth, barriers or instruction
+fetch. Wavefronts: those of a warp whose lanes read different words without bank conflicts; lanes that read the same
+words may need fewer."""
 
 
 @dataclass(frozen=True)
-class Peak:
-    """f32 rate of a device in FLOP/s, and f32 lanes of one of its multiprocessors."""
+class PeakRate:
+    """f32 rate of a device in FLOP/s, and the f32 lanes of one multiprocessor."""
 
     flops: float
     lanes: int
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The hottest loop of one kernel; `facts` None means that no loop has math, `peak` None an unknown device."""
+class HottestLoop:
+    """The hottest loop of one kernel. `facts` is None if no loop has arithmetic, `peak` if the device is unknown."""
 
     label: str
     facts: LoopFacts | None
-    peak: Peak | None
+    peak: PeakRate | None
 
     @property
     def speeds(self) -> dict[str, float]:
-        """The bound and the estimate as shares of the peak; empty where the loop is not of FFMA."""
+        """The bound and the estimate as shares of the peak; empty if the loop has no FFMA."""
         if self.facts is None or self.peak is None or not self.facts.loop.ffma:
             return {}
         return {"bound": self.facts.bound(self.peak.lanes), "estimate": self.facts.estimate(self.peak.lanes)}
 
     def cells(self) -> dict[str, str]:
-        """Rows of the table; empty without a loop."""
+        """The cells of its column, by the name of the row; empty without a loop."""
         facts = self.facts
         if facts is None:
             return {}
@@ -52,58 +53,58 @@ class Reading:
             "code bytes": str(facts.loop.code_bytes),
             "instructions": str(facts.instructions),
             **mix,
-            "in loops inside": str(facts.loop.inside),
-            "shortest way round": str(facts.loop.path),
+            "in inner loops": str(facts.loop.inside),
+            "shortest path": str(facts.loop.path),
             "math with .reuse": _share(facts.reuse, len(facts.reads)),
             "bank conflicts": _share(facts.conflicts, len(facts.reads)),
-            "load to use, least": _known(facts.load_distance),
-            "load to use, median": _known(facts.median_distance),
+            "load to use, least": _format_count(facts.load_distance),
+            "load to use, median": _format_count(facts.median_distance),
             "shared load widths": widths or "-",
             "wavefronts": str(facts.wavefronts),
-            **self._speeds(),
+            **self._speed_cells(),
         }
 
     def sentence(self) -> str:
-        """Why the loop stops where it stops."""
+        """What limits the speed of the loop."""
         facts = self.facts
         if facts is None:
-            return f"{self.label}: no loop has math"
+            return f"{self.label}: no loop has arithmetic"
         others = sorted((count, kind) for kind, count in facts.mix.items() if kind != "FFMA" and count)[::-1]
-        said = ", ".join(f"{_share(count, facts.instructions)} {kind}" for count, kind in others[:3])
+        most = ", ".join(f"{_share(count, facts.instructions)} {kind}" for count, kind in others[:3])
         text = f"of {facts.instructions} instructions {_share(facts.mix['FFMA'], facts.instructions)} are FFMA"
-        text += f", then {said}" if said else ""
-        return f"{self.label}: {self._head()}{text}{self._shared()}"
+        text += f", then {most}" if most else ""
+        return f"{self.label}: {self._format_bound()}{text}{self._format_shared_loads()}"
 
-    def _shared(self) -> str:
-        """The port of shared memory serves the warps of four partitions, one wavefront a cycle."""
+    def _format_shared_loads(self) -> str:
+        """The port of shared memory serves the warps of four partitions, one wavefront per cycle."""
         assert self.facts is not None
         cycles = 4 * self.facts.wavefronts
         if cycles <= self.facts.instructions:
             return ""
-        return f"; its shared loads take {cycles} cycles of a multiprocessor unless lanes read the same words"
+        return f"; its shared loads take {cycles} cycles of a multiprocessor, unless lanes read the same words"
 
-    def _speeds(self) -> dict[str, str]:
+    def _speed_cells(self) -> dict[str, str]:
         flops = self.peak.flops if self.peak else 0.0
         rates = {f"{name} (TFLOPS)": _tflops(share * flops) for name, share in self.speeds.items()}
         return rates | {f"{name} (% of peak)": _percent(share) for name, share in self.speeds.items()}
 
-    def _head(self) -> str:
+    def _format_bound(self) -> str:
         if self.peak is None or not self.speeds:
             return ""
         bound, estimate = (_tflops(share * self.peak.flops) for share in self.speeds.values())
         return f"bound {bound}, estimate {estimate} of {_tflops(self.peak.flops)} TFLOPS: "
 
 
-def table(readings: Sequence[Reading], style: str) -> str:
-    """One column a kernel; what none of them has is left out, but for spills. "" if none has a loop."""
-    columns = [reading.cells() for reading in readings]
+def format_loops(loops: Sequence[HottestLoop], style: str) -> str:
+    """One column per kernel, without rows that are empty for all kernels, except spills. "" if none has a loop."""
+    columns = [loop.cells() for loop in loops]
     if not any(columns):
         return ""
     names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [[name, *(column.get(name, "-") for column in columns)] for name in names]
-    head = ["hottest loop", *(reading.label for reading in readings)]
+    headings = ["hottest loop", *(loop.label for loop in loops)]
     shown = [row for row in rows if row[0] == "spills" or any(cell not in ("0", "-") for cell in row[1:])]
-    return format_cells(shown, head, style)
+    return format_cells(shown, headings, style)
 
 
 def _share(count: int, whole: int) -> str:
@@ -118,5 +119,5 @@ def _tflops(flops: float) -> str:
     return number(flops / 1e12)
 
 
-def _known(value: int | None) -> str:
+def _format_count(value: int | None) -> str:
     return "-" if value is None else str(value)

@@ -1,7 +1,8 @@
-"""The table of `verify`: one line a variant, then every failure in words, with a map of where C is wrong."""
+"""What `gemmbench verify` prints: a line per variant, then every failure in words, with a map of C."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from gemmbench.bench.record import Record
@@ -10,60 +11,64 @@ from gemmbench.report.table import format_cells
 from gemmbench.report.text import number
 
 MOST_FAILURES = 20
+_LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be told apart
 
 
-def table(records: Sequence[Record], style: str) -> str:
+def format_checks(records: Sequence[Record], style: str) -> str:
     """Checks passed, failed and skipped for each variant, with the worst rounding error."""
-    head = ["kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device"]
+    headings = ["kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device"]
     by_variant: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.order, record.variant)):
         by_variant.setdefault(record.variant, []).append(record)
-    cells = [[name, *_counts(rows)] for name, rows in by_variant.items()]
-    return format_cells(cells, head, style)
+    return format_cells([[name, *_count_checks(rows)] for name, rows in by_variant.items()], headings, style)
 
 
-def _counts(rows: Sequence[Record]) -> list[str]:
+def _count_checks(rows: Sequence[Record]) -> list[str]:
     ran = [record for record in rows if record.status != "skipped"]
     passed = [record for record in ran if record.status == "ok"]
-    worst = max((record.error or 0.0 for record in passed), default=float("nan"))
+    worst = max((record.error or 0.0 for record in passed), default=math.nan)
     configurations = len({record.configuration for record in ran})
     counts = [configurations, len(passed), len(ran) - len(passed), len(rows) - len(ran)]
     return [*map(str, counts), number(worst), rows[0].backend if ran else "-"]
 
 
-def failures(records: Sequence[Record]) -> list[str]:
-    """One line for each configuration that failed, and for each reason to skip a whole variant.
+def list_failures(records: Sequence[Record]) -> list[str]:
+    """One line for each configuration that failed, and for each variant that was skipped entirely.
 
-    Below the first of each variant stands a map of C, if there is one.
+    A map of C, if there is one, follows the first failure of each variant.
     """
-    bad: dict[str, list[Record]] = {}
+    failed: dict[str, list[Record]] = {}
     for record in records:
         if record.status not in ("ok", "skipped"):
-            bad.setdefault(f"{record.variant} {record.configuration}".strip(), []).append(record)
+            failed.setdefault(f"{record.variant} {record.configuration}".strip(), []).append(record)
     lines, drawn = [], set()
-    for name, rows in list(bad.items())[:MOST_FAILURES]:
-        lines.append(f"{name}: {_first(rows)}")
+    for name, rows in list(failed.items())[:MOST_FAILURES]:
+        lines.append(f"{name}: {_describe_failure(rows)}")
         if rows[0].variant not in drawn:
             drawn.add(rows[0].variant)
-            lines += [f"    {line}" for line in _telling(rows).wrong_map.splitlines()]
-    if len(bad) > MOST_FAILURES:
-        lines.append(f"and {len(bad) - MOST_FAILURES} more configurations failed")
+            lines += [f"    {line}" for line in _choose_example(rows).wrong_map.splitlines()]
+    if len(failed) > MOST_FAILURES:
+        lines.append(f"and {len(failed) - MOST_FAILURES} more configurations failed")
+    return [*lines, *_list_skips(records)]
+
+
+def _list_skips(records: Sequence[Record]) -> list[str]:
     ran = {record.variant for record in records if record.status != "skipped"}
     skipped = {record.variant: record.reason for record in records if record.variant not in ran}
-    return [*lines, *(f"{name}: skipped: {reason}" for name, reason in skipped.items())]
+    return [f"{name}: skipped: {reason}" for name, reason in skipped.items()]
 
 
-def _telling(rows: Sequence[Record]) -> Record:
-    """The first that is large enough to tell one cause from another, else the first."""
-    return next((record for record in rows if _smallest_dimension(record.problem) > 8), rows[0])
+def _choose_example(rows: Sequence[Record]) -> Record:
+    """The first row that is large enough to show the cause, otherwise the first."""
+    return next((record for record in rows if _smallest_dimension(record.problem) > _LARGE_ENOUGH), rows[0])
 
 
 def _smallest_dimension(problem: Problem) -> int:
     return min(problem.M, problem.N, problem.K)
 
 
-def _first(rows: Sequence[Record]) -> str:
-    first = _telling(rows)
+def _describe_failure(rows: Sequence[Record]) -> str:
+    example = _choose_example(rows)
+    problem = f"{example.problem.size} {example.problem.layout} {example.problem.precision_name}"
     more = f" (and {len(rows) - 1} more problems)" if len(rows) > 1 else ""
-    problem = f"{first.problem.size} {first.problem.layout} {first.problem.precision_name}"
-    return f"{first.status} at {problem}: {first.reason}{more}"
+    return f"{example.status} at {problem}: {example.reason}{more}"

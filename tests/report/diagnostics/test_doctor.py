@@ -8,14 +8,14 @@ from gemmbench.backends.fake import device as fake
 from gemmbench.backends.health import Peaks, failed_check, passed_check
 from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.diagnostics.doctor import judged, lines, of_noise, summary
+from gemmbench.report.diagnostics.doctor import format_checks, judge_noise, judge_peaks, summarize_noise
 
 DEVICE = fake.describe_fake()  # 1 TB/s, 1 GHz, 1000 operations a cycle
 GOOD = Peaks(copy=0.9e12, fma=0.97e12, clock_hz=1e9, launch=1.5e-6, ungated=4.7e-6)
 
 
 def test_a_line_a_finding_and_what_to_do_below_it():
-    assert lines(
+    assert format_checks(
         [passed_check("driver", "580.1"), failed_check("nvcc", "no nvcc found", "install it", fatal=True)]
     ) == [
         "driver        ok       580.1",
@@ -25,7 +25,7 @@ def test_a_line_a_finding_and_what_to_do_below_it():
 
 
 def test_a_device_that_reaches_its_limits_is_fine():
-    assert {finding.subject: (finding.status, finding.message) for finding in judged(GOOD, DEVICE)} == {
+    assert {finding.subject: (finding.status, finding.message) for finding in judge_peaks(GOOD, DEVICE)} == {
         "copy": ("ok", "0.9000 TB/s read and written, 90.00 % of 1.000"),
         "clock": ("ok", "1.000 GHz under load, at most 1.000"),
         "arithmetic": ("ok", "0.9700 TFLOPS of FFMA in registers, 97.00 % of peak at that clock"),
@@ -43,14 +43,14 @@ def test_a_device_that_reaches_its_limits_is_fine():
     ],
 )
 def test_what_is_far_below_is_a_warning_with_a_next_step(change, what):
-    found = judged(replace(GOOD, **change), DEVICE)
+    found = judge_peaks(replace(GOOD, **change), DEVICE)
     assert [finding.subject for finding in found if finding.status == "warning"] == what
     assert all(bool(finding.next_step) == (finding.status == "warning") for finding in found)
 
 
 def test_what_the_device_does_not_say_is_not_judged():
     unknown = replace(DEVICE, bandwidth=0.0, flops_per_cycle={}, clock_hz=0.0)
-    assert {finding.status for finding in judged(replace(GOOD, copy=1.0, fma=1.0), unknown)} == {"ok"}
+    assert {finding.status for finding in judge_peaks(replace(GOOD, copy=1.0, fma=1.0), unknown)} == {"ok"}
 
 
 def noise(make_record, value, low, high, scatter=0.001):
@@ -59,34 +59,34 @@ def noise(make_record, value, low, high, scatter=0.001):
 
 
 def test_a_against_a_in_one_line(make_record):
-    found = of_noise(noise(make_record, 1.0002, 0.9991, 1.0011))
+    found = judge_noise(noise(make_record, 1.0002, 0.9991, 1.0011))
     assert (found.status, found.message) == (
         "ok",
-        "cublas at 64 (1.000 ms, 0.5243 GFLOPS) runs at 1.0002 [0.9991, 1.0011] times its own speed; 64 rounds, "
-        "a pair scatters by 0.1000 %",
+        "cublas at 64 (1.000 ms, 0.5243 GFLOPS) runs at 1.0002 [0.9991, 1.0011] of its own speed; 64 rounds, "
+        "a pair of rounds scatters by 0.1000 %",
     )
 
 
 @pytest.mark.parametrize(
     ("ratio", "said"),
     [
-        ((1.03, 1.02, 1.04), "`faster`, and it should be `same`"),
-        ((1.0, 0.98, 1.02), "`inconclusive`, and it should be `same`"),
-        ((1.0, 0.993, 1.007), "small differences will not show"),
+        ((1.03, 1.02, 1.04), "the verdict `faster` should be `same`"),
+        ((1.0, 0.98, 1.02), "the verdict `inconclusive` should be `same`"),
+        ((1.0, 0.993, 1.007), "small differences cannot be shown"),
     ],
 )
 def test_a_noisy_machine_is_warned_of(make_record, ratio, said):
-    found = of_noise(noise(make_record, *ratio))
+    found = judge_noise(noise(make_record, *ratio))
     assert found.status == "warning" and found.next_step.startswith(said)
 
 
 def test_the_noisiest_decides_what_can_be_shown(make_record):
     quiet, loud = noise(make_record, 1.0, 0.999, 1.001), noise(make_record, 1.0, 0.99, 1.01)
     assert (
-        summary([quiet, loud])
-        == summary([loud])
+        summarize_noise([quiet, loud])
+        == summarize_noise([loud])
         == (
-            "Noise floor: +- 1.000 %. The least difference that compare can show here today: 2.839 %, in 95 of 100 "
+            "Noise floor: +- 1.000 %. Smallest difference that compare can show here now: 2.839 %, in 95 of 100 "
             "comparisons."
         )
     )

@@ -1,11 +1,11 @@
 """The row of `inspect` for one kernel."""
 
 from gemmbench.backends.base import Build
-from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, Inspection
+from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, inspect_launch
 
 
 def test_a_row_holds_what_the_compiler_said(make_plan):
-    cells = Inspection.of(make_plan(), Build(registers=32, shared=0, spills=8, stack=16), 90, 132).cells()
+    cells = inspect_launch(make_plan(), Build(registers=32, shared=0, spills=8, stack=16), 90, 132).cells()
     assert (cells["registers"], cells["spilled bytes"], cells["stack bytes"]) == ("32", "8", "16")
 
 

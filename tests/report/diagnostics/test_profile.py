@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.analysis.ncu import Counters
-from gemmbench.report.diagnostics.profile import ABSENT, shares, table, verdict
+from gemmbench.report.diagnostics.profile import ABSENT, explain_bound, format_counters, rank_stalls
 
 
 def counters(stalls=None, **values):
@@ -12,7 +12,7 @@ def counters(stalls=None, **values):
 
 
 def cells(found):
-    return dict(map(str.strip, line.split("\t")) for line in table(found, "tsv").splitlines())
+    return dict(map(str.strip, line.split("\t")) for line in format_counters(found, "tsv").splitlines())
 
 
 def test_the_figures_are_shown_in_units_of_a_reader():
@@ -32,7 +32,7 @@ def test_the_figures_are_shown_in_units_of_a_reader():
         )
     )
     assert shown["duration"] == "2.684 ms" or shown["duration"] == "2.685 ms"
-    assert (shown["SM clock"], shown["FMA pipe"], shown["registers a thread"]) == ("1.980 GHz", "91.25 %", "128")
+    assert (shown["SM clock"], shown["FMA pipe"], shown["registers per thread"]) == ("1.980 GHz", "91.25 %", "128")
     assert shown["FFMA of thread instructions"] == "90.00 %"
     assert shown["bank conflicts, loads"] == "1,234,567 (10.00 % of its wavefronts)"
     assert (shown["bank conflicts, stores"], shown["achieved occupancy"]) == ("0", "24.70 %")
@@ -77,7 +77,7 @@ def test_the_fp64_pipe_is_shown_where_it_works():
         (counters(fma=20, dram=30, l2=85), "Bound by L2: it is busy 85 % of the time."),
         (
             counters(fma=45, issue=92, l1=50),
-            "Bound by issue slots: they are taken 92 % of the time, yet the FMA pipe is busy only 45 %: other "
+            "Bound by issue slots: they are taken 92 % of the time, although the FMA pipe is busy only 45 %: other "
             "instructions take them.",
         ),
         (
@@ -91,15 +91,15 @@ def test_the_fp64_pipe_is_shown_where_it_works():
             "Bound by idle multiprocessors: they work 12 % of the time; a grid of (32, 32, 1) blocks, or its last "
             "wave, is too small.",
         ),
-        (counters(duration=1), "What bounds it is not known: none of its units was counted."),
+        (counters(duration=1), "What bounds it is unknown: none of its units was counted."),
     ],
     ids=str,
 )
 def test_the_verdict(found, sentence):
-    assert verdict(found) == sentence
+    assert explain_bound(found) == sentence
 
 
 def test_shares_of_a_warps_time_sum_to_one_hundred():
-    found = shares({"wait": 1.0, "selected": 1.0, "barrier": 2.0, "drain": 0.0})
+    found = rank_stalls({"wait": 1.0, "selected": 1.0, "barrier": 2.0, "drain": 0.0})
     assert found[0] == ("barrier", 50.0) and sum(share for _, share in found) == 100
-    assert shares({}) == []
+    assert rank_stalls({}) == []

@@ -1,19 +1,19 @@
 """The table of `verify --sanitize`."""
 
 from gemmbench.analysis.sanitizer import ToolVerdict
-from gemmbench.report.diagnostics.sanitizing import Finding, notes, table
+from gemmbench.report.diagnostics.sanitizing import SanitizerResult, format_results, list_errors
 
 FINDINGS = [
-    Finding("naive", "all 3", "memcheck", ToolVerdict("clean")),
-    Finding("tiled", "TILE=16", "racecheck", ToolVerdict("errors", 12, "Error: Race reported")),
-    Finding("tiled", "TILE=32", "racecheck", ToolVerdict("timeout", 0, "did not end within 240 s")),
-    Finding("plain", "", "memcheck", ToolVerdict("failed", 0, "no driver")),
-    Finding("wgmma", "", "", None, "is written for sm_90a alone"),
+    SanitizerResult("naive", "all 3", "memcheck", ToolVerdict("clean")),
+    SanitizerResult("tiled", "TILE=16", "racecheck", ToolVerdict("errors", 12, "Error: Race reported")),
+    SanitizerResult("tiled", "TILE=32", "racecheck", ToolVerdict("timeout", 0, "did not end within 240 s")),
+    SanitizerResult("plain", "", "memcheck", ToolVerdict("failed", 0, "no driver")),
+    SanitizerResult("wgmma", "", "", None, "is written for sm_90a alone"),
 ]
 
 
 def test_one_line_a_finding():
-    lines = [[cell.strip() for cell in line.split("\t")] for line in table(FINDINGS, "tsv").splitlines()]
+    lines = [[cell.strip() for cell in line.split("\t")] for line in format_results(FINDINGS, "tsv").splitlines()]
     assert lines == [
         ["kernel", "configuration", "tool", "errors", "status"],
         ["naive", "all 3", "memcheck", "0", "clean"],
@@ -25,7 +25,7 @@ def test_one_line_a_finding():
 
 
 def test_what_is_not_clean_is_told_in_words():
-    assert notes(FINDINGS) == [
+    assert list_errors(FINDINGS) == [
         "tiled TILE=16 racecheck: Error: Race reported",
         "tiled TILE=32 racecheck: did not end within 240 s",
         "plain memcheck: no driver",

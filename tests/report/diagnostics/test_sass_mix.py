@@ -5,9 +5,9 @@ import pytest
 from gemmbench.analysis.sass.facts import LoopFacts
 from gemmbench.analysis.sass.instructions import parse_kernels
 from gemmbench.analysis.sass.loop import find_hottest_loop
-from gemmbench.report.diagnostics.sass_mix import Peak, Reading, table
+from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate, format_loops
 
-H200 = Peak(66.9e12, 128)
+H200 = PeakRate(66.9e12, 128)
 LOOP = """Function : k
 /*0000*/ LDS.128 R4, [R0] ;
 /*0010*/ LDS.64 R10, [R1] ;
@@ -19,7 +19,7 @@ LOOP = """Function : k
 
 @pytest.fixture
 def reading():
-    return Reading("BM=8", LoopFacts(find_hottest_loop(parse_kernels(LOOP)["k"])), H200)
+    return HottestLoop("BM=8", LoopFacts(find_hottest_loop(parse_kernels(LOOP)["k"])), H200)
 
 
 def test_a_column_shows_what_fills_the_loop(reading):
@@ -35,32 +35,32 @@ def test_a_column_shows_what_fills_the_loop(reading):
 
 
 def test_rows_that_are_empty_everywhere_are_left_out(reading):
-    shown = table([reading], "tsv").splitlines()
+    shown = format_loops([reading], "tsv").splitlines()
     assert shown[0].split() == ["hottest", "loop", "BM=8"]
     names = [line.split("\t")[0].strip() for line in shown]
-    assert {"FFMA", "spills"} <= set(names) and not {"other", "shared stores", "in loops inside"} & set(names)
+    assert {"FFMA", "spills"} <= set(names) and not {"other", "shared stores", "in inner loops"} & set(names)
 
 
 def test_kernels_stand_side_by_side_and_one_without_a_loop_has_no_numbers(reading):
-    rows = [line.split("\t") for line in table([reading, Reading("BM=4", None, H200)], "tsv").splitlines()]
+    rows = [line.split("\t") for line in format_loops([reading, HottestLoop("BM=4", None, H200)], "tsv").splitlines()]
     assert [cell.strip() for cell in rows[0]] == ["hottest loop", "BM=8", "BM=4"]
     assert {row[2].strip() for row in rows[1:]} == {"-"} and len(rows) > 10
-    assert table([Reading("BM=4", None, H200)], "simple") == ""
+    assert format_loops([HottestLoop("BM=4", None, H200)], "simple") == ""
 
 
 def test_the_sentence_says_where_the_issue_slots_go(reading):
     assert reading.sentence() == (
         "BM=8: bound 26.76, estimate 19.11 of 66.90 TFLOPS: of 5 instructions 2 (40.0 %) are FFMA, then "
         "2 (40.0 %) shared loads, 1 (20.0 %) control and barrier; its shared loads take 24 cycles of a "
-        "multiprocessor unless lanes read the same words"
+        "multiprocessor, unless lanes read the same words"
     )
 
 
 def test_an_unknown_device_has_a_mix_and_no_speed(reading):
-    unknown = Reading(reading.label, reading.facts, None)
+    unknown = HottestLoop(reading.label, reading.facts, None)
     assert "bound (TFLOPS)" not in unknown.cells()
     assert unknown.sentence().startswith("BM=8: of 5 instructions")
 
 
 def test_no_loop_is_said():
-    assert Reading("BM=4", None, H200).sentence() == "BM=4: no loop has math"
+    assert HottestLoop("BM=4", None, H200).sentence() == "BM=4: no loop has arithmetic"

@@ -1,6 +1,6 @@
 """The table of `verify`, and its failures in words."""
 
-from gemmbench.report.diagnostics.verification import MOST_FAILURES, failures, table
+from gemmbench.report.diagnostics.verification import MOST_FAILURES, format_checks, list_failures
 
 
 def test_each_variant_has_one_line_with_its_counts(make_record):
@@ -13,7 +13,7 @@ def test_each_variant_has_one_line_with_its_counts(make_record):
         make_record("naive", order=10.0, **checked),
         make_record("cublas", order=100.0, status="skipped", reason="no GPU", backend="cuda"),
     ]
-    lines = [line.split("\t") for line in table(records, "tsv").splitlines()]
+    lines = [line.split("\t") for line in format_checks(records, "tsv").splitlines()]
     assert [[cell.strip() for cell in line] for line in lines] == [
         ["kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device"],
         ["naive", "1", "1", "0", "0", "2.500", "fake"],
@@ -26,7 +26,7 @@ def test_a_configuration_that_fails_often_is_told_once(make_record):
     wrong = {"status": "wrong", "reason": "exact check: 1 of 1 elements wrong"}
     records = [make_record("tiled", config={"T": 8}, size=size, **wrong) for size in (1, 17, 127)]
     records += [make_record("tiled", config={"T": 16}, status="failed", reason="crashed")]
-    assert failures(records) == [
+    assert list_failures(records) == [
         "tiled T=8: wrong at 17 nn f32: exact check: 1 of 1 elements wrong (and 2 more problems)",
         "tiled T=16: failed at 64 nn f32: crashed",
     ]  # at 17, for in a single element all causes look alike
@@ -36,7 +36,7 @@ def test_below_the_first_failure_of_a_variant_stands_its_map(make_record):
     wrong = {"status": "wrong", "reason": "exact check: x"}
     records = [make_record("tiled", config={"T": size}, wrong_map=f"C in tiles\n.#{size}", **wrong) for size in (8, 16)]
     records += [make_record("naive", wrong_map="C in tiles\nnn", **wrong)]
-    assert failures(records) == [
+    assert list_failures(records) == [
         "tiled T=8: wrong at 64 nn f32: exact check: x",
         "    C in tiles",
         "    .#8",
@@ -53,12 +53,12 @@ def test_a_variant_that_is_skipped_whole_says_why_and_one_that_ran_does_not(make
         make_record("tiled", config={"T": 8}),
         make_record("tiled", config={"T": 64}, status="skipped", reason="too large"),
     ]
-    assert failures(records) == ["cublas: skipped: no GPU"]
+    assert list_failures(records) == ["cublas: skipped: no GPU"]
 
 
 def test_very_many_failures_are_cut_and_counted(make_record):
     count = MOST_FAILURES + 5
     records = [make_record("tiled", config={"T": number}, status="wrong", reason="x") for number in range(count)]
-    found = failures(records)
+    found = list_failures(records)
     assert len(found) == MOST_FAILURES + 1
     assert found[-1] == "and 5 more configurations failed"
