@@ -1,21 +1,21 @@
-"""Every error gemmbench raises on purpose, and the exit code each one ends in.
+"""The errors that gemmbench raises on purpose, and the exit code of each.
 
     GemmbenchError
-    |-- UsageError         2   an option, a config or a manifest is wrong
+    |-- UsageError         2   an option, a config file or a manifest is wrong
     |   `-- SpecError      2   ... at a known line of a file
     |-- StoreError         2   a results file cannot be read or written
     |-- DeviceError        3   no such device, or its tools are missing
-    `-- PlanError          -   one plan failed: it becomes a row, the sweep goes on
+    `-- PlanError          -   one plan failed: its row says so, and the sweep goes on
         |-- BuildError         the compiler refused the text
-        |   `-- BuildTimeout   ... or was not done in time
+        |   `-- BuildTimeout   ... or did not finish in time
         |-- LaunchError        the launch failed, or the kernel crashed
-        |   `-- DeviceLost     ... and took the device's context with it: go on in a new process
-        |-- LaunchTimeout      the kernel did not end in time
+        |   `-- DeviceLost     ... and the device's context is lost: a new process must go on
+        |-- LaunchTimeout      the kernel did not finish in time
         |-- OutOfMemory        the operands do not fit
         `-- NotOffered         the library has no such algorithm for this problem
 
 A message gives the location, the fault and the next step. `gemmbench.cli` turns an
-error into its message and exit code; nothing else does.
+error into its message and exit code; no other code does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class GemmbenchError(Exception):
 
 
 class UsageError(GemmbenchError):
-    """An option, a config or a manifest is wrong."""
+    """An option, a config file or a manifest is wrong."""
 
     exit_code = USAGE
 
@@ -68,23 +68,23 @@ class StoreError(GemmbenchError):
 
 
 class DeviceError(GemmbenchError):
-    """The device asked for, or a tool it needs, is not there."""
+    """The device, or a tool that it needs, is missing."""
 
     exit_code = NO_DEVICE
 
 
 class PlanError(GemmbenchError):
-    """One plan cannot be measured; `status` is what its row says."""
+    """One plan cannot be measured; `status` is that of its row."""
 
     status = "failed"
 
 
 class BuildError(PlanError):
-    """The compiler refused the text; the message holds its own words."""
+    """The compiler refused the text; the message quotes it."""
 
 
 class BuildTimeout(BuildError):
-    """The compiler did not end in time."""
+    """The compiler did not finish in time."""
 
     status = "timeout"
 
@@ -94,17 +94,17 @@ class LaunchError(PlanError):
 
 
 class DeviceLost(LaunchError):
-    """The kernel crashed and took the device's context with it: nothing else can run in this process."""
+    """The kernel crashed and the device's context is lost: nothing else can run in this process."""
 
 
 class LaunchTimeout(PlanError):
-    """The kernel did not end in time."""
+    """The kernel did not finish in time."""
 
     status = "timeout"
 
 
 class OutOfMemory(PlanError):
-    """The operands, or what the kernel needs beside them, do not fit."""
+    """The operands, or what the kernel needs besides them, do not fit in memory."""
 
     status = "out of memory"
 

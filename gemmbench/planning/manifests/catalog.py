@@ -13,11 +13,11 @@ from gemmbench.planning.paths import display_path
 
 SUFFIXES = (".cu", ".cpp")
 MARK = ":"
-"""What stands between a git revision and a name; see planning.manifests.revision."""
+"""Separates a git revision from a name; see planning.manifests.revision."""
 
 
 class Catalog:
-    """Variants by name. A file is read when it is asked for, so one broken file hurts no other."""
+    """Variants by name. A file is read when its variant is used, so a broken file affects no other."""
 
     def __init__(
         self,
@@ -25,9 +25,9 @@ class Catalog:
         libraries: Iterable[Variant] = (),
         read_revision: Callable[[str], Variant] | None = None,
     ):
-        """`read_revision` reads what a name such as HEAD~3:tiled means.
+        """`read_revision` reads a kernel of a git revision, such as HEAD~3:tiled.
 
-        Raises UsageError for a missing folder, or a name that is used twice.
+        Raises UsageError for a missing folder or a duplicate name.
         """
         self._read_revision = read_revision
         self._libraries = {variant.name: variant for variant in libraries}
@@ -51,11 +51,11 @@ class Catalog:
 
     @property
     def names(self) -> list[str]:
-        """All names, in no particular order."""
+        """The names of all variants, unordered."""
         return [*self._files, *self._libraries]
 
     def check_name(self, name: str) -> None:
-        """Raise UsageError, with the nearest name, for a name that is not there; reads a kernel of a revision."""
+        """Raise UsageError, with the nearest name, for an unknown name; read a kernel of a revision."""
         if MARK in name and self._read_revision and name not in self._libraries:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
@@ -63,7 +63,7 @@ class Catalog:
             raise UsageError(f"unknown variant '{name}'{nearest(name, self.names)}; known: {known}")
 
     def get(self, name: str) -> Variant:
-        """Return one variant, with what it picks from.
+        """Return a variant, with the variants that it picks from.
 
         Raises UsageError (unknown name) or SpecError (broken manifest).
         """
@@ -71,33 +71,36 @@ class Catalog:
         return self._libraries[name] if name in self._libraries else self._read(name, ())
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
-        """One file; `above` are the variants that pick it, the one asked for first."""
+        """Read a file; `above` are the variants that pick it, the outermost first."""
         variant = read_variant(self._files[name])
         if not variant.picks:
             return variant
-        return replace(variant, picks=tuple(self._found(variant, pick, (*above, name)) for pick in variant.picks))
+        return replace(variant, picks=tuple(self._find_code(variant, pick, (*above, name)) for pick in variant.picks))
 
-    def _found(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
-        """A row with the variant that it names. Raises SpecError at the row."""
-        name, among = pick.variant, [other for other in self._files if other not in above]
+    def _find_code(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
+        """Return the row with the variant that it names. Raises SpecError at the row."""
+        name = pick.variant
         if name in above:
             circle = " -> ".join((*above, name))
-            raise SpecError(variant.path, pick.line, f"pick: goes round in a circle: {circle}; pick another")
+            raise SpecError(variant.path, pick.line, f"pick: circular: {circle}; pick another variant")
         if name not in self._files:
-            what = "a library, which no row can pick" if name in self._libraries else "no kernel"
-            raise SpecError(variant.path, pick.line, f"pick: '{name}' is {what}{nearest(name, among)}")
+            known = [other for other in self._files if other not in above]
+            fault = "is a library; only kernels can be picked" if name in self._libraries else "is not a kernel"
+            raise SpecError(variant.path, pick.line, f"pick: '{name}' {fault}{nearest(name, known)}")
         code = self._read(name, above)
         if not code.is_kernel or code.computes != "gemm":
             raise SpecError(
-                variant.path, pick.line, f"pick: '{name}' is no .cu file that computes a GEMM; pick another"
+                variant.path, pick.line, f"pick: '{name}' is not a .cu file that computes a GEMM; pick another"
             )
-        known = [key for key, _ in code.params]
+        declared = [key for key, _ in code.params]
         for key, _ in pick.params:
-            if key not in known:
-                hint = f"{nearest(key, known)}; known: {', '.join(known) or 'none'}"
+            if key not in declared:
+                hint = f"{nearest(key, declared)}; known: {', '.join(declared) or 'none'}"
                 raise SpecError(variant.path, pick.line, f"pick: {name} has no parameter '{key}'{hint}")
         return replace(pick, code=code)
 
     def get_ladder(self, names: Iterable[str]) -> list[Variant]:
-        """Return the named variants in ladder order."""
-        return sorted((self.get(name) for name in dict.fromkeys(names)), key=lambda found: (found.order, found.name))
+        """Return the named variants in the order of the ladder."""
+        return sorted(
+            (self.get(name) for name in dict.fromkeys(names)), key=lambda variant: (variant.order, variant.name)
+        )

@@ -1,7 +1,7 @@
 """Expressions of a manifest: integers, comparisons and a few functions, nothing else.
 
-simpleeval walks the tree; here it is told less than it can do: no attributes, no
-subscripts, no powers, no strings, and a division that must come out even.
+simpleeval evaluates them. It is restricted here: no attributes, no subscripts, no powers, no strings,
+and a `/` must leave no remainder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
 PROBLEM_NAMES = ("M", "N", "K", "BYTES", "TRANS_A", "TRANS_B")
 NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
-# What can be counted in the machine code of a loop, with what it was compiled for.
+# What is counted in the machine code of a loop.
 _COUNTS = ("instructions", "ffma", "conflicts", "reuse", "spills", "shared_loads", "load_distance", "code_bytes")
 SASS_NAMES = ("BYTES", "sm", *_COUNTS)
 
@@ -56,7 +56,7 @@ class ExpressionError(ValueError):
 
 
 class InexactDivision(ExpressionError):
-    """A `/` left a remainder: the configuration is skipped, with this as the reason."""
+    """A `/` left a remainder: the configuration is skipped for this reason."""
 
 
 def _divide(a: int, b: int) -> int:
@@ -88,17 +88,17 @@ class Expression:
         return parse, (self.text, None, self.line, dict(self.lets))
 
     def value(self, names: Mapping[str, int]) -> int:
-        """Evaluate. Values are remembered, since a sweep asks for the same few again and again.
+        """Evaluate. Values are kept, because a sweep evaluates the same few again and again.
 
         Raises InexactDivision or ExpressionError.
         """
         key = tuple(names[name] for name in self.names)
         if key not in self._known:
             self._known[key] = self._evaluate(names)
-        found = self._known[key]
-        if isinstance(found, ExpressionError):
-            raise found
-        return found
+        value = self._known[key]
+        if isinstance(value, ExpressionError):
+            raise value
+        return value
 
     def _evaluate(self, names: Mapping[str, int]) -> int | ExpressionError:
         evaluator = _evaluator()
@@ -139,17 +139,17 @@ def parse(
     Raises ExpressionError for what is not arithmetic, comparison or a known function.
     """
     text, lets = str(text).strip(), lets or {}
-    names, tree = _parsed(text, None if known is None else (*known, *lets))
+    names, tree = _parse_text(text, None if known is None else (*known, *lets))
     needed = [needs for name in names for needs in (lets[name].names if name in lets else (name,))]
     read = tuple((name, lets[name]) for name in names if name in lets)
     return Expression(text, tuple(dict.fromkeys(needed)), line, read, tree)
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str, known: tuple[str, ...] | None) -> tuple[tuple[str, ...], ast.expr]:
-    """The names an expression reads, and its tree; manifests have many in common."""
+def _parse_text(text: str, known: tuple[str, ...] | None) -> tuple[tuple[str, ...], ast.expr]:
+    """Return the names that an expression reads, and its tree; many manifests share expressions."""
     if len(text) > _LONGEST:
-        raise ExpressionError(f"an expression of {len(text)} characters; at most {_LONGEST}")
+        raise ExpressionError(f"the expression has {len(text)} characters; at most {_LONGEST} are allowed")
     if text.count("(") != text.count(")"):
         raise ExpressionError(f"'{text}' has unbalanced parentheses")
     try:
@@ -159,11 +159,11 @@ def _parsed(text: str, known: tuple[str, ...] | None) -> tuple[tuple[str, ...], 
     names: dict[str, None] = {}
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
-        _allow(node, text, id(node) in called, known, names)
+        _check_node(node, text, id(node) in called, known, names)
     return tuple(names), tree.body
 
 
-def _allow(node: ast.AST, text: str, called: bool, known: Collection[str] | None, names: dict) -> None:
+def _check_node(node: ast.AST, text: str, called: bool, known: Collection[str] | None, names: dict) -> None:
     if not isinstance(node, _NODES):
         what = type(node).__name__
         raise ExpressionError(f"'{text}': {what} is not allowed; use + - * / // %, comparisons, and, or, not, if")

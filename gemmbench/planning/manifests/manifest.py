@@ -1,4 +1,4 @@
-"""The manifest of a kernel file: YAML between `/*---` and `---*/`, first thing in the file.
+"""The manifest of a kernel file: YAML between `/*---` and `---*/` at the top of the file.
 
 The format is described in README.md, "Add a kernel".
 """
@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from gemmbench.errors import SpecError, nearest
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, SASS_NAMES
-from gemmbench.planning.manifests.named_expressions import Text, read_lets
-from gemmbench.planning.manifests.sections import Fields, LaunchFields, PickFields, TensorMapFields
+from gemmbench.planning.manifests.manifest_model import Manifest
+from gemmbench.planning.manifests.named_expressions import read_lets
+from gemmbench.planning.manifests.sections import LaunchFields, SectionReader
 from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, Launch, TensorMap, Values, Variant
 from gemmbench.planning.networks.network import MACROS
 from gemmbench.planning.paths import display_path
@@ -30,72 +28,47 @@ _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared")
 _FIRST_TMA = 90  # compute capability
-_BESIDE = ("workspace", "tensor_maps", "launches", "pick")
-_CODE = (*_ONE_LAUNCH, *_BESIDE[:-1], "params", "require", "epilogue", "sass")
-
-
-class Manifest(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of a manifest, as they are written."""
-
-    summary: str
-    order: int | float
-    precisions: list[str]
-    layouts: list[str]
-    symbol: str = ""
-    grid: list[str | int] = []
-    block: list[str | int] = []
-    shared: str | int = 0
-    min_sm: int = 50
-    arch: list[str | int] = []
-    params: dict[str, Any] = {}
-    let: dict[str, Text] = {}
-    require: list[str] = []
-    computes: str = "gemm"
-    epilogue: list[str] = []
-    workspace: str | int | None = None
-    tensor_maps: list[TensorMapFields] = []
-    launches: list[LaunchFields] = []
-    pick: list[PickFields] = []
-    sass: list[str] = []
-    source: str = ""
+_OPTIONAL = ("workspace", "tensor_maps", "launches", "pick")
+_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "sass")
 
 
 def read_variant(path: Path) -> Variant:
-    """Read one kernel file. Raises SpecError with the file, the line, the fault and the fix."""
-    place = display_path(path)
+    """Read a kernel file. Raises SpecError with the file, the line, the fault and the fix."""
+    location = display_path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
-        raise SpecError(place, None, f"cannot be read: {fault}") from None
+        raise SpecError(location, None, f"cannot be read: {fault}") from None
     header = _HEADER.match(text)
     if header is None:
-        raise SpecError(place, 1, "no manifest: the file must begin with `/*---`, YAML lines, and `---*/`")
+        raise SpecError(location, 1, "no manifest: the file must begin with `/*---`, YAML lines, and `---*/`")
     first_line = text.count("\n", 0, header.start(1)) + 1
-    document = parse_document(header[1], place, first_line)
-    return _Checker(document, path, text).variant()
+    document = parse_document(header[1], location, first_line)
+    return _ManifestReader(document, path, text).read()
 
 
-class _Checker:
-    """Checks one manifest field by field; every fault names its line."""
+class _ManifestReader:
+    """Checks the keys of one manifest and builds its variant; every error names its line."""
 
     def __init__(self, document: Document, path: Path, text: str):
         self.document, self.path, self.text = document, path, text
         self.manifest = document.convert(Manifest)
         self.host = path.suffix == ".cpp"
 
-    def variant(self) -> Variant:
+    def read(self) -> Variant:
+        """Return the variant. Raises SpecError."""
         manifest = self.manifest
-        self.one_of("precisions", manifest.precisions, tuple(PRECISIONS))
-        self.one_of("layouts", manifest.layouts, LAYOUTS)
-        self.one_of("computes", [manifest.computes], COMPUTES)
+        self.check_words("precisions", manifest.precisions, tuple(PRECISIONS))
+        self.check_words("layouts", manifest.layouts, LAYOUTS)
+        self.check_words("computes", [manifest.computes], COMPUTES)
         if manifest.epilogue:
-            self.one_of("epilogue", manifest.epilogue, EPILOGUES)
-        self.exclusive()
-        params = tuple((name, self.values(name)) for name in manifest.params)
+            self.check_words("epilogue", manifest.epilogue, EPILOGUES)
+        self.check_combinations()
+        params = tuple((name, self.read_values(name)) for name in manifest.params)
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
         names = (*manifest.params, *problem, *DEVICE_NAMES)
-        fields = Fields(self.document, names, read_lets(self.document, manifest.let, names))
-        launches, min_sm = self.launches(fields), max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
+        sections = SectionReader(self.document, names, read_lets(self.document, manifest.let, names))
+        launches, min_sm = self.read_launches(sections), max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
         variant = Variant(
             name=self.path.stem,
             summary=manifest.summary,
@@ -107,23 +80,25 @@ class _Checker:
             min_sm=0 if self.host else min_sm,
             arch=tuple(str(name) for name in manifest.arch),
             params=params,
-            require=fields.expressions(("require",), manifest.require),
+            require=sections.read_expressions(("require",), manifest.require),
             launch=launches[-1] if launches else None,
             before=launches[:-1],
-            workspace=fields.condition(("workspace",), manifest.workspace),
-            tensor_maps=self.tensor_maps(fields),
-            picks=fields.picks(manifest.pick),
-            sass=Fields(self.document, (*manifest.params, *SASS_NAMES)).expressions(("sass",), manifest.sass),
+            workspace=sections.read_optional(("workspace",), manifest.workspace),
+            tensor_maps=self.read_tensor_maps(sections),
+            picks=sections.read_picks(manifest.pick),
+            sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
+                ("sass",), manifest.sass
+            ),
             computes=manifest.computes,
             epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
             source=manifest.source,
             path=self.document.location,
             text=self.text,
         )
-        fields.refuse_unused_lets()
+        sections.refuse_unused_lets()
         return variant
 
-    def one_of(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
+    def check_words(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
         if not chosen:
             raise self.document.error_at((key,), f"{key}: empty; choose from {', '.join(known)}")
         for index, name in enumerate(chosen):
@@ -131,26 +106,26 @@ class _Checker:
                 hint = nearest(name, known)
                 raise self.document.error_at((key, index), f"{key}: unknown '{name}'{hint}; known: {', '.join(known)}")
 
-    def exclusive(self) -> None:
-        """Refuse keys that have no meaning together."""
+    def check_combinations(self) -> None:
+        """Raise SpecError for keys that exclude each other, and for a missing symbol."""
         if self.host:
-            for key in (*_BESIDE, "grid", "block", "sass"):
+            for key in (*_OPTIONAL, "grid", "block", "sass"):
                 if getattr(self.manifest, key):
-                    message = f"{key}: a .cpp file is called once, it has no {key}; remove it"
+                    message = f"{key}: a .cpp file has no {key}, because it is one host function; remove it"
                     raise self.document.error_at((key,), message)
         if self.manifest.computes != "gemm":
-            self.without(f"computes: {self.manifest.computes}", _BESIDE)
+            self.refuse_keys(f"computes: {self.manifest.computes}", _OPTIONAL)
         if self.manifest.pick:
-            self.without("pick", _CODE)
+            self.refuse_keys("pick", _CODE)
         elif self.manifest.launches:
-            self.without("launches", _ONE_LAUNCH)
+            self.refuse_keys("launches", _ONE_LAUNCH)
         elif not self.manifest.symbol:
             raise self.document.error_at((), 'missing key `symbol`: the `extern "C"` name of the kernel')
 
-    def without(self, present: str, keys: tuple[str, ...]) -> None:
+    def refuse_keys(self, present: str, keys: tuple[str, ...]) -> None:
         for key in keys:
             if (key,) in self.document.lines:
-                raise self.document.error_at((key,), f"{key}: has no meaning beside `{present}`; remove it")
+                raise self.document.error_at((key,), f"{key}: cannot be combined with `{present}`; remove it")
 
     def check_symbol(self, path: DocumentPath, wanted: str) -> None:
         qualifier = "" if self.host else r"__global__\b"
@@ -162,7 +137,7 @@ class _Checker:
             message = f'symbol: no `extern "C" {kernel} {wanted}(int M, ...)` in this file; {found}'
             raise self.document.error_at(path, message)
 
-    def values(self, name: str) -> Values:
+    def read_values(self, name: str) -> Values:
         path = ("params", name)
         if not _PARAMETER.match(name) or name in _RESERVED:
             why = "is taken" if name in _RESERVED else "must be upper-case letters, digits and _"
@@ -173,23 +148,30 @@ class _Checker:
         if wrong or not values:
             raise self.document.error_at(path, f"params.{name}: {wrong or values} should be integers, such as [8, 16]")
         if len(set(values)) < len(values):
-            raise self.document.error_at(path, f"params.{name}: a value stands twice in {values}")
+            duplicate = next(value for value in values if values.count(value) > 1)
+            raise self.document.error_at(path, f"params.{name}: duplicate value {duplicate} in {values}")
         return tuple(values)
 
-    def launches(self, fields: Fields) -> tuple[Launch, ...]:
-        """What the file launches, in order: nothing if it dispatches."""
+    def read_launches(self, sections: SectionReader) -> tuple[Launch, ...]:
+        """Return what the file launches, in order; nothing if it dispatches."""
         manifest = self.manifest
         if manifest.pick:
             return ()
         if manifest.launches:
             for index, launch in enumerate(manifest.launches):
                 self.check_symbol(("launches", index, "symbol"), launch.symbol)
-            return tuple(fields.launch(("launches", index), each) for index, each in enumerate(manifest.launches))
+            return tuple(
+                sections.read_launch(("launches", index), each) for index, each in enumerate(manifest.launches)
+            )
         self.check_symbol(("symbol",), manifest.symbol)
         if self.host:
-            return (Launch(manifest.symbol, (), (), fields.expression(("shared",), manifest.shared)),)
-        return (fields.launch((), LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)),)
+            return (Launch(manifest.symbol, (), (), sections.read_expression(("shared",), manifest.shared)),)
+        return (
+            sections.read_launch((), LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)),
+        )
 
-    def tensor_maps(self, fields: Fields) -> tuple[TensorMap, ...]:
+    def read_tensor_maps(self, sections: SectionReader) -> tuple[TensorMap, ...]:
         workspace = self.manifest.workspace is not None
-        return tuple(fields.tensor_map(index, each, workspace) for index, each in enumerate(self.manifest.tensor_maps))
+        return tuple(
+            sections.read_tensor_map(index, each, workspace) for index, each in enumerate(self.manifest.tensor_maps)
+        )

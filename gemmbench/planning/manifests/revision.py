@@ -1,7 +1,7 @@
-"""A kernel as it was: `REVISION:NAME` is variant NAME of the git revision, such as `HEAD~3:tiled`.
+"""Kernels of earlier revisions: `REVISION:NAME` is variant NAME of a git revision, such as `HEAD~3:tiled`.
 
-All kernels of that revision are written to a folder of their own and read from there as always, so that
-a file may since have moved to another sub-folder, or been deleted.
+All kernels of the revision are written to a temporary folder and read from there, so a file may have
+moved to another sub-folder since, or been deleted.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from gemmbench.planning.paths import display_path
 def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
     """The variant that `REVISION:NAME` names, in those of the folders that lie in a git checkout.
 
-    It is called `name`; its path ends in `@` and the commit. Raises UsageError where there is no checkout, no
-    such revision or no such kernel in it, and SpecError for a manifest that this version cannot read.
+    It is called `name`, and its path ends in `@` and the commit. Raises UsageError if there is no
+    checkout, no such revision or no such kernel in it, and SpecError for a manifest that this version
+    cannot read.
     """
     revision, _, wanted = name.rpartition(MARK)
     if not revision or not wanted:
-        raise UsageError(f"'{name}' names no kernel of a revision; write HEAD~3:tiled")
+        raise UsageError(f"'{name}' is not REVISION:NAME; write HEAD~3:tiled")
     with TemporaryDirectory() as home:
-        tried = [_tree(folder, revision, Path(home, str(number))) for number, folder in enumerate(folders)]
-        trees = [tree for tree in tried if isinstance(tree, _Tree)]
-        reasons = [why for why in tried if isinstance(why, str)]
+        attempts = [_extract(folder, revision, Path(home, str(number))) for number, folder in enumerate(folders)]
+        trees = [tree for tree in attempts if isinstance(tree, _Tree)]
+        reasons = [reason for reason in attempts if isinstance(reason, str)]
         if not trees:
             raise UsageError(f"{name}: {'; '.join(reasons)}")
         catalog = Catalog([tree.files for tree in trees])
@@ -41,11 +42,11 @@ def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
             missing = f"no kernel '{wanted}' in revision {revision} ({trees[-1].commit}){known}"
             raise UsageError(f"{name}: {'; '.join([missing, *reasons])}")
         try:
-            found = catalog.get(wanted)
+            variant = catalog.get(wanted)
         except SpecError as fault:
             message = f"{fault.fault} (this version cannot read the manifest of revision {revision})"
-            raise SpecError(_place(fault.location, trees), fault.line, message) from None
-    return replace(_placed(found, trees), name=name)
+            raise SpecError(_restore_path(fault.location, trees), fault.line, message) from None
+    return replace(_restore_paths(variant, trees), name=name)
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,14 @@ class _Tree:
     files: Path
 
 
-def _placed(variant: Variant, trees: Sequence[_Tree]) -> Variant:
-    """The variant with its own path and those of what it picks from."""
-    picks = [replace(pick, code=pick.code and _placed(pick.code, trees)) for pick in variant.picks]
-    return replace(variant, path=_place(variant.path, trees), picks=tuple(picks))
+def _restore_paths(variant: Variant, trees: Sequence[_Tree]) -> Variant:
+    """Return the variant with the paths of its checkout, also in what it picks from."""
+    picks = [replace(pick, code=pick.code and _restore_paths(pick.code, trees)) for pick in variant.picks]
+    return replace(variant, path=_restore_path(variant.path, trees), picks=tuple(picks))
 
 
-def _place(path: str, trees: Sequence[_Tree]) -> str:
-    """Where a file of one of the trees belongs: `cuda/tiled.cu@1abb95a`."""
+def _restore_path(path: str, trees: Sequence[_Tree]) -> str:
+    """Return the path in the checkout of a file in one of the trees: `cuda/tiled.cu@1abb95a`."""
     for tree in trees:
         files = f"{display_path(tree.files)}/"
         if path.startswith(files):
@@ -72,18 +73,18 @@ def _place(path: str, trees: Sequence[_Tree]) -> str:
     return path
 
 
-def _tree(folder: Path, revision: str, files: Path) -> _Tree | str:
-    """Write what the folder held at a revision, or say why there is no such thing."""
-    if complaint := _git(folder, "rev-parse", "--show-toplevel").stderr:
-        return f"{folder} is in no git checkout that can be read ({complaint.decode().splitlines()[0]})"
+def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
+    """Write the kernels of a revision of the folder to `files`; return why that is impossible."""
+    if message := _git(folder, "rev-parse", "--show-toplevel").stderr:
+        return f"{folder} is not in a readable git checkout ({message.decode().splitlines()[0]})"
     named = "--end-of-options", f"{revision}^{{commit}}"
     commit = _git(folder, "rev-parse", "--verify", "--quiet", "--short", *named).stdout.decode().strip()
     if not commit:
         shallow = _git(folder, "rev-parse", "--is-shallow-repository").stdout == b"true\n"
-        hint = "this clone is shallow: git fetch --unshallow" if shallow else "git log shows those there are"
-        return f"git knows no revision '{revision}' in {folder}; {hint}"
+        hint = "this clone is shallow, so run git fetch --unshallow" if shallow else "git log lists them"
+        return f"no revision '{revision}' in the git checkout of {folder}; {hint}"
     files.mkdir()
-    packed = _git(folder, "archive", "--format=zip", commit, ".").stdout  # nothing where the folder was not there
+    packed = _git(folder, "archive", "--format=zip", commit, ".").stdout  # empty if the revision has no such folder
     if packed:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             archive.extractall(files, [each for each in archive.namelist() if each.endswith(SUFFIXES)])
@@ -91,8 +92,8 @@ def _tree(folder: Path, revision: str, files: Path) -> _Tree | str:
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """What git said in a folder. Raises UsageError without git."""
+    """Run git in a folder. Raises UsageError if there is no git."""
     try:
         return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False)
     except OSError as fault:
-        raise UsageError(f"git cannot be run, and a revision needs it: {fault.strerror}") from None
+        raise UsageError(f"cannot run git, which reads a revision: {fault.strerror}") from None

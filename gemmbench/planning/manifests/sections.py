@@ -1,4 +1,4 @@
-"""The parts of a manifest that have keys of their own: launches, tensor maps, the rows of `pick`."""
+"""The sections of a manifest: launches, tensor maps, and the rows of `pick`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one tensor map."""
+    """The keys of one tensor map, as they are written."""
 
     operand: str
     box: list[Text]
@@ -40,15 +40,15 @@ class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PickFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one row of `pick`."""
+    """The keys of one row of `pick`, as they are written."""
 
     variant: str
     when: Text | None = None
     params: dict[str, int] = {}
 
 
-class Fields:
-    """Reads these parts of one document; every fault names its line.
+class SectionReader:
+    """Reads the sections of one manifest; every error names its line.
 
     Expressions may read `names` and the named expressions `lets`.
     """
@@ -57,7 +57,7 @@ class Fields:
         self.document, self.names, self.lets = document, names, lets or {}
         self._read: set[str] = set()
 
-    def expression(self, path: Path, text: Text) -> Expression:
+    def read_expression(self, path: Path, text: Text) -> Expression:
         """Parse the expression at `path`."""
         found = parse_at(self.document, path, text, self.names, self.lets)
         self._read |= names_of_lets(found)
@@ -69,79 +69,79 @@ class Fields:
             if name not in self._read:
                 raise self.document.error_at(("let", name), f"let.{name}: nothing reads it; remove it")
 
-    def expressions(self, path: Path, texts: Sequence[Text]) -> tuple[Expression, ...]:
-        """Parse a list of them."""
-        return tuple(self.expression((*path, index), text) for index, text in enumerate(texts))
+    def read_expressions(self, path: Path, texts: Sequence[Text]) -> tuple[Expression, ...]:
+        """Parse the list of expressions at `path`."""
+        return tuple(self.read_expression((*path, index), text) for index, text in enumerate(texts))
 
-    def condition(self, path: Path, text: Text | None) -> Expression | None:
-        """Parse one that may be left out."""
-        return None if text is None else self.expression(path, text)
+    def read_optional(self, path: Path, text: Text | None) -> Expression | None:
+        """Parse the expression at `path`, which may be missing."""
+        return None if text is None else self.read_expression(path, text)
 
-    def launch(self, path: Path, given: LaunchFields) -> Launch:
-        """A launch; its keys stand below `path`."""
+    def read_launch(self, path: Path, written: LaunchFields) -> Launch:
+        """Read the launch whose keys are at `path`."""
         for key in ("grid", "block"):
-            count = len(getattr(given, key))
+            count = len(getattr(written, key))
             if not 1 <= count <= 3:
                 message = f"{key}: {count} expressions; give 1 to 3, such as `- cdiv(N, BN)`"
                 raise self.document.error_at((*path, key), message)
         return Launch(
-            symbol=given.symbol,
-            grid=self.expressions((*path, "grid"), given.grid),
-            block=self.expressions((*path, "block"), given.block),
-            shared=self.expression((*path, "shared"), given.shared),
-            when=self.condition((*path, "when"), given.when),
+            symbol=written.symbol,
+            grid=self.read_expressions((*path, "grid"), written.grid),
+            block=self.read_expressions((*path, "block"), written.block),
+            shared=self.read_expression((*path, "shared"), written.shared),
+            when=self.read_optional((*path, "when"), written.when),
         )
 
-    def tensor_map(self, index: int, given: TensorMapFields, workspace: bool) -> TensorMap:
-        """Number `index` of the tensor maps; `workspace` says that there is one to map."""
+    def read_tensor_map(self, index: int, written: TensorMapFields, has_workspace: bool) -> TensorMap:
+        """Read tensor map number `index`; `has_workspace`: the manifest declares a workspace."""
         path: Path = ("tensor_maps", index)
-        self._check_operand((*path, "operand"), given, workspace)
-        pitch = given.pitch if isinstance(given.pitch, list) else [given.pitch]
-        self._check_dimensions(path, given, len(pitch))
-        if type(given.swizzle) is int and given.swizzle not in SWIZZLES:
-            message = f"swizzle: {given.swizzle} bytes; known: {', '.join(map(str, SWIZZLES))}"
+        self._check_operand((*path, "operand"), written, has_workspace)
+        pitch = written.pitch if isinstance(written.pitch, list) else [written.pitch]
+        self._check_dimensions(path, written, len(pitch))
+        if type(written.swizzle) is int and written.swizzle not in SWIZZLES:
+            message = f"swizzle: {written.swizzle} bytes; known: {', '.join(map(str, SWIZZLES))}"
             raise self.document.error_at((*path, "swizzle"), message)
         return TensorMap(
-            operand=given.operand,
-            box=self.expressions((*path, "box"), given.box),
-            offset=self.expression((*path, "offset"), given.offset),
-            shape=self.expressions((*path, "shape"), given.shape),
-            pitch=self.expressions((*path, "pitch"), pitch),
-            swizzle=self.expression((*path, "swizzle"), given.swizzle),
-            when=self.condition((*path, "when"), given.when),
+            operand=written.operand,
+            box=self.read_expressions((*path, "box"), written.box),
+            offset=self.read_expression((*path, "offset"), written.offset),
+            shape=self.read_expressions((*path, "shape"), written.shape),
+            pitch=self.read_expressions((*path, "pitch"), pitch),
+            swizzle=self.read_expression((*path, "swizzle"), written.swizzle),
+            when=self.read_optional((*path, "when"), written.when),
             line=self.document.line(path),
         )
 
-    def _check_operand(self, path: Path, given: TensorMapFields, workspace: bool) -> None:
-        name = given.operand
+    def _check_operand(self, path: Path, written: TensorMapFields, has_workspace: bool) -> None:
+        name = written.operand
         if name not in OPERANDS:
             message = f"operand: unknown '{name}'{nearest(name, OPERANDS)}; known: {', '.join(OPERANDS)}"
             raise self.document.error_at(path, message)
-        if name == "workspace" and not workspace:
+        if name == "workspace" and not has_workspace:
             raise self.document.error_at(path, "operand: there is no workspace to map; declare `workspace: <bytes>`")
-        if name == "workspace" and not given.shape:
+        if name == "workspace" and not written.shape:
             raise self.document.error_at(path, "operand: a workspace has no shape of its own; give `shape`")
 
-    def _check_dimensions(self, path: Path, given: TensorMapFields, pitches: int) -> None:
-        rank = len(given.shape) if given.shape else 2
+    def _check_dimensions(self, path: Path, written: TensorMapFields, pitches: int) -> None:
+        rank = len(written.shape) if written.shape else 2
         if rank > _MOST_DIMENSIONS:
             message = f"shape: {rank} dimensions, a tensor map has 1 to {_MOST_DIMENSIONS}"
             raise self.document.error_at((*path, "shape"), message)
-        if len(given.box) != rank:
-            message = f"box: {len(given.box)} sizes for {rank} dimensions; give one for each, innermost first"
+        if len(written.box) != rank:
+            message = f"box: {len(written.box)} sizes for {rank} dimensions; give one for each, innermost first"
             raise self.document.error_at((*path, "box"), message)
         if pitches not in (0, rank - 1):
             message = f"pitch: {pitches} for {rank} dimensions; give one for each but the innermost"
             raise self.document.error_at((*path, "pitch"), message)
 
-    def picks(self, rows: Sequence[PickFields]) -> tuple[Pick, ...]:
-        """The rows of `pick`, in order."""
+    def read_picks(self, rows: Sequence[PickFields]) -> tuple[Pick, ...]:
+        """Read the rows of `pick`, in order."""
         for index, row in enumerate(rows[:-1]):
             if row.when is None:
                 message = "pick: this row has no `when`, so no row below it is reached; move it to the end"
                 raise self.document.error_at(("pick", index), message)
-        return tuple(self._pick(("pick", index), row) for index, row in enumerate(rows))
+        return tuple(self._read_pick(("pick", index), row) for index, row in enumerate(rows))
 
-    def _pick(self, path: Path, row: PickFields) -> Pick:
-        when = self.condition((*path, "when"), row.when)
+    def _read_pick(self, path: Path, row: PickFields) -> Pick:
+        when = self.read_optional((*path, "when"), row.when)
         return Pick(row.variant, tuple(row.params.items()), when, self.document.line((*path, "variant")))

@@ -1,4 +1,4 @@
-"""A variant: one way to compute a GEMM, or a network, as a file in cuda/ or a library declares it."""
+"""Variants: ways to compute a GEMM or a network, each declared by a kernel file or a library."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from gemmbench.planning.manifests.expressions import Expression
 
 Values = tuple[int, ...]
 Params = Mapping[str, Values]
-"""Values chosen for parameters; the key ALL stands for every value of every parameter."""
+"""Values chosen for parameters; the key ALL means every value of every parameter."""
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp")
 EPILOGUES = ("bias", "relu", "softmax")
-"""What may follow a product, in this order; each is a macro of the kernel: 1 if this plan asks for it."""
+"""What may follow a product, in this order. Each is a macro of the kernel, 1 if this plan uses it."""
 
 
 @dataclass(frozen=True)
 class Launch:
     """One kernel launch: `grid` and `block` have 1 to 3 expressions, `shared` is dynamic bytes.
 
-    It is left out where `when` is 0.
+    It does not take place where `when` is 0.
     """
 
     symbol: str
@@ -35,9 +35,9 @@ class Launch:
 class TensorMap:
     """How TMA sees one array: `operand` is A, B, C or workspace, `offset` bytes from its start.
 
-    `shape` and `box` are elements, innermost first; an empty `shape` is the operand's own. `pitch` are
-    the elements from one index to the next, from the second dimension on; empty if packed. `swizzle`
-    is 0, 32, 64 or 128 bytes. The map stays zero where `when` is 0.
+    `shape` and `box` are in elements, innermost dimension first; an empty `shape` is that of the
+    operand. `pitch` is the elements from one index to the next, from the second dimension on; empty
+    if packed. `swizzle` is 0, 32, 64 or 128 bytes. The map stays zero where `when` is 0.
     """
 
     operand: str
@@ -52,9 +52,10 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class Pick:
-    """A row of a variant that dispatches: `variant` computes what `when` holds for (None: all the rest).
+    """A row of a variant that dispatches: `variant` computes the problems for which `when` holds.
 
-    `params` are its values that are not the default. The catalog looks `code` up.
+    Without `when` the row takes all problems that are left. `params` are the values that differ from
+    the defaults. The catalog fills in `code`.
     """
 
     variant: str
@@ -68,16 +69,14 @@ class Pick:
 class Variant:
     """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network).
 
-    `kind` is "kernel" for a `.cu` file (it runs on a GPU, and on the CPU device in
-    coroutines), "host" for a `.cpp` file, "library" for cuBLAS and the like.
-    `devices` are the back ends that can run it. `params` pairs a name with its
-    values, the first being the default. `arch` is empty unless the code is for the
-    named architectures alone ("90a"). `launch` is the last kernel that it launches, `before`
-    are those before it. `epilogue` is what it can do to C after the product, in this order.
-    `workspace` is bytes of device memory beside the operands, `tensor_maps` what TMA is told.
-    `sass` is what must hold of the machine code of its hottest loop.
-    A variant with `picks` has no code: the first row that holds names the one that has.
-    `text` and `path` are empty for a library.
+    `kind` is "kernel" for a `.cu` file (it runs on a GPU, and on the CPU device in coroutines), "host"
+    for a `.cpp` file, "library" for cuBLAS and the like. `devices` are the back ends that can run it.
+    `params` pairs a name with its values, the default first. `arch` is empty unless the code is
+    for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
+    the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
+    memory besides the operands, `tensor_maps` are the arrays that TMA moves. `sass` is what must be
+    true of the machine code of its hottest loop. A variant with `picks` has no code of its own: the
+    first row whose `when` holds names the variant that has. `text` and `path` are empty for a library.
     """
 
     name: str
@@ -110,9 +109,9 @@ class Variant:
 
     @property
     def trailing(self) -> tuple[str, ...]:
-        """The arguments that its kernels have beside the usual ones, in order."""
-        has = {"bias": self.epilogue, "workspace": self.workspace, "maps": self.tensor_maps}
-        return tuple(name for name, what in has.items() if what)
+        """The arguments that its kernels take after the usual ones, in order."""
+        declared = {"bias": self.epilogue, "workspace": self.workspace, "maps": self.tensor_maps}
+        return tuple(name for name, value in declared.items() if value)
 
     @property
     def is_kernel(self) -> bool:
@@ -126,9 +125,9 @@ class Variant:
 
     @property
     def is_library(self) -> bool:
-        """It comes with a library and has no text."""
+        """It is part of a library and has no text."""
         return self.kind == "library"
 
     def default(self) -> dict[str, int]:
-        """The default configuration: the first value of every parameter."""
+        """The default configuration: each parameter with its first value."""
         return {name: values[0] for name, values in self.params}

@@ -106,7 +106,7 @@ def test_unbalanced_parentheses_are_named(text):
 
 def test_a_text_that_is_too_long_is_refused():
     assert value("1" + " + 1" * 99) == 100
-    with pytest.raises(ExpressionError, match="an expression of 401 characters; at most 400"):
+    with pytest.raises(ExpressionError, match="the expression has 401 characters; at most 400 are allowed"):
         parse("1" + "+1" * 200, NAMES)
 
 

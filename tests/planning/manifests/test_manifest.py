@@ -51,7 +51,7 @@ def test_a_cpp_file_with_a_grid_is_refused(faulty, key):
     body = 'extern "C" void gemm(int M, int N, int K, float alpha) {}'
     other = {"grid": "block", "block": "grid"}[key]
     message = faulty(f"{key}:", name="mine.cpp", body=body, **{other: None})
-    assert message == f"{key}: a .cpp file is called once, it has no {key}; remove it"
+    assert message == f"{key}: a .cpp file has no {key}, because it is one host function; remove it"
 
 
 @pytest.mark.parametrize(

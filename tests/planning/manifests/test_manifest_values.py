@@ -25,7 +25,7 @@ def test_parameter_values_are_integers(faulty, values):
 
 
 def test_a_parameter_value_that_stands_twice_is_refused(faulty):
-    assert faulty("BM:", params={"BM": "[8, 16, 8]"}) == "params.BM: a value stands twice in [8, 16, 8]"
+    assert faulty("BM:", params={"BM": "[8, 16, 8]"}) == "params.BM: duplicate value 8 in [8, 16, 8]"
 
 
 @pytest.mark.parametrize("key", ["grid", "block"])

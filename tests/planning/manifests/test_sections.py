@@ -67,8 +67,8 @@ def with_launches(*launches):
         ("grids:", with_launches(FIRST.replace("grid", "grids")), "unknown key 'grids' (did you mean 'grid'?)"),
         ("- symbol: first", with_launches("symbol: first\n    grid: [M]"), "launches.0: Object missing required"),
         ("hidden:", with_launches(f"{FIRST}\n    hidden: 1"), "unknown key 'hidden'"),
-        ("symbol: gemm", {"body": TWO, "launches": [FIRST]}, "symbol: has no meaning beside `launches`; remove it"),
-        ("shared: 8", {**with_launches(FIRST), "shared": "8"}, "shared: has no meaning beside `launches`"),
+        ("symbol: gemm", {"body": TWO, "launches": [FIRST]}, "symbol: cannot be combined with `launches`; remove it"),
+        ("shared: 8", {**with_launches(FIRST), "shared": "8"}, "shared: cannot be combined with `launches`"),
         ("workspace:", {"workspace": "4 * Q"}, "workspace: '4 * Q': unknown name 'Q'"),
         ("workspace:", {"workspace": ["4"]}, "workspace: Expected"),
     ],
@@ -106,11 +106,11 @@ def test_a_map_of_the_workspace_needs_a_shape(faulty):
         ("- variant: b", {"pick": ROWS[::-1]}, "pick: this row has no `when`, so no row below it is reached"),
         ("when: MM", {"pick": ["variant: a\n    when: MM"]}, "pick.when: 'MM': unknown name 'MM'"),
         ("params: {BM: x}", {"pick": ["variant: a\n    params: {BM: x}"]}, "pick.0.params"),
-        ("symbol:", {"symbol": "gemm"}, "symbol: has no meaning beside `pick`; remove it"),
-        ("params:", {"params": {"BM": "8"}, "pick": ["variant: a"]}, "params: has no meaning beside `pick`"),
-        ("require:", {"require": ["M > 1"]}, "require: has no meaning beside `pick`"),
-        ("epilogue:", {"epilogue": "[bias]"}, "epilogue: has no meaning beside `pick`"),
-        ("workspace:", {"workspace": "1"}, "workspace: has no meaning beside `pick`"),
+        ("symbol:", {"symbol": "gemm"}, "symbol: cannot be combined with `pick`; remove it"),
+        ("params:", {"params": {"BM": "8"}, "pick": ["variant: a"]}, "params: cannot be combined with `pick`"),
+        ("require:", {"require": ["M > 1"]}, "require: cannot be combined with `pick`"),
+        ("epilogue:", {"epilogue": "[bias]"}, "epilogue: cannot be combined with `pick`"),
+        ("workspace:", {"workspace": "1"}, "workspace: cannot be combined with `pick`"),
     ],
 )
 def test_a_faulty_row_of_pick_is_named_with_its_line(faulty, at, changed, message):
@@ -120,10 +120,10 @@ def test_a_faulty_row_of_pick_is_named_with_its_line(faulty, at, changed, messag
 @pytest.mark.parametrize("key", ["workspace", "launches", "tensor_maps", "pick"])
 def test_a_network_and_a_host_function_have_none_of_these(faulty, key):
     values = {"workspace": "8", "launches": [FIRST], "tensor_maps": [MAP], "pick": ["variant: a"]}
-    expected = f"{key}: has no meaning beside `computes: mlp`; remove it"
+    expected = f"{key}: cannot be combined with `computes: mlp`; remove it"
     assert faulty(f"{key}:", computes="mlp", **{key: values[key]}) == expected
     host = {"name": "mine.cpp", "grid": None, "block": None, key: values[key]}
-    assert faulty(f"{key}:", **host) == f"{key}: a .cpp file is called once, it has no {key}; remove it"
+    assert faulty(f"{key}:", **host) == f"{key}: a .cpp file has no {key}, because it is one host function; remove it"
 
 
 def test_limits_on_machine_code_read_the_parameters_and_what_is_counted(write_kernel):
@@ -140,4 +140,4 @@ def test_a_limit_on_machine_code_knows_no_other_name(faulty):
 
 
 def test_a_file_that_picks_has_no_machine_code(faulty):
-    assert faulty("sass:", **PICK, sass=["spills == 0"]) == "sass: has no meaning beside `pick`; remove it"
+    assert faulty("sass:", **PICK, sass=["spills == 0"]) == "sass: cannot be combined with `pick`; remove it"

@@ -101,10 +101,10 @@ def test_it_is_ready_where_any_of_its_rows_is(kernels):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("variant: smal", "pick: 'smal' is no kernel (did you mean 'small'?)"),
-        ("variant: best", "pick: goes round in a circle: best -> best; pick another"),
-        ("variant: cublas", "pick: 'cublas' is a library, which no row can pick"),
-        ("variant: host", "pick: 'host' is no .cu file that computes a GEMM; pick another"),
+        ("variant: smal", "pick: 'smal' is not a kernel (did you mean 'small'?)"),
+        ("variant: best", "pick: circular: best -> best; pick another variant"),
+        ("variant: cublas", "pick: 'cublas' is a library; only kernels can be picked"),
+        ("variant: host", "pick: 'host' is not a .cu file that computes a GEMM; pick another"),
         ("variant: small\n    params: {BN: 8}", "pick: small has no parameter 'BN' (did you mean 'BM'?); known: BM"),
         ("variant: large\n    params: {BN: 8}", "pick: large has no parameter 'BN'; known: none"),
     ],
@@ -126,5 +126,5 @@ def test_a_row_that_names_what_it_cannot_have_is_told_with_its_line(
 def test_a_longer_circle_is_told_whole(kernels, write_kernel):
     kernels("variant: other")
     folder = write_kernel("other.cu", **BARE, pick=["variant: best"]).parent
-    with pytest.raises(SpecError, match=r"other\.cu:\d+: pick: goes round in a circle: best -> other -> best"):
+    with pytest.raises(SpecError, match=r"other\.cu:\d+: pick: circular: best -> other -> best"):
         Catalog([folder]).get("best")
