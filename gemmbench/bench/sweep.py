@@ -1,4 +1,4 @@
-"""A sweep measured: compiled, run in batches, and the fastest configurations measured again."""
+"""Measures a sweep: compiles it, runs its batches, and measures the fastest configurations again."""
 
 from __future__ import annotations
 

@@ -42,11 +42,11 @@ class DeviceExperiment:
 
     @property
     def alive(self) -> list[Trial]:
-        """Trials that nothing has ended."""
+        """Trials that have not failed."""
         return [trial for trial in self.trials if trial.alive]
 
     def run(self) -> Placement:
-        """Take every trial as far as it goes. Raises DeviceLost."""
+        """Verify, measure and check every trial until it ends or fails. Raises DeviceLost."""
         placement = self._choose_placement()
         try:
             self.arena = Arena(self.backend, self.workload.layout, placement.sets)
@@ -144,7 +144,7 @@ class DeviceExperiment:
                 trial.telemetry = energy.with_energy(trial.telemetry, found)
 
     def _measure_accuracy(self) -> None:
-        """Count what each row reads right, if the workload has a known answer."""
+        """Count the inputs that each row classifies correctly, if the answers are known."""
         if self.workload.measure_accuracy is None:
             return
         for trial in self.alive:

@@ -18,7 +18,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 
 def network_workload(network: Network, parameters: Parameters) -> Workload:
-    """Verified on integers, then on real numbers; after timing, the digits are counted that it reads right."""
+    """Verified on integers, then on real numbers; after timing, the digits that it recognizes are counted."""
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
         for case in network_cases.verification_cases(network, parameters, seed):
@@ -44,7 +44,7 @@ def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) ->
 def _measure_accuracy(
     network: Network, parameters: Parameters, digits: Digits, arena: Arena, executable: Executable
 ) -> float:
-    """The share of the test digits that a row reads right."""
+    """The share of the test digits that a row recognizes."""
     right = 0
     for start in range(0, len(digits.labels), network.batch):
         labels = digits.labels[start : start + network.batch]

@@ -15,7 +15,7 @@ from gemmbench.bench.verify.reference import Check
 
 @dataclass(frozen=True)
 class RepeatCheck:
-    """Compares the results of launches on the same inputs; `bind` binds a trial to the first so many operand sets."""
+    """Compares results of launches on the same inputs; `bind` binds a trial to this many sets."""
 
     arena: Arena
     inputs: Inputs
@@ -26,7 +26,7 @@ class RepeatCheck:
     def run(self, trial: Trial, sets: int) -> None:
         """Write a copy of the result into every set, and compare them. Raises PlanError.
 
-        A slow kernel writes fewer copies, as many as the time limit allows, but two at least.
+        A slow kernel writes only as many copies as the time limit allows, but at least two.
         """
         affordable = int(self.max_seconds / max(trial.measurement.samples.values(), default=math.inf))
         count = min(sets, max(affordable, 2))
@@ -38,7 +38,7 @@ class RepeatCheck:
             trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
 
     def _find_differing(self, executable: Executable, count: int) -> int:
-        """The number of the copy that differs from the first, or 0; of one set, the second is another launch's."""
+        """The number of a copy that differs from the first, or 0. With one set, it is launched twice."""
         self._launch_on_each(executable, count)
         if count > 1:
             return next((index + 1 for index in range(1, count) if not self.arena.equals_first(index)), 0)

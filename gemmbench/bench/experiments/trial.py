@@ -19,7 +19,7 @@ from gemmbench.planning.plans.chain import Chain
 class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
-    `accuracy` is the share of test digits that a network reads right.
+    `accuracy` is the share of test digits that a network recognizes.
     """
 
     chain: Chain
@@ -49,7 +49,7 @@ class Trial:
 
     @contextmanager
     def catch_faults(self) -> Iterator[None]:
-        """Turn what fails inside into the status of this trial. Raises DeviceLost: no other trial can go on."""
+        """Turn an error inside the block into this trial's status. Raises DeviceLost at once."""
         try:
             yield
         except DeviceLost:

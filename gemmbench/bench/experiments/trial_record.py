@@ -1,4 +1,4 @@
-"""From a trial to its row: the record of what was asked, built, checked and measured."""
+"""Makes the row of a trial: the record of what was requested, built, checked and measured."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_skip_record(chain: Chain) -> Record:
 
 
 def describe_chain(chain: Chain) -> dict[str, Any]:
-    """The fields of a Result that identify what was asked."""
+    """The fields of a Result that identify what was requested."""
     return {
         "variant": chain.name,
         "order": chain.order,

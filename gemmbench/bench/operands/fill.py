@@ -107,7 +107,7 @@ def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np
     """
     if problem.precision.exact_bits >= _MANY_BITS:
         return _SMALL[rng.integers(0, 4, count, dtype=np.uint8)]
-    # A sum of K products of density d**2 stays within 6 d sqrt(K), but for one case in 10**9.
+    # A sum of K products of density d**2 stays within 6 d sqrt(K), except in one case in 10**9.
     limit = 2.0 ** (problem.precision.exact_bits - 1)
     density = min(1.0, limit / (8 * problem.K**0.5))
     signs = rng.integers(0, 2, count, dtype=np.int8) * 2 - 1
