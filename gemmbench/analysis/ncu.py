@@ -1,8 +1,8 @@
-"""Nsight Compute: its counters of one launch, read from its CSV.
+"""Nsight Compute: hardware counters of one launch, read from its CSV.
 
-Names of metrics: NVIDIA, "Nsight Compute Profiling Guide", metrics structure and reference;
-stalls: the same guide, "Warp Stall Reasons". A name that a GPU or a release of ncu does not
-have ends ncu at once, so each quantity has a list of names that are tried in turn.
+Names of metrics: NVIDIA, "Nsight Compute Profiling Guide", metrics structure and reference. Stalls:
+the same guide, "Warp Stall Reasons". ncu stops at a name that the GPU or the release does not have,
+so each quantity has a list of names that are tried in turn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.analysis import watched_program as tools
+from gemmbench.analysis import watcher
 from gemmbench.errors import DeviceError, LaunchError
 
 PROGRAM = "ncu"
@@ -56,13 +56,13 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     "occupancy": ("sm__warps_active.avg.pct_of_peak_sustained_active",),
     "registers": ("launch__registers_per_thread",),
 }
-"""What is asked, each with the metrics that tell it, the best first."""
+"""The quantities to count, each with its metrics, the best first."""
 
 STALLS = (
     "barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard math_pipe_throttle "
     "membar mio_throttle misc no_instruction not_selected selected short_scoreboard sleeping tex_throttle wait"
 ).split()
-"""Where a warp may be between two of its instructions; `gmma` is of compute capability 9.0 alone."""
+"""Why a warp waits between two instructions; `gmma` exists on compute capability 9.0 only."""
 
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _MISSING = re.compile(r"[Ff]ailed to find metric (?:regex:)?\^?(\w+)")
@@ -73,10 +73,10 @@ _SCALES = _TIMES | _RATES
 
 @dataclass(frozen=True)
 class Counters:
-    """What ncu counted of one kernel: by quantity, in seconds, Hz, percent or as a count.
+    """The counters of one kernel, by quantity: seconds, Hz, percent or a count.
 
-    What this GPU does not count is not there. `stalls` are warps stalled by each reason, for
-    each cycle in which an instruction was issued.
+    Quantities that this GPU does not count are missing. `stalls` has for each reason the number of
+    warps it stalls, per cycle in which an instruction is issued.
     """
 
     kernel: str
@@ -87,42 +87,42 @@ class Counters:
 
 
 def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Counters]:
-    """The kernels that `gemmbench ARGUMENTS` launches inside the range it marks for a profiler.
+    """Count the kernels that `gemmbench ARGUMENTS` launches inside the range it marks for a profiler.
 
     Raises DeviceError if ncu is missing or may not count, LaunchError if the program failed.
     """
-    program, missing = tools.find_watcher(PROGRAM), set[str]()
+    program, missing = watcher.find_watcher(PROGRAM), set[str]()
     while True:
         names = choose_metrics(missing)
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log"
-            ran = tools.run_watcher(ncu_command(program, log, names, tools.gemmbench_command(*arguments)), limit)
-            said = log.read_text(errors="replace") if log.exists() else ""
-        if found := read_counters(said, names):
+            ran = watcher.run_watcher(ncu_command(program, log, names, watcher.gemmbench_command(*arguments)), limit)
+            report = log.read_text(errors="replace") if log.exists() else ""
+        if found := read_counters(report, names):
             return found
-        unknown = set(_MISSING.findall(f"{said}\n{ran.out}\n{ran.err}")) - missing
+        unknown = set(_MISSING.findall(f"{report}\n{ran.out}\n{ran.err}")) - missing
         if not unknown:
-            raise _explain_failure(ran, said, limit)
+            raise _explain_failure(ran, report, limit)
         missing |= unknown
 
 
 def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
-    """The metric to ask for each quantity and each stall; `missing` are metrics, without suffix, that are not there."""
+    """The metric for each quantity and each stall; `missing` are unavailable metrics, without suffix."""
     asked = {**QUANTITIES, **{f"stall {name}": (_STALL.format(name),) for name in STALLS}}
     there = {name: [each for each in known if each.partition(".")[0] not in missing] for name, known in asked.items()}
     return {name: known[0] for name, known in there.items() if known}
 
 
 def ncu_command(program: str, log: Path, names: Mapping[str, str], target: Sequence[str]) -> list[str]:
-    """Count in the range that the target marks; the clock is left alone, since that is how it is timed."""
+    """Count in the range that the target marks; ncu leaves the clock as it is when kernels are timed."""
     words = f"--config-file off --csv --page raw --print-units base --clock-control none --log-file {log}".split()
     words += "--profile-from-start off --target-processes application-only --metrics".split()
     return [program, *words, ",".join(dict.fromkeys(names.values())), *target]
 
 
-def read_counters(said: str, names: Mapping[str, str]) -> list[Counters]:
-    """The kernels in the CSV of `--page raw`: a line of names, a line of units, a line a kernel."""
-    lines = [line for line in said.splitlines() if line.startswith('"')]
+def read_counters(report: str, names: Mapping[str, str]) -> list[Counters]:
+    """Parse the CSV of `--page raw`: a line of names, a line of units, one line per kernel."""
+    lines = [line for line in report.splitlines() if line.startswith('"')]
     rows = list(csv.reader(lines))
     if not rows or "Kernel Name" not in rows[0]:
         return []
@@ -143,7 +143,7 @@ def _counters(row: Mapping[str, str], units: Mapping[str, str], names: Mapping[s
 
 
 def number(cell: str) -> float | None:
-    """A cell as a number, None for `n/a`, `nan` or nothing: thousands have commas, instances follow in brackets."""
+    """A cell as a number; None for `n/a`, `nan` or nothing. Thousands have commas, instances follow in brackets."""
     found = re.match(r"\s*(-?[\d,]*\.?\d+(?:[eE][-+]?\d+)?)(?![\w.])", cell)
     return float(found[1].replace(",", "")) if found else None
 
@@ -151,23 +151,23 @@ def number(cell: str) -> float | None:
 _REFUSALS = (
     (
         "ERR_NVGPUCTRPERM",
-        "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or let all users, "
+        "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or permit all users, "
         "see https://developer.nvidia.com/ERR_NVGPUCTRPERM",
     ),
     ("driver resource was unavailable", "another tool holds the GPU's counters: stop it (DCGM, another profiler)"),
-    ("Failed to initialize the profiler", "the driver does not let a profiler in: this may be a virtual machine"),
-    ("not supported on", "this ncu does not know this GPU: install another release"),
+    ("Failed to initialize the profiler", "the driver refuses profilers: this may be a virtual machine"),
+    ("not supported on", "this ncu does not support this GPU: install another release"),
 )
 
 
-def _explain_failure(ran: tools.ToolRun, said: str, limit: float) -> Exception:
-    """Why there is no kernel: the fault to raise."""
-    everything = f"{said}\n{ran.out}\n{ran.err}"
+def _explain_failure(ran: watcher.ToolRun, report: str, limit: float) -> Exception:
+    """The error to raise when ncu counted no kernel."""
+    everything = f"{report}\n{ran.out}\n{ran.err}"
     for sign, meaning in _REFUSALS:
         if sign in everything:
             return DeviceError(f"{PROGRAM}: {meaning}")
     if ran.code is None:
-        return LaunchError(f"{PROGRAM} did not end within {limit:g} s: take a smaller size")
+        return LaunchError(f"{PROGRAM} did not finish within {limit:g} s: take a smaller size")
     own = re.search(r"^gemmbench: (.*)$", ran.err, re.MULTILINE)
     errors = re.findall(r"^==ERROR== (.*)$", everything, re.MULTILINE)
     return LaunchError(own[1] if own else f"{PROGRAM} counted nothing: {next(iter(errors), ran.last_words)}")

@@ -1,4 +1,4 @@
-"""How many blocks a multiprocessor can hold: arithmetic, for a laptop without a GPU.
+"""How many blocks a multiprocessor can hold, and the limits of each architecture; needs no GPU.
 
 Limits: CUDA programming guide, "Technical Specifications per Compute Capability".
 Rules (what is rounded to what): the toolkit's occupancy calculator, cuda_occupancy.h.
@@ -13,13 +13,17 @@ from gemmbench.errors import DeviceError
 _WARP = 32
 _MAX_THREADS = 1024  # of a block
 _REGISTERS = 64 * 1024  # of a multiprocessor, and of a block
-_REGISTER_GRAIN = 256  # registers are given to a warp in this many
+_REGISTER_GRAIN = 256  # registers are allocated to a warp in this unit
 _MAX_REGISTERS = 255  # of a thread
 
 
 @dataclass(frozen=True)
 class ArchitectureLimits:
-    """Warps, blocks and shared bytes of a multiprocessor, and what a block may have of them."""
+    """What a multiprocessor of one architecture has, and the most that a block may have of it.
+
+    `shared` is bytes of a multiprocessor, `block_shared` the most of a block, `reserved` what the system
+    takes of each block, `grain` the unit of allocation.
+    """
 
     warps: int
     blocks: int
@@ -37,12 +41,12 @@ def _before_volta(shared: int, block_registers: int = _REGISTERS, partitions: in
 
 
 def _of_volta(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
-    """7.x: a block may have all shared memory there is."""
+    """7.x: a block may have all the shared memory."""
     return ArchitectureLimits(warps, blocks, shared << 10, shared << 10, 0, 256)
 
 
 def _since_ampere(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
-    """From 8.0 on: the system keeps 1 KiB of every block's shared memory for itself."""
+    """From 8.0 on: the system takes 1 KiB of shared memory for each block."""
     return ArchitectureLimits(warps, blocks, shared << 10, (shared - 1) << 10, 1 << 10, 128)
 
 
@@ -77,17 +81,17 @@ def architecture_limits(sm: int) -> ArchitectureLimits:
 
 
 def most_block_shared(sm: int) -> int:
-    """Bytes of shared memory a block may have; of an architecture that is not in the table, as in the one before it."""
+    """Bytes of shared memory a block may have; an unknown architecture has those of the one before it."""
     known = [each for each in _TABLE if each <= sm] or [min(_TABLE)]
     return _TABLE[max(known)].block_shared
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What one multiprocessor holds at once; `blocks_per_sm` 0 means the kernel cannot run.
+    """What one multiprocessor holds at once; with `blocks_per_sm` 0 the kernel cannot run.
 
-    `fraction` is warps of max_warps; `limiter` what allows no more: "warps", "registers",
-    "shared memory" or "blocks", the first of them that binds.
+    `fraction` is warps_per_sm / max_warps. `limiter` is what allows no more blocks: "warps",
+    "registers", "shared memory" or "blocks", the first of them that does.
     """
 
     blocks_per_sm: int
@@ -100,7 +104,7 @@ class Occupancy:
 def theoretical_occupancy(sm: int, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """Occupancy of a kernel: threads a block, registers a thread, static plus dynamic shared bytes.
 
-    `sm` is the compute capability as an integer (90). Registers not known (-1) limit nothing.
+    `sm` is the compute capability as an integer (90). Unknown registers (-1) limit nothing.
     Raises DeviceError if `sm` is not in the table.
     """
     limits = architecture_limits(sm)

@@ -1,6 +1,6 @@
-"""compute-sanitizer: this program run under it, and what it says, in one line.
+"""compute-sanitizer: run this program under it, and read its verdict.
 
-What it prints: NVIDIA, "Compute Sanitizer User Manual", the chapters on its four tools.
+Its output: NVIDIA, "Compute Sanitizer User Manual", the chapters on its four watcher.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.analysis import watched_program as tools
+from gemmbench.analysis import watcher
 from gemmbench.errors import DeviceError
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PROGRAM = "compute-sanitizer"
 
-# Bytes after each allocation that no other allocation gets, so that a tile too far does not land in the next one.
+# Unused bytes after each allocation, so that a tile too far does not land in the next one.
 _PADDING = 64 << 10
-_ALONE = {"GEMMBENCH_GUARDS": "0", "GEMMBENCH_GATE": "0"}
-_SAID = re.compile(r"^=========(?: (.*))?$", re.MULTILINE)
+_VARIABLES = {"GEMMBENCH_GUARDS": "0", "GEMMBENCH_GATE": "0"}
+_LINE = re.compile(r"^=========(?: (.*))?$", re.MULTILINE)
 _SUMMARY = re.compile(r"^(?:\w+ )?SUMMARY: ([\d,]+) (?:error|hazard)s?\b(?! were not)")
 _REFUSED = re.compile(
     r"device (?:is )?not supported|operation not permitted|insufficient permission|failed to initialize|"
@@ -31,10 +31,10 @@ _REFUSED = re.compile(
 
 @dataclass(frozen=True)
 class ToolVerdict:
-    """What a tool says of a run.
+    """The verdict of a tool on a run.
 
-    `status` is "clean", "errors" (or hazards), "timeout", or "failed" where the tool came to
-    no end or saw no error but the program did; `message` is the first error, or why.
+    `status` is "clean", "errors" (or hazards), "timeout", or "failed": the tool did not finish, or it
+    saw no error and the program failed. `message` is the first error, or the reason.
     """
 
     status: str
@@ -49,27 +49,29 @@ def run_sanitizer(tool: str, arguments: Sequence[str], limit: float) -> ToolVerd
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        ran = tools.run_watcher(_command(tool, log, tools.gemmbench_command(*arguments)), limit, _ALONE)
-        said = log.read_text(errors="replace") if log.exists() else ""
+        ran = watcher.run_watcher(_command(tool, log, watcher.gemmbench_command(*arguments)), limit, _VARIABLES)
+        report = log.read_text(errors="replace") if log.exists() else ""
     if ran.code is None:
-        return ToolVerdict("timeout", message=f"did not end within {limit:g} s")
-    return read_log(said, ran)
+        return ToolVerdict("timeout", message=f"did not finish within {limit:g} s")
+    return read_log(report, ran)
 
 
 def _command(tool: str, log: Path, target: Sequence[str]) -> list[str]:
-    # cuda-bindings, asked for a tensor map, looks for every function of the driver: what it misses is no fault.
-    own = ["--padding", str(_PADDING), "--report-api-errors", "no"] if tool == "memcheck" else []
-    # Of the target alone: the compiler that it may start is none of our business.
+    # cuda-bindings looks up every function of the driver before it makes a tensor map; those it lacks are no error.
+    options = ["--padding", str(_PADDING), "--report-api-errors", "no"] if tool == "memcheck" else []
+    # Only the program itself, not a compiler that it starts.
     watched = ["--target-processes", "application-only", "--log-file", str(log)]
-    return [tools.find_watcher(PROGRAM), "--tool", tool, *own, *watched, *target]
+    return [watcher.find_watcher(PROGRAM), "--tool", tool, *options, *watched, *target]
 
 
-def read_log(said: str, ran: tools.ToolRun) -> ToolVerdict:
-    """The verdict in a tool's log. Raises DeviceError if the tool may not watch this GPU."""
-    lines = [line.strip() for line in _SAID.findall(said)]
+def read_log(report: str, ran: watcher.ToolRun) -> ToolVerdict:
+    """Read the verdict in a tool's log. Raises DeviceError if the tool may not watch this GPU."""
+    lines = [line.strip() for line in _LINE.findall(report)]
     counts = [int(found[1].replace(",", "")) for line in lines if (found := _SUMMARY.match(line))]
     if refused := next(filter(_is_refusal, lines), ""):
-        raise DeviceError(f"{PROGRAM} cannot watch this GPU: {refused}; it may need a newer toolkit, or other rights")
+        raise DeviceError(
+            f"{PROGRAM} cannot watch this GPU: {refused}; it may need a newer toolkit or more permissions"
+        )
     if not counts:
         return ToolVerdict("failed", message=next(filter(_is_fault, lines), "") or ran.last_words)
     if sum(counts):
@@ -80,7 +82,7 @@ def read_log(said: str, ran: tools.ToolRun) -> ToolVerdict:
 
 
 def _is_refusal(line: str) -> bool:
-    # "Program hit" begins what a call of the program returned.
+    # "Program hit" starts a line about what a driver call of the program returned.
     return not line.startswith("Program hit") and bool(_REFUSED.search(line))
 
 
@@ -100,7 +102,7 @@ def first_error(lines: Sequence[str]) -> str:
     return " ".join(parts)
 
 
-def _own_complaint(ran: tools.ToolRun) -> str:
-    """What gemmbench itself found wrong: its row, else its last words."""
+def _own_complaint(ran: watcher.ToolRun) -> str:
+    """The row that gemmbench itself reports as wrong, else its last line."""
     wrong = re.search(r"^.*?: (?:wrong|failed|timeout|out of memory)\b.*$", ran.out, re.MULTILINE)
     return wrong[0].strip() if wrong else ran.last_words

@@ -1,4 +1,4 @@
-"""A compiler as a process with a time limit, ended with all that it started."""
+"""A compiler as a process with a time limit: it ends together with all processes it started."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from gemmbench.errors import BuildTimeout
 def run_limited(
     command: Sequence[str], limit: float, folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What `command` said and its exit code. Raises BuildTimeout after `limit` seconds, OSError if it cannot start."""
+    """Run `command` and return its output and exit code.
+
+    Raises BuildTimeout after `limit` seconds, OSError if the command cannot start.
+    """
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -28,8 +31,8 @@ def run_limited(
         try:
             out, complaints = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # a compiler driver has passes in processes of their own
-            raise BuildTimeout(f"did not compile within {limit:g} s, the time limit of a compilation") from None
+            os.killpg(process.pid, signal.SIGKILL)  # a compiler runs its passes as processes of their own
+            raise BuildTimeout(f"did not compile within {limit:g} s, the limit for one compilation") from None
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise

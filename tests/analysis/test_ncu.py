@@ -129,8 +129,8 @@ def test_metrics_that_this_gpu_has_not_are_asked_for_no_more(fake_tool):
             "DCGM) is concurrently collecting profiling data.",
             "another tool holds the GPU's counters",
         ),
-        ("==ERROR== Failed to initialize the profiler: LibraryNotLoaded", "does not let a profiler in"),
-        ("==ERROR== Profiling is not supported on device 0.", "does not know this GPU"),
+        ("==ERROR== Failed to initialize the profiler: LibraryNotLoaded", "refuses profilers"),
+        ("==ERROR== Profiling is not supported on device 0.", "does not support this GPU"),
     ],
 )
 def test_a_machine_that_does_not_let_ncu_count_is_told_with_the_next_step(fake_tool, words, meaning):
@@ -153,7 +153,7 @@ def test_no_kernel_is_told_with_the_words_of_ncu(fake_tool):
 
 def test_a_run_without_end_is_told(fake_tool):
     fake_tool("ncu", "time.sleep(60)")
-    with pytest.raises(LaunchError, match="ncu did not end within 1 s: take a smaller size"):
+    with pytest.raises(LaunchError, match="ncu did not finish within 1 s: take a smaller size"):
         count_launches([], limit=1.0)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.analysis import sanitizer
 from gemmbench.analysis.sanitizer import ToolVerdict, read_log, run_sanitizer
-from gemmbench.analysis.watched_program import ToolRun
+from gemmbench.analysis.watcher import ToolRun
 from gemmbench.errors import DeviceError
 
 OK = ToolRun(0, "", "")
@@ -146,7 +146,7 @@ def test_the_program_runs_under_the_tool_without_guards_and_gate(fake_tool):
 
 def test_a_run_without_end_is_told_with_its_limit(fake_tool):
     fake_tool(sanitizer.PROGRAM, "time.sleep(60)")
-    assert run_sanitizer("racecheck", ["verify", "mine"], 1.0) == ToolVerdict("timeout", 0, "did not end within 1 s")
+    assert run_sanitizer("racecheck", ["verify", "mine"], 1.0) == ToolVerdict("timeout", 0, "did not finish within 1 s")
 
 
 def test_the_log_is_gone_afterwards(fake_tool):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gemmbench.analysis import watched_program as tools
+from gemmbench.analysis import watcher as tools
 
 CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 INVALID = (

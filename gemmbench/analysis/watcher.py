@@ -1,4 +1,4 @@
-"""NVIDIA's tools that watch a program: where they lie, and one run of one within a time limit."""
+"""NVIDIA's tools that watch a program (ncu, compute-sanitizer): where they are, and how they are run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gemmbench.analysis.toolkit import find_tool
 from gemmbench.errors import BuildTimeout, DeviceError
 
 _NSIGHT = Path("/opt/nvidia/nsight-compute")
-# What a child may inherit; any other variable of ours is an option that was meant for the parent.
+# Variables that the child inherits; the others set options of the parent.
 _INHERITED = ("GEMMBENCH_CACHE_DIR",)
 
 
 @dataclass(frozen=True)
 class ToolRun:
-    """How a program ended: its exit code, None if the time limit ended it, and what it said."""
+    """How a program ended: its exit code (None: ended by the time limit) and its output."""
 
     code: int | None
     out: str
@@ -27,17 +27,17 @@ class ToolRun:
 
     @property
     def last_words(self) -> str:
-        """The last line it said, on stderr if there is one."""
+        """Its last line, on stderr if there is one."""
         lines = [line.strip() for line in (self.err if self.err.strip() else self.out).splitlines()]
-        return next((line for line in reversed(lines) if line), "nothing was said")
+        return next((line for line in reversed(lines) if line), "it printed nothing")
 
 
 def find_watcher(name: str) -> str:
     """Path of `ncu` or `compute-sanitizer`: PATH, the toolkits, Nsight Compute's own folder. Raises DeviceError."""
-    own = map(str, sorted(_NSIGHT.glob("*"), reverse=True))
-    if found := find_tool(name, beside=os.pathsep.join(own)):
+    folders = map(str, sorted(_NSIGHT.glob("*"), reverse=True))
+    if found := find_tool(name, os.pathsep.join(folders)):
         return found
-    raise DeviceError(f"no {name} found: it comes with the CUDA toolkit; install it, or put its folder on the PATH")
+    raise DeviceError(f"no {name} found: it comes with the CUDA toolkit; install it, or add its folder to PATH")
 
 
 def gemmbench_command(*arguments: str) -> list[str]:
@@ -46,9 +46,9 @@ def gemmbench_command(*arguments: str) -> list[str]:
 
 
 def run_watcher(command: Sequence[str], limit: float, variables: Mapping[str, str] | None = None) -> ToolRun:
-    """Run a tool and the program under it, both ended after `limit` seconds or by Ctrl-C.
+    """Run a tool and the program under it; both end after `limit` seconds or with Ctrl-C.
 
-    `variables` are added to the environment, less the options of this program that stand there.
+    `variables` are added to the environment, from which the options of this program are removed.
     """
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("GEMMBENCH_") or name in _INHERITED
