@@ -1,4 +1,4 @@
-"""What a back end is: a compiler, and a device with four verbs.
+"""What a back end is: a compiler, and a device with a few verbs.
 
     Compiler.compile(plan) -> Artifact            needs no device; called from several threads
     Backend.allocate(bytes, ...) -> Memory        bytes on the device, in one or several allocations
@@ -32,9 +32,9 @@ class Device:
 
     `clock_hz` is its highest clock; `flops_per_cycle` maps a precision to the
     floating-point operations the whole device can do in one cycle, so that a
-    percentage of peak can use the clock seen; empty where it is not known.
-    `bandwidth` is bytes/s of device memory, 0 if unknown. `software` names driver,
-    toolkit and libraries with their versions, `conditions` how it is set up, None if unknown.
+    percentage of peak can use the measured clock; empty if unknown.
+    `bandwidth` is bytes/s of device memory, 0 if unknown. `software` maps driver,
+    toolkit and libraries to their versions; `conditions` is how it is set up, None if unknown.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Device:
 
 @dataclass(frozen=True)
 class Build:
-    """What the compiler said of one kernel; -1 where the compiler does not say.
+    """What the compiler reports about one kernel; -1 for what it does not report.
 
-    Registers per thread, static shared bytes per block, spilled bytes (stores plus
-    loads), bytes of stack per thread, seconds the compiler took (0 if it came from the cache).
+    Registers per thread, static shared bytes per block, spilled bytes (stores plus loads), bytes
+    of stack per thread, and the seconds it took (0 if the kernel came from the cache).
     """
 
     registers: int = -1
@@ -132,10 +132,10 @@ class Memory(Protocol):
         """Set every byte of a range to `byte`."""
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Two ranges, which begin at multiples of 16, hold the same bytes."""
+        """Whether two ranges, which begin at multiples of 16, hold the same bytes."""
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
 
 
 class Executable(Protocol):
@@ -152,11 +152,11 @@ class ProfilableExecutable(Executable, Protocol):
     """An executable that can show one launch to a profiler."""
 
     def profile(self) -> None:
-        """Run one launch inside the range that a profiler is told to watch. Raises LaunchError."""
+        """Run one launch inside the range that a profiler records. Raises LaunchError."""
 
 
 def pack_allocations(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Where each of several allocations starts if they are parts of one, aligned, and bytes of all."""
+    """The aligned start of each of several allocations that are parts of one, and the bytes of all."""
     ends = list(accumulate(-(-size // ALIGN) * ALIGN for size in sizes))
     return (0, *ends[:-1]), ends[-1]
 
@@ -165,7 +165,7 @@ class Compiler(Protocol):
     """Turns plans into machine code; safe to call from several threads."""
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile, or find in the cache. Raises BuildError (the text) or DeviceError (no compiler)."""
+        """Compile the plan or find it in the cache. Raises BuildError, or DeviceError without a compiler."""
 
 
 class InspectingCompiler(Compiler, Protocol):
@@ -187,18 +187,18 @@ class Backend(Protocol):
 
     device: Device
     modes: tuple[str, ...]
-    """Ways to run a launch under which a missing barrier shows; `modes[0]` is how it is timed."""
+    """Ways to run a launch that expose a missing barrier; `modes[0]` is used for timing."""
     max_launches: int
     """The most launches one window may hold."""
     guards: bool
-    """Operands lie between guard zones; else each is an allocation of its exact size, for a tool that watches those."""
+    """Whether operands have guard zones. If not, each is an allocation of its exact size, for a tool to watch."""
 
     @property
     def monitor(self) -> Monitor | None:
-        """Tells what the device says of itself under load; None where it says nothing, or looking would disturb."""
+        """Reads power, temperature and clocks under load; None if there are no sensors, or reading disturbs."""
 
     def allocate(self, *nbytes: int) -> Memory:
-        """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""
+        """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
 
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""

@@ -1,4 +1,4 @@
-"""Compiled code, kept by content: the same inputs never compile twice."""
+"""The cache of compiled code: what has the same inputs is compiled once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.errors import DeviceError
 
@@ -19,8 +21,6 @@ def cache_folder() -> Path:
     """The cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
     if chosen := os.environ.get("GEMMBENCH_CACHE_DIR"):
         return Path(chosen)
-    from platformdirs import user_cache_path
-
     return user_cache_path("gemmbench")
 
 
@@ -34,10 +34,10 @@ def content_key(parts: Iterable[str]) -> str:
 
 
 def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
-    """Return the artifact of `key`; if it is not there, `build(path)` must write it.
+    """Return the artifact of `key`; if it is missing, `build(path)` writes it.
 
-    The file and its facts appear by rename, so a killed or a parallel run never
-    leaves half of one. Raises DeviceError where the folder cannot be written.
+    The file and its facts appear by renaming, so that a killed run or two parallel runs never
+    leave half a file. Raises DeviceError if the folder is not writable.
     """
     home = cache_folder()
     code, facts = home / f"{key}{suffix}", home / f"{key}.json"
@@ -47,15 +47,15 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
         draft = Path(workshop) / f"kernel{suffix}"
         started = time.perf_counter()
         made = replace(build(draft), seconds=time.perf_counter() - started)
-        noted = Path(workshop) / "facts"
-        noted.write_text(json.dumps(asdict(made)))
+        facts_draft = Path(workshop) / "facts"
+        facts_draft.write_text(json.dumps(asdict(made)))
         draft.replace(code)
-        noted.replace(facts)
+        facts_draft.replace(facts)
     return Artifact(key, str(code), made)
 
 
 def _open_workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
-    """A folder to build in, inside the cache, so that what is built can be renamed into it. Raises DeviceError."""
+    """Make a folder inside the cache to build in, so that results can be renamed into place. Raises DeviceError."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryDirectory(dir=home)
@@ -65,7 +65,7 @@ def _open_workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _read_facts(path: Path) -> Build | None:
-    """Stored build facts; None where they cannot be read or are another version's."""
+    """Stored build facts; None if they are unreadable or of another version."""
     try:
         known = json.loads(path.read_text())
         return Build(**known) if known.keys() == asdict(Build()).keys() else None

@@ -2,9 +2,9 @@
 
     Transfers.host(nbytes, pinned) -> HostMemory
     Transfers.job(steps, memory, pinned) -> Job
-    Job.run() -> Parts
+    Job.run() -> JobTimes
 
-A back end offers this beside `base.Backend` if its memory is not the host's: the CPU device does not.
+A back end offers this in addition to `base.Backend` if its memory is not the host's.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from gemmbench.planning.plans.plan import Plan
 class CopyStep:
     """Bytes from host to device (`inward`) or back, queued on stream number `stream`.
 
-    `host` is a view of a HostMemory's bytes, contiguous or a rectangle whose rows lie apart;
-    on the device they lie packed, from byte `device` of the job's memory on. `after` is the
-    index of an earlier step, on any stream, that must have ended.
+    `host` is a view of a HostMemory's bytes: contiguous, or a rectangle whose rows are apart. On the
+    device the bytes are packed, from byte `device` of the job's memory on. `after` is the index of
+    an earlier step, on any stream, that must end first.
     """
 
     stream: int
@@ -51,14 +51,14 @@ class LaunchStep:
 
 
 JobStep = CopyStep | LaunchStep
-"""Steps of one stream run in order; steps of different streams at the same time, but for `after`."""
+"""Steps of one stream run in order. Steps of different streams overlap, except where `after` makes one wait."""
 
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Seconds of one run: from before the first step to after the last, and what its steps of each kind add up to.
+    """Seconds of one run, from before the first step to after the last, and the sum for each kind of step.
 
-    The parts are NaN for a job on several streams, where they overlap.
+    The sums are NaN for a job on several streams, whose steps overlap.
     """
 
     seconds: float
@@ -74,27 +74,27 @@ class HostMemory(Protocol):
     """uint8, one dimension."""
 
     def free(self) -> None:
-        """Give the memory back; no view of it may be used afterwards."""
+        """Free the memory; no view of it may be used afterwards."""
 
 
 class Job(Protocol):
     """Steps bound to host memory and device memory."""
 
     def run(self) -> JobTimes:
-        """Run all steps, wait for the last, and say how long it took. Raises LaunchError, LaunchTimeout."""
+        """Run all steps, wait for the last and return the times. Raises LaunchError, LaunchTimeout."""
 
 
 class Transfers(Protocol):
-    """What a back end with a memory of its own can do beside `base.Backend`."""
+    """What a back end with its own memory can do in addition to `base.Backend`."""
 
     copy_engines: int
-    """Copies that can run at once: with 1, those to the device and those from it take turns."""
+    """Copies that can run at once: with 1, copies to and from the device take turns."""
 
     def host(self, nbytes: int, pinned: bool) -> HostMemory:
         """Allocate on the host; `pinned` is page-locked. Raises OutOfMemory."""
 
     def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> Job:
-        """Bind steps; `pinned` says that all their host memory is. Raises LaunchError, NotOffered, OutOfMemory."""
+        """Bind steps; `pinned` if all their host memory is. Raises LaunchError, NotOffered, OutOfMemory."""
 
 
 class TransferBackend(Backend, Transfers, Protocol):

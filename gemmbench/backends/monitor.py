@@ -1,6 +1,6 @@
-"""What a device says of itself while it works, beside `base.Backend`: power, temperature, clocks, other users.
+"""What changes on a device while it works: power, temperature, clocks and other users.
 
-A back end that can tell has a `Monitor`; the others have None.
+A back end that can read them has a `Monitor`; the others have None.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Conditions:
-    """How a GPU is set up; it stays so for a run. None where it does not say.
+    """How a GPU is set up, which does not change during a run; None where unknown.
 
     `power_limit` is in watts, the clocks are the highest the GPU may have, in Hz.
     """
@@ -27,9 +27,9 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Reading:
-    """One look: watts, degrees Celsius, Hz, NaN where the device does not say.
+    """One reading: watts, degrees Celsius, Hz; NaN where unknown.
 
-    `slowed` names what holds the clock down at that moment, such as "power cap".
+    `slowed` names what limits the clock at that moment, such as "power cap".
     """
 
     power: float = math.nan
@@ -40,13 +40,13 @@ class Reading:
 
 
 class Monitor(Protocol):
-    """Looks at an open device; may be used from a thread of its own, and raises nothing."""
+    """Reads the sensors of an open device, from any thread; raises nothing."""
 
     def read(self) -> Reading:
-        """One look; it may take milliseconds."""
+        """Take a reading; it may take milliseconds."""
 
     def energy(self) -> float:
-        """Joules drawn since a moment that stays the same, NaN if unknown."""
+        """Joules drawn since a fixed moment; NaN if unknown."""
 
     def count_other_processes(self) -> int | None:
-        """Processes of others that have the device open for computing, None if unknown."""
+        """How many other processes compute on the device; None if unknown."""

@@ -1,7 +1,7 @@
-"""The text handed to a compiler: the file's includes, the macros of the plan, the rest.
+"""The text that a compiler gets: the includes of the file, the macros of the plan, then the rest.
 
-Macros stand in the text and not on the command line: `-DN` or `-DT=16` would also
-rewrite the toolkit's own headers, which are read first here.
+Macros are written into the text. On the command line, `-DN` or `-DT=16` would also change the
+toolkit's own headers, which the text includes first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 
 
 def compiler_text(plan: Plan) -> str:
-    """Return the text of `plan` with its macros; line numbers stay those of the file."""
+    """The text of `plan` with its macros; the compiler reports the line numbers of the file."""
     text = plan.variant.text
     includes = [f"#include <{header}>" for header in plan.problem.precision.headers]
     includes += _INCLUDE.findall(text)

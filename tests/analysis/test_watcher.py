@@ -18,7 +18,7 @@ def test_a_tool_is_found_on_the_path(fake_tool, tmp_path):
 def test_a_missing_tool_is_named_with_the_next_step(monkeypatch):
     monkeypatch.setattr(tools, "find_tool", lambda tool, beside: None)
     with pytest.raises(
-        DeviceError, match=r"no ncu found: it comes with the CUDA toolkit; install it, or put its folder"
+        DeviceError, match=r"no ncu found: it comes with the CUDA toolkit; install it, or add its folder"
     ):
         tools.find_watcher("ncu")
 

@@ -92,7 +92,7 @@ def test_one_variant_without_end_hides_no_other(sanitize):
     )
     assert said.code == 1
     assert [row[0] + " " + row[-1] for row in rows(said)] == ["naive timeout", "mlp_fused clean"]
-    assert "naive BX=16 BY=16 racecheck: did not end within 1 s" in said.out
+    assert "naive BX=16 BY=16 racecheck: did not finish within 1 s" in said.out
 
 
 def test_kernels_of_networks_run_through_mlp(sanitize):

@@ -1,22 +1,23 @@
-"""What the instructions of a loop cost: mix, register reads, distance of shared loads, the speed that follows.
+"""What the instructions of a loop cost, and the speed that follows: mix, register banks, shared loads.
 
 The model of a multiprocessor partition, compute capability 7.0 and later:
 
 * It issues one instruction a cycle. An FFMA holds the partition's f32 lanes for 1 cycle where the multiprocessor
   has 128 of them, for 2 where it has 64.
 * The register file has two banks, register number modulo 2, each read once a cycle. An operand that the instruction
-  before has flagged `.reuse` in the same slot is not read again; instructions of other classes between two of math
-  leave it there. Two reads of one bank by one instruction are a conflict. (Two banks: Jia et al., "Dissecting the
+  before has flagged `.reuse` in the same slot is not read again; instructions of other classes in between do not
+  change that. Two reads of one bank by one instruction are a conflict. (Two banks: Jia et al., "Dissecting the
   NVIDIA Volta GPU Architecture via Microbenchmarking", 2018.)
-* A conflict costs a cycle, three reads of one bank two. If the next instruction of math has a conflict in the other
-  bank, the two overlap. Measured on one H200 with FFMA whose registers were chosen, a warp to four a partition: 42 of
-  49 sequences take what this says within 2 %. It errs mostly to the slow side: a conflict that one or two instructions
-  divide from one in the other bank may cost nothing too (up to 20 %, of alternating ones 50 %). Rows of eight FFMA and
-  more that alternate their bank are 6 % slower than it says. With 64 lanes only three reads of one bank are felt.
+* A conflict costs one cycle, three reads of one bank cost two. If the next math instruction has a conflict in the
+  other bank, the two overlap. Checked on one H200 with FFMA whose registers were chosen, one to four warps per
+  partition: 42 of 49 sequences agree with the model within 2 %. Where it errs, it is mostly too slow: a conflict may
+  also cost nothing if one or two instructions separate it from one in the other bank (up to 20 %, if they alternate
+  50 %). Rows of eight or more FFMA that alternate their bank are 6 % slower than the model. With 64 lanes only three
+  reads of one bank cost time.
 
-The bound counts the instructions of the shortest way round the loop and no conflict. The mix and the estimate count
-every instruction of the loop once, whether its path is taken or not, those of loops inside too. Latency, bandwidth,
-waiting at barriers and instruction fetch are in neither, so no kernel reaches the bound.
+The bound counts the instructions of the shortest way round the loop and no conflicts. The mix and the estimate count
+every instruction of the loop once, whether it runs or not, those of inner loops too. Neither includes latency,
+bandwidth, barriers and instruction fetch, so no kernel reaches the bound.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ _F32_MATH = frozenset("FFMA FADD FMUL".split())
 
 @dataclass(frozen=True)
 class LoopFacts:
-    """What is counted in one loop."""
+    """The costs of one loop."""
 
     loop: Loop
 
     @property
     def instructions(self) -> int:
-        """All of them."""
+        """How many there are."""
         return len(self.loop.body)
 
     @cached_property
@@ -60,7 +61,7 @@ class LoopFacts:
 
     @cached_property
     def reads(self) -> list[list[int]]:
-        """For each f32 math instruction the registers that it reads from bank 0 and from bank 1."""
+        """For each f32 math instruction how many registers it reads from bank 0 and from bank 1."""
         return list(_bank_reads(list(_math_instructions(self.loop.body))))
 
     @property
@@ -70,9 +71,9 @@ class LoopFacts:
 
     @property
     def conflict_cycles(self) -> int:
-        """Cycles that conflicts cost, less those in which one overlaps with the one before it.
+        """Cycles lost to conflicts, without those in which one overlaps with the one before it.
 
-        No overlap makes a bank give more than one register a cycle.
+        Even with overlap a bank delivers one register a cycle.
         """
         cycles = 0
         for banks, earlier in zip(self.reads, self.reads[-1:] + self.reads, strict=False):
@@ -84,17 +85,17 @@ class LoopFacts:
 
     @cached_property
     def load_distances(self) -> list[int]:
-        """Instructions from each shared load to the first that needs its result, sorted; across the branch back too."""
+        """Instructions from each shared load to the first use of its result, sorted; also across the branch back."""
         return sorted(_find_load_distances(self.loop.body))
 
     @property
     def load_distance(self) -> int | None:
-        """The smallest of them; None if no shared load is used in the loop."""
+        """The smallest load distance; None if the loop uses no shared load."""
         return self.load_distances[0] if self.load_distances else None
 
     @property
     def median_distance(self) -> int | None:
-        """The median of them."""
+        """The median load distance; None if the loop uses no shared load."""
         return median_low(self.load_distances) if self.load_distances else None
 
     @property
@@ -105,22 +106,22 @@ class LoopFacts:
 
     @property
     def wavefronts(self) -> int:
-        """Wavefronts of a warp's shared loads if every lane reads its own words, no bank conflicts: 4 for LDS.128."""
+        """Wavefronts of a warp's shared loads if each lane reads its own words without conflicts: 4 for LDS.128."""
         return sum(instruction.words for instruction in self.loop.body if instruction.kind == "shared loads")
 
     def bound(self, lanes: int) -> float:
-        """The most that the loop can reach on a multiprocessor with so many f32 lanes, as a share of its FFMA peak."""
+        """The most that the loop can reach on a multiprocessor with `lanes` f32 lanes, as a share of its FFMA peak."""
         busy = self.loop.ffma * _cycles_per_ffma(lanes)
         return busy / max(busy, self.loop.path)
 
     def estimate(self, lanes: int) -> float:
-        """The same if every instruction of the loop runs once, and register banks conflict."""
+        """The share of the FFMA peak if every instruction of the loop runs once and register banks conflict."""
         busy = self.mix["FFMA"] * _cycles_per_ffma(lanes)
         return busy / max(busy, self.instructions + self.conflict_cycles)
 
 
 def _cycles_per_ffma(lanes: int) -> float:
-    """How long an FFMA holds a partition's lanes."""
+    """Cycles for which an FFMA occupies a partition's lanes."""
     return max(1.0, _ISSUE / lanes)
 
 
@@ -129,7 +130,7 @@ def _math_instructions(body: Sequence[Instruction]) -> Iterator[Instruction]:
 
 
 def _bank_reads(math: Sequence[Instruction]) -> Iterator[list[int]]:
-    """Registers that each instruction reads from each bank, the loop running on from its end to its start."""
+    """Registers that each instruction reads from each bank; the last instruction precedes the first."""
     kept = _reused_registers(math[-1]) if math else {}
     for instruction in math:
         fresh = {instruction.register(slot) for slot in _SLOTS if kept.get(slot, -1) != instruction.register(slot)}

@@ -1,4 +1,4 @@
-"""SASS, the machine code of an NVIDIA GPU: from cuobjdump's text to instructions, registers and classes.
+"""Instructions, their registers and classes, parsed from cuobjdump's text.
 
 Of compute capability 7.0 and later: earlier code packs two instructions into one.
 The names are those of NVIDIA's "CUDA Binary Utilities", "Instruction Set Reference".
@@ -34,7 +34,7 @@ _CLASSES = {
 OTHER = "other"
 CLASSES = (*_CLASSES, OTHER)
 _CLASS_OF = {name: kind for kind, names in _CLASSES.items() for name in names.split()}
-# Without these prefixes the rest of a uniform instruction's name is that of an ordinary one: UIADD3, USHF.
+# A uniform instruction is named after an ordinary one, with a U in front: UIADD3, USHF.
 _UNIFORM = {f"U{name}": kind for name, kind in _CLASS_OF.items() if kind == "integer and address"}
 _NO_RESULT = frozenset("STS STSM STL STG ST RED REDG BRA EXIT LDGSTS BAR".split())
 
@@ -57,18 +57,18 @@ class Instruction:
     def kind(self) -> str:
         """Its class, one of CLASSES."""
         if self.name == "HFMA2" and self.operands[1:3] == ("-RZ", "RZ"):
-            return "integer and address"  # how a constant is moved into a register when the integer pipe is busy
+            return "integer and address"  # moves a constant into a register when the integer pipe is busy
         return _CLASS_OF.get(self.name) or _UNIFORM.get(self.name, OTHER)
 
     @property
     def words(self) -> int:
-        """Registers that a load fills or a store empties: 4 for LDS.128."""
+        """Registers that a load writes or a store reads: 4 for LDS.128."""
         parts = self.opcode.split(".")
         return 4 if "128" in parts or parts[-1] == "4" else 2 if "64" in parts or parts[-1] == "2" else 1
 
     @property
     def results(self) -> frozenset[int]:
-        """Numbers of the registers a load fills; of another instruction the first it writes, if any."""
+        """Numbers of the registers that a load writes; for other instructions the first they write, if any."""
         if self.name in _NO_RESULT or not self.operands:
             return frozenset()
         first = _REGISTER.fullmatch(self.operands[0])
@@ -87,7 +87,7 @@ class Instruction:
         return frozenset(read)
 
     def _source_words(self, text: str) -> int:
-        """Registers of an operand: a store's data is as wide as the store, a fragment of HMMA at most four."""
+        """Registers of an operand: as many as a store is wide, at most four for a fragment of HMMA."""
         if self.name.endswith("MMA"):
             return 4
         return self.words if self.name in _NO_RESULT and not text.startswith("[") else 1
@@ -107,7 +107,7 @@ def _register_group(first: int, count: int) -> frozenset[int]:
 
 
 def parse_kernels(text: str) -> dict[str, tuple[Instruction, ...]]:
-    """The instructions of every kernel in what `cuobjdump --dump-sass` printed, by symbol."""
+    """The instructions of every kernel, by symbol, from the output of `cuobjdump --dump-sass`."""
     parts = _KERNEL.split(text)  # text, name, text, name, text ...
     return {name: _parse_instructions(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 

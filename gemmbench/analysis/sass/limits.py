@@ -1,4 +1,4 @@
-"""What a manifest demands of machine code under `sass`, held against the hottest loop that was compiled."""
+"""Limits on machine code, which a manifest sets under `sass`, checked against the hottest loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmbench.planning.plans.plan import Plan
 
 
 def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
-    """What expressions under `sass` may read: the parameters and expr.SASS_NAMES.
+    """The names that expressions under `sass` may read, with their values: the parameters and SASS_NAMES.
 
     There is no `load_distance` where no shared load is used.
     """
@@ -30,7 +30,7 @@ def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
 
 
 def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str]:
-    """One sentence for every limit of the plan's variant that does not hold; `facts` None: no loop has math."""
+    """One sentence for each limit of the plan's variant that is broken; `facts` is None if no loop has math."""
     limits = plan.variant.sass
     if facts is None:
         return [f"{limit}: no loop has math" for limit in limits]
@@ -40,7 +40,7 @@ def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str
 
 def _explain_broken(limit: Expression, known: Mapping[str, int]) -> str:
     if missing := [name for name in limit.names if name not in known]:
-        return f"{limit}: there is no {missing[0]}, the loop uses nothing from shared memory"
+        return f"{limit}: there is no {missing[0]}, because the loop uses nothing from shared memory"
     try:
         holds = limit.value(known)
     except ExpressionError as fault:

@@ -1,9 +1,9 @@
 """The loops of machine code, and the one where a GEMM spends its time.
 
-A loop is found as compilers find it: a branch back to an instruction that lies on every path to the
-branch (its header), with all that can reach the branch without passing the header (a natural loop;
-Aho, Lam, Sethi, Ullman, "Compilers", 9.6). A branch back out of code that ptxas has put at the end of the
-kernel, where it keeps what seldom runs, so makes no loop.
+Loops are found as compilers find them: a branch goes back to an instruction that is on every path to
+the branch (the header), and the loop is all that can reach the branch without passing the header (a
+natural loop; Aho, Lam, Sethi, Ullman, "Compilers", 9.6). ptxas moves code that seldom runs to the end
+of the kernel. A branch back out of that code makes no loop by this definition.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ENDS = frozenset("BRA JMP BRX BRXU JMX EXIT RET KILL".split())
 
 @dataclass(frozen=True)
 class Loop:
-    """Instructions of a loop in the order of their addresses, those of loops inside it included.
+    """The instructions of a loop in the order of their addresses, those of inner loops included.
 
-    `code_bytes` are from its first instruction to the end of its last. `inside` counts the
-    instructions that belong to a loop inside it. `ffma` and `path` are the FFMA and all instructions of the way
-    round with the most FFMA and, of those, the fewest instructions.
+    `code_bytes` reaches from its first instruction to the end of its last. `inside` counts the
+    instructions of inner loops. `ffma` and `path` count the FFMA and all instructions of one way round
+    the loop: the one with the most FFMA and, of those, the fewest instructions.
     """
 
     body: tuple[Instruction, ...]
@@ -45,7 +45,7 @@ class Loop:
 
 
 def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
-    """Of the loops with math and no loop with math inside, that with the most; None if no loop has any.
+    """The loop with the most math, of those without an inner loop that has math; None if no loop has any.
 
     Of two with as much, a kernel has one for aligned operands and one for others; the shorter is that of benchmarks.
     """
@@ -55,7 +55,7 @@ def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
 
 
 def find_loops(code: Sequence[Instruction]) -> list[Loop]:
-    """Every loop of a kernel, by the address of its header.
+    """Find every loop of a kernel, in the order of their headers.
 
     Of its code that lies behind the last branch back, which seldom runs, nothing is counted.
     """
@@ -82,19 +82,19 @@ def _make_loop(code: Sequence[Instruction], after: Edges, members: set[int], fou
 
 
 def _shortest_way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> tuple[int, int]:
-    """FFMA and instructions from the header to a branch back to it, loops inside taken at most once."""
+    """Count FFMA and instructions from the header to a branch back to it; inner loops run at most once."""
     header = min(members)
-    best, ends = {header: (0, 0)}, list[tuple[int, int]]()  # before each instruction: FFMA, less instructions
+    best, ends = {header: (0, 0)}, list[tuple[int, int]]()  # before each instruction: FFMA, minus instructions
     for member in sorted(members):
         if member in best:
-            ffma, less = best[member]
-            here = (ffma + (code[member].kind == "FFMA"), less - 1)
+            ffma, minus_instructions = best[member]
+            here = (ffma + (code[member].kind == "FFMA"), minus_instructions - 1)
             for target in after[member]:
                 if target in members and target > member:
                     best[target] = max(here, best.get(target, here))
             ends += [here] if header in after[member] else []
-    ffma, less = max(ends)
-    return ffma, -less
+    ffma, minus_instructions = max(ends)
+    return ffma, -minus_instructions
 
 
 def _contains(loop: Loop, other: Loop) -> bool:
@@ -102,7 +102,7 @@ def _contains(loop: Loop, other: Loop) -> bool:
 
 
 def _successors(code: Sequence[Instruction]) -> list[list[int]]:
-    """For each instruction, by index, those that can run next."""
+    """For each instruction the indices of those that can run next."""
     index = {instruction.address: number for number, instruction in enumerate(code)}
     after: list[list[int]] = []
     for number, instruction in enumerate(code):
@@ -115,7 +115,7 @@ def _successors(code: Sequence[Instruction]) -> list[list[int]]:
 
 
 def _never_falls_through(instruction: Instruction) -> bool:
-    # A branch may have its condition as an operand before the target: BRA.DIV UR4, 0x1a0.
+    # The condition of a branch may be an operand before the target: BRA.DIV UR4, 0x1a0.
     conditional = instruction.guard or (instruction.name in _JUMPS and len(instruction.operands) > 1)
     return instruction.name in _ENDS and not conditional
 
@@ -129,7 +129,7 @@ def _reverse_edges(after: Edges) -> list[list[int]]:
 
 
 def _reachable(edges: Edges, start: int, without: int = -1) -> set[int]:
-    """What can be reached from `start` along the edges, itself included, not passing `without`."""
+    """The nodes that `start` reaches along the edges, itself included, without passing `without`."""
     seen, open_ends = set[int](), [start] if start != without else []
     while open_ends:
         here = open_ends.pop()

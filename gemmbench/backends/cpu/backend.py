@@ -1,4 +1,4 @@
-"""The CPU, open: operands in shared memory, kernels in processes of their own."""
+"""The open CPU: operands in shared memory, kernels in processes of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIMEOUT = 60.0
 _MOST_THREADS = 1024
 _ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 
-# Timed, or else every block begins with shared memory full of NaN; from the last thread and block to the first.
+# (timed: blocks do not start with shared memory full of NaN; backwards: last thread and block first)
 _MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
 
 
@@ -41,18 +41,18 @@ class CpuBackend:
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
     def allocate(self, *nbytes: int) -> CpuMemory:
-        """Memory that kernel processes map, in one piece whatever is asked for. Raises OutOfMemory."""
+        """Memory that kernel processes map, always one piece. Raises OutOfMemory."""
         return CpuMemory(*nbytes)
 
     def load(self, artifact: Artifact, plan: Plan) -> Path | None:
-        """The executable, or None for a library. Raises LaunchError for what a block may not have."""
+        """The executable, or None for a library. Raises LaunchError if a block is too large."""
         smem = self.device.target.smem
         for _, geometry in plan.launches:
             if geometry.threads > _MOST_THREADS:
-                raise LaunchError(f"a block of {geometry.threads} threads; at most {_MOST_THREADS}")
+                raise LaunchError(f"a block has {geometry.threads} threads, but {_MOST_THREADS} is the limit")
             if artifact.build.shared + geometry.shared > smem:
                 static = f"{artifact.build.shared} static and {geometry.shared} dynamic"
-                raise LaunchError(f"{static} bytes of shared memory; a block may have {smem}")
+                raise LaunchError(f"a block needs {static} bytes of shared memory, but {smem} is the limit")
         return Path(artifact.path) if artifact.path else None
 
     def bind(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> Executable:
@@ -67,7 +67,9 @@ class CpuBackend:
         if step.loaded is None:
             return Openblas(plan.problem, memory, step.sets)
         if plan.workspace > free_memory():
-            raise OutOfMemory(f"the workspace needs {plan.workspace >> 20} MiB, {free_memory() >> 20} MiB are free")
+            raise OutOfMemory(
+                f"the workspace needs {plan.workspace >> 20} MiB, but only {free_memory() >> 20} MiB are free"
+            )
         process = KernelProcess(
             step.loaded, _binding_command(step, memory, mode, self.device.target), memory.file, self._timeout
         )

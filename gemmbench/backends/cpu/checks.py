@@ -1,4 +1,4 @@
-"""What must be right before the CPU can be measured."""
+"""What `doctor` examines before the CPU is measured."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gemmbench.backends.cpu.openblas import blas_version
 from gemmbench.backends.health import HealthCheck, failed_check, passed_check
 from gemmbench.errors import DeviceError
 
-_BUSY = 0.25  # runnable processes a core
+_BUSY = 0.25  # runnable processes per core
 
 
 def examine_cpu(needed: bool) -> list[HealthCheck]:
-    """Look at compiler, BLAS and load. A missing compiler is a fault where the CPU is the device that is `needed`."""
+    """Look at compiler, BLAS and load. A missing compiler is a fault if the CPU is `needed`."""
     return [
         passed_check("CPU", f"{cpu_name()}, {count_cores()} cores"),
         _check_compiler(needed),
@@ -42,7 +42,7 @@ def _check_blas() -> HealthCheck:
 
 
 def _check_load() -> HealthCheck:
-    """The mean of the last minute, as the system counts it."""
+    """The mean load of the last minute."""
     running, count = os.getloadavg()[0], os.cpu_count() or 1
     said = f"{running:.1f} processes on {count} cores"
     if running > _BUSY * count:

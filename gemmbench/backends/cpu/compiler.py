@@ -1,7 +1,7 @@
 """From a plan to an executable: kernel text, prelude and runtime, through the C++ compiler.
 
-The text of a kernel is used as it is, but for `extern __shared__`, which C++ cannot say. It
-stands in an unnamed namespace, so that its static storage belongs to this executable alone.
+The text of a kernel is used as it is, except `extern __shared__`, which C++ does not have. It is in
+an unnamed namespace, so that no other code shares its static storage.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 
 PRELUDE = Path(__file__).parent / "prelude"
 
-# Kernels read memory through other types than it was written with, as nvcc lets them.
+# nvcc lets kernels read memory through other types than it was written with.
 _FLAGS = ("-std=c++17", "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never")
 _NATIVE = "-march=native"
 _MOST_ERRORS = 3
@@ -54,7 +54,7 @@ _NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
 
 
 def translation_unit(plan: Plan) -> str:
-    """The C++ text of a plan's kernel, and of the function by which the runtime calls it."""
+    """The C++ text of a plan's kernel and of the function through which the runtime calls it."""
     variant, text = plan.variant, compiler_text(plan)
     if variant.is_host_function:
         return '#include "abi.h"\n' + text + _entry_function(plan, "false")
@@ -73,7 +73,7 @@ def _entry_function(plan: Plan, synchronises: str) -> str:
 
 
 def _replace_dynamic_shared(declaration: re.Match[str]) -> str:
-    """`extern __shared__ T name[];` as a pointer to the runtime's buffer, which begins a page."""
+    """`extern __shared__ T name[];` as a pointer to the runtime's buffer, which is aligned to a page."""
     kind = " ".join(ALIGNMENT.sub(" ", declaration["kind"]).split())
     lines = "\n" * declaration[0].count("\n")
     return f"{kind}* const {declaration['name']} = reinterpret_cast<{kind}*>(gb_dynamic_shared);{lines}"
@@ -86,7 +86,7 @@ class CpuCompiler:
         self._limit = limit
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile, or find in the cache. Raises BuildError, BuildTimeout, and DeviceError if there is no compiler."""
+        """Compile the plan or find it in the cache. Raises BuildError, BuildTimeout, DeviceError (no compiler)."""
         if plan.variant.is_library:
             return library.openblas_artifact()
         unit = translation_unit(plan)
@@ -95,7 +95,7 @@ class CpuCompiler:
 
     @cached_property
     def version(self) -> str:
-        """What the compiler says of itself, in one line. Raises DeviceError."""
+        """The first line of the compiler's --version. Raises DeviceError."""
         return self._run(["--version"]).stdout.partition("\n")[0]
 
     @cached_property
@@ -114,7 +114,7 @@ class CpuCompiler:
 
     @cached_property
     def _surroundings(self) -> list[str]:
-        # The processor too: code for this one may not run on another that shares the cache.
+        # Includes the processor: machines that share the cache may not run each other's code.
         texts = [path.read_text() for path in sorted(PRELUDE.iterdir())]
         return [*self._command, *self._flags, self.version, cpu_name(), *texts]
 
@@ -151,15 +151,17 @@ class CpuCompiler:
 
 
 def _read_static_shared(path: Path) -> int:
-    """Bytes of static shared memory a block has, as the executable itself says. Raises DeviceError."""
+    """Bytes of static shared memory of a block, reported by the executable itself. Raises DeviceError."""
     try:
-        said = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout
+        output = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as fault:
-        raise DeviceError(f"what was compiled does not run: {fault}; is GEMMBENCH_CACHE_DIR noexec?") from None
-    return int(said.split()[1])
+        raise DeviceError(
+            f"the compiled kernel does not start: {fault}; is GEMMBENCH_CACHE_DIR mounted noexec?"
+        ) from None
+    return int(output.split()[1])
 
 
-def _first_errors(said: str) -> str:
-    lines = said.splitlines()
+def _first_errors(output: str) -> str:
+    lines = output.splitlines()
     errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
     return "\n".join((errors or lines)[:_MOST_ERRORS])

@@ -1,4 +1,4 @@
-"""What this machine is, as a device: read from the system, nothing is opened or compiled."""
+"""What this machine is as a device, read from the system; nothing is opened or compiled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmbench.backends.base import Device
 from gemmbench.planning.plans.plan import Target
 
 SHARED_MEMORY = 227 << 10
-"""Bytes of shared memory a block may have: what Hopper allows, so that kernels for it run."""
+"""Bytes of shared memory a block may have: as many as on Hopper, so that its kernels run."""
 
 _CPUS = Path("/sys/devices/system/cpu")
 _USUAL_CACHE = 32 << 20
@@ -53,7 +53,7 @@ def cpu_name() -> str:
 
 
 def last_level_cache() -> int:
-    """Bytes of last-level cache that the cores of this process reach; 32 MiB if the system does not say."""
+    """Bytes of last-level cache that the cores of this process reach; 32 MiB if unknown."""
     shared: dict[str, int] = {}
     for core in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ():
         levels = sorted((_CPUS / f"cpu{core}" / "cache").glob("index*"))
@@ -63,7 +63,7 @@ def last_level_cache() -> int:
 
 
 def free_memory() -> int:
-    """Bytes of memory that can be had now."""
+    """Bytes of memory that are free now."""
     for line in _read_lines("/proc/meminfo"):
         name, _, value = line.partition(":")
         if name == "MemAvailable":

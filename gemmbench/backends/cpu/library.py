@@ -1,4 +1,4 @@
-"""The library variant of the CPU, known without importing the library."""
+"""The library variant of the CPU, listed without importing the library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPENBLAS = Variant(
 
 
 def openblas_artifact() -> Artifact:
-    """The library as it is installed."""
+    """The installed library."""
     from importlib import metadata
 
     return Artifact(f"openblas-numpy-{metadata.version('numpy')}", "", Build())

@@ -1,4 +1,4 @@
-"""Operand memory that another process can map: an unnamed file of the system's memory."""
+"""Operand memory that another process can map: an unnamed file in memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class CpuMemory:
         self.starts, end = pack_allocations(sizes)
         nbytes = sizes[0] if len(sizes) == 1 else end
         if nbytes > free_memory():
-            raise OutOfMemory(f"the operands need {nbytes >> 20} MiB, {free_memory() >> 20} MiB are free")
+            raise OutOfMemory(f"the operands need {nbytes >> 20} MiB, but only {free_memory() >> 20} MiB are free")
         self.nbytes = nbytes
         self.file = os.memfd_create("gemmbench")
         try:
-            os.posix_fallocate(self.file, 0, nbytes)  # now or never: later it would be a crash
+            os.posix_fallocate(self.file, 0, nbytes)  # fails here; without it, a full memory would be a crash later
             self._bytes = np.frombuffer(mmap.mmap(self.file, nbytes), np.uint8)
         except OSError as fault:
             os.close(self.file)
@@ -46,7 +46,7 @@ class CpuMemory:
         self._bytes[offset : offset + nbytes] = byte
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Two ranges hold the same bytes."""
+        """Whether two ranges hold the same bytes."""
         return np.array_equal(self._bytes[one : one + nbytes], self._bytes[other : other + nbytes])
 
     def array(self, offset: int, shape: tuple[int, ...], kind: str) -> np.ndarray:
@@ -54,7 +54,7 @@ class CpuMemory:
         return np.ndarray(shape, kind, self._bytes, offset)
 
     def free(self) -> None:
-        """Close the file; the bytes go with the last array and the last process that sees them."""
+        """Close the file; its bytes are freed with the last array and the last process that map it."""
         if self.nbytes:
             os.close(self.file)
             self.nbytes, self._bytes = 0, np.zeros(0, np.uint8)

@@ -1,7 +1,7 @@
-"""The yardstick of the CPU: NumPy's matrix product on all cores.
+"""The baseline of the CPU: NumPy's matrix product on all cores.
 
-BLAS itself takes alpha and beta, NumPy's interface to it does not: where they are not 1 and 0,
-the extra passes over C that they cost here are part of the time.
+BLAS takes alpha and beta, but NumPy's interface to it does not. Where they are not 1 and 0, they cost
+extra passes over C, which are part of the time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def blas_version() -> str:
 
 
 class Openblas:
-    """An Executable: C = alpha op(A) op(B) + beta C. C is not read where beta is 0."""
+    """An Executable: C = alpha op(A) op(B) + beta C. With beta 0, C is not read."""
 
     def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
         self._views = [_view_operands(problem, memory, at) for at in sets]
@@ -58,14 +58,14 @@ class Openblas:
 
 
 def _wait_until_idle() -> None:
-    """Wait until the library's threads sleep: they spin for more work, on cores that the next window needs."""
+    """Wait until the library's threads sleep: they spin, waiting for work, on cores that the next window needs."""
     deadline = time.monotonic() + _MOST_SETTLING
     while _another_thread_runs() and time.monotonic() < deadline:
         time.sleep(_GLANCE)
 
 
 def _another_thread_runs() -> bool:
-    """Whether any thread of this process but this one runs, or waits for a core to run on."""
+    """Whether another thread of this process runs or waits for a core."""
     this = str(threading.get_native_id())
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):  # a thread may end meanwhile
@@ -76,7 +76,7 @@ def _another_thread_runs() -> bool:
 
 
 def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """op(A), op(B) and C in place: a transposed view is no copy, BLAS reads it as it lies."""
+    """op(A), op(B) and C in place: a transposed view copies nothing, BLAS reads it where it is."""
     a = memory.array(at.A, problem.shape("A"), problem.storage("A").name)
     b = memory.array(at.B, problem.shape("B"), problem.storage("B").name)
     c = memory.array(at.C, problem.shape("C"), problem.storage("C").name)

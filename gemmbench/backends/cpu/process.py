@@ -1,4 +1,4 @@
-"""One running executable: started, asked, and its death explained."""
+"""One running executable: starts it, sends it commands and explains its death."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pathlib import Path
 from gemmbench.errors import LaunchError, LaunchTimeout
 
 _LEAVE = 1.0
-"""Seconds an executable has to end its workers and itself, once its input ends."""
+"""Seconds for an executable to end its workers and itself after its input is closed."""
 
 _HINTS = {
-    "SIGSEGV": "it left its operands, its shared memory or its stack, or a vector was misaligned",
-    "SIGFPE": "an integer was divided by zero",
-    "SIGILL": "__trap, or an instruction this processor lacks",
-    "SIGABRT": "an assertion failed",
-    "SIGKILL": "the system ended it, mostly for want of memory",
+    "SIGSEGV": "an access outside its operands, shared memory or stack, or a misaligned vector",
+    "SIGFPE": "an integer division by zero",
+    "SIGILL": "__trap, or an instruction that this processor does not have",
+    "SIGABRT": "a failed assertion",
+    "SIGKILL": "killed by the system, usually because memory ran out",
 }
 
 
 class KernelProcess:
     """An executable that has mapped its operands; it ends with this object.
 
-    Its processes also end with the thread that started it, and stand in a session of
-    their own, out of reach of Ctrl-C. `binding` is the first command, `file` the
-    descriptor of the operands, `timeout` seconds for one window. Raises LaunchError.
+    Its processes also end with the thread that started them, and have a session of their own, so
+    that Ctrl-C does not reach them. `binding` is the first command, `file` the descriptor of the
+    operands, `timeout` seconds for one window. Raises LaunchError.
     """
 
     def __init__(self, path: Path, binding: str, file: int, timeout: float):
@@ -49,13 +49,13 @@ class KernelProcess:
         self._ask(f"bind {binding}")
 
     def time(self, launches: int) -> float:
-        """Seconds of `launches` launches back to back. Raises LaunchError, LaunchTimeout; then it has ended."""
+        """Seconds for `launches` launches back to back. Raises LaunchError, LaunchTimeout; either ends the process."""
         return float(self._ask(f"time {launches}"))
 
     def _ask(self, command: str) -> str:
-        """The answer to a command, less its first word."""
+        """The answer to a command, without its first word."""
         if not self.end.alive:
-            raise LaunchError("the kernel's process has ended, by an earlier fault")
+            raise LaunchError("the kernel's process ended after an earlier error")
         assert self._child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._child.stdin.write(f"{command}\n".encode())
@@ -83,13 +83,13 @@ class KernelProcess:
         code = self._child.wait()
         self.end()
         if code >= 0:
-            return LaunchError(f"the kernel's process ended by itself, with code {code}")
+            return LaunchError(f"the kernel's process exited with code {code}")
         name = signal.Signals(-code).name
         return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}")
 
 
 def _wait_for_event(event: int, descriptor: int, deadline: float) -> bool:
-    """The event, or the end of the other side, comes in time."""
+    """Wait for the event or the end of the other side; False if neither comes before the deadline."""
     poll = select.poll()
     poll.register(descriptor, event)
     return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
@@ -99,6 +99,6 @@ def _end_process(child: subprocess.Popen[bytes]) -> None:
     with child:  # closes the pipes and waits
         assert child.stdin is not None and child.stdout is not None
         child.stdin.close()
-        # The other side of its output ends with it; a wait with a time limit would ask again and again.
+        # Its output closes when it ends; waiting for the process with a limit would poll.
         if not _wait_for_event(0, child.stdout.fileno(), time.monotonic() + _LEAVE):
             child.kill()

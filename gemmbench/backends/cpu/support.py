@@ -1,4 +1,4 @@
-"""Which kernels the CPU can run, and how: questions to the text alone."""
+"""Which kernels the CPU can run, judged by their text."""
 
 from __future__ import annotations
 
@@ -35,18 +35,19 @@ def why_unsupported(variant: Variant) -> str:
     if not variant.is_kernel:
         return ""
     if variant.tensor_maps:
-        return "needs TMA: it reads through tensor maps, which the CPU cannot execute"
+        return "needs a GPU with TMA: it reads through tensor maps, which the CPU cannot execute"
     if variant.arch:
-        return f"is written for sm_{', sm_'.join(variant.arch)} alone, which the CPU cannot execute"
+        needed = " or ".join(f"sm_{name}" for name in variant.arch)
+        return f"needs a GPU: it uses instructions of {needed}, which the CPU cannot execute"
     code = strip_comments(variant.text)
     for pattern, what in _NEEDS_GPU:
         if pattern.search(code):
             return f"uses {what}, which the CPU cannot execute"
     if _DEVICE_VARIABLE.search(ALIGNMENT.sub(" ", _DIRECTIVE.sub("", code))):
-        return "keeps state in a __device__ variable, which the CPU's worker processes do not share"
+        return "keeps state in a __device__ variable, which the worker processes of the CPU do not share"
     return ""
 
 
 def has_barriers(text: str) -> bool:
-    """Whether the threads of a block can wait for each other, so that each needs a stack of its own."""
+    """Whether the threads of a block can wait for each other; then each needs its own stack."""
     return bool(_BARRIER.search(strip_comments(text)))

@@ -62,7 +62,7 @@ def test_a_limit_that_has_no_value_is_broken(facts, faults):
         find_hottest_loop(parse_kernels("Function : k\n/*0000*/ FFMA R1, R2, R3, R1 ;\n/*0010*/ @P0 BRA 0x0 ;\n")["k"])
     )
     (fault,) = faults(only_math, "load_distance > 60")
-    assert fault == "load_distance > 60: there is no load_distance, the loop uses nothing from shared memory"
+    assert fault == "load_distance > 60: there is no load_distance, because the loop uses nothing from shared memory"
 
 
 @pytest.mark.parametrize("variant", LIMITED, ids=lambda variant: variant.name)

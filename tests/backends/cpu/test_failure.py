@@ -47,7 +47,7 @@ def test_after_a_crash_an_executable_only_says_so(bench):
     plan = bench.plan("SIGNATURE { __trap(); }")
     one = np.zeros((1, 1), np.float32)
     executable, _ = bench.bind(plan, one, one, [one])
-    for words in ("crashed", "has ended"):
+    for words in ("crashed", "ended after an earlier error"):
         with pytest.raises(LaunchError, match=words):
             executable.time(1)
 
@@ -62,8 +62,11 @@ def test_a_kernel_that_does_not_end_is_stopped(bench):
 @pytest.mark.parametrize(
     ("geometry", "fault"),
     [
-        ({"block": (1025,)}, "a block of 1025 threads; at most 1024"),
-        ({"shared": 232448}, "4096 static and 232448 dynamic bytes of shared memory; a block may have 232448"),
+        ({"block": (1025,)}, "a block has 1025 threads, but 1024 is the limit"),
+        (
+            {"shared": 232448},
+            "a block needs 4096 static and 232448 dynamic bytes of shared memory, but 232448 is the limit",
+        ),
     ],
 )
 def test_what_a_block_may_not_have(bench, geometry, fault):

@@ -112,5 +112,5 @@ def test_a_workspace_that_does_not_fit_is_told(bench):
 
 def test_what_needs_tma_is_a_skip_and_a_row_that_picks_it_goes_on(bench):
     skip = planned(bench, "tma", Problem(64, 64, 64))
-    assert isinstance(skip, Skip) and skip.reason.startswith("needs TMA: ")
+    assert isinstance(skip, Skip) and skip.reason.startswith("needs a GPU with TMA: ")
     assert str(planned(bench, "dispatch", Problem(64, 64, 64)).config) == "split_k: SPLITS=1"

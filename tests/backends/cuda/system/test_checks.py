@@ -105,7 +105,7 @@ def test_a_machine_as_it_should_be_is_fine_in_every_line(machine, tmp_path):
 @pytest.mark.parametrize(
     ("what", "status", "said", "changes"),
     [
-        ("nvcc", "fault", "CUDACXX names 'nowhere', which cannot be run", {"missing": ["nvcc"]}),
+        ("nvcc", "fault", "CUDACXX names 'nowhere', which is not an executable", {"missing": ["nvcc"]}),
         ("nvcc", "fault", "does not compile for sm_90", {"sms": ["sm_100"]}),
         ("nvcc", "fault", "is newer than the driver", {"spoken": 12080}),
         ("pycuda", "fault", "is not installed", {"missing": ["pycuda"]}),
