@@ -13,7 +13,7 @@ from gemmbench.backends.machine import Machine
 from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.network import compute_outputs
 from gemmbench.bench.operands.network_parameters import Parameters, load_parameters, make_random_parameters
-from gemmbench.bench.sweep import ChainSweep
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
@@ -107,9 +107,8 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
     sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy)
     with open_run(machine, header, planned.devices, request.limits, request.destination, reporter) as opened:
-        opened.measure_chains(
-            ChainSweep(rows, sweep.policy, sweep.baseline, parameters=parameters, earlier=opened.earlier)
-        )
+        chains = ChainSweep(rows, sweep.policy, sweep.baseline, parameters=parameters, earlier=opened.earlier)
+        measure_sweep(opened.runner, opened.session.compilers, chains)
         return opened.result
 
 

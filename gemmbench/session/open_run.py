@@ -13,7 +13,6 @@ from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
 from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
@@ -39,11 +38,11 @@ class OpenRun:
         """What has been measured so far."""
         return RunResult(self.run, self.session.is_interrupted())
 
-    def measure_chains(self, sweep: ChainSweep) -> None:
-        """Measure the chains of a sweep that the run does not have yet."""
+    @property
+    def runner(self) -> Runner[Record]:
+        """A runner that writes to the journal and leaves out the batches that the run has already."""
         session, done = self.session, complete_batches(self.run.records)
-        runner = Runner(session.worker, self.journal.write, session.progress, session.is_interrupted, done)
-        measure_sweep(runner, session.compilers, sweep)
+        return Runner(session.worker, self.journal.write, session.progress, session.is_interrupted, done)
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
         """Measure whole jobs, copies included: the best configuration of each correct kernel."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.sweep import ChainSweep
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError
-from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -40,9 +39,10 @@ class SweepRequest:
 def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan a sweep and measure it into a results file. Raises GemmbenchError."""
     planned = plan_request(request, machine)
-    sweep, chains = planned.sweep, [make_chain(item) for item in planned.expanded]
+    sweep = planned.sweep
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
-        opened.measure_chains(ChainSweep(chains, sweep.policy, sweep.baseline, sweep.rivals, earlier=opened.earlier))
+        chains = ChainSweep(planned.chains, sweep.policy, sweep.baseline, sweep.rivals, earlier=opened.earlier)
+        measure_sweep(opened.runner, opened.session.compilers, chains)
         if request.transfers is not None:
             opened.measure_transfers(planned.plans, sweep.policy, request.transfers)
         return opened.result

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from gemmbench.bench.sweep import ChainSweep
-from gemmbench.planning.plans.chain import make_chain
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store import read
@@ -18,8 +17,8 @@ def measure(machine, notes, destination):
     planned = plan_request(SweepRequest(options), machine)
     sweep = planned.sweep
     with open_run(machine, sweep, planned.devices, TimeLimits(), destination, notes) as opened:
-        chains = [make_chain(item) for item in planned.expanded]
-        opened.measure_chains(ChainSweep(chains, sweep.policy, sweep.baseline, earlier=opened.earlier))
+        chains = ChainSweep(planned.chains, sweep.policy, sweep.baseline, earlier=opened.earlier)
+        measure_sweep(opened.runner, opened.session.compilers, chains)
         return opened.result
 
 

@@ -9,6 +9,7 @@ from gemmbench.errors import UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.chain import Chain, make_chain
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.plans.suitability import Refusal, choose_backend
@@ -52,6 +53,11 @@ class PlannedSweep:
     def skips(self) -> list[Skip]:
         """What cannot run, and why."""
         return [item for item in self.expanded if isinstance(item, Skip)]
+
+    @property
+    def chains(self) -> list[Chain]:
+        """Every plan and skip as a row to measure."""
+        return [make_chain(item) for item in self.expanded]
 
     @property
     def devices(self) -> list[str]:
