@@ -1,18 +1,19 @@
-"""Writes the generated parts of README.md and docs/*.md: `python tools/readme.py [--check]`.
+"""Write the generated parts of README.md and docs/*.md: `python tools/readme.py [--check]`.
 
-A part stands between two comments and is made from results/ or from the code, never by hand:
+A part stays between two comments and is written from results/ or from the code, never by hand:
 
-    <!-- begin table results/nvidia-h200/*-quick.jsonl M=1024 -->   one problem of a results file; with
-                                                             the word finals, of a sweep only its winners
-    <!-- begin best results/nvidia-h200/*-tiles.jsonl 5 -->         the fastest configurations
-    <!-- begin fastest results/nvidia-h200/*-sgemm_h200.jsonl sgemm -->   of every problem, the fastest row of a
-                                                             kernel whose name begins so
-    <!-- begin transfers results/nvidia-h200/*-transfers.jsonl -->    its tables of transfers
-    <!-- begin post results/nvidia-h200/*-004-gemm.jsonl -->     a post's table, published and measured
-    <!-- begin claims results/nvidia-h200/*-trust.txt -->    what benchmarks/trust.py found
-    <!-- begin columns -->                                        the columns of the CSV, or `columns transfers`
-    <!-- begin help run -->                                       a command's --help
+    <!-- begin table FILES M=1024 -->     the table of one problem; with the word `finals`, of a sweep
+                                          only its winners
+    <!-- begin best FILES 5 -->           the fastest configurations
+    <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so
+    <!-- begin transfers FILES -->        the tables of transfers
+    <!-- begin post FILES -->             a post's table, published and measured
+    <!-- begin claims FILES -->           what benchmarks/trust.py found
+    <!-- begin columns -->                the columns of the CSV; `columns transfers` those of transfers
+    <!-- begin help run -->               the --help of a command
     <!-- end -->
+
+FILES is a pattern such as results/nvidia-h200/*-quick.jsonl; the newest file, by name, is read.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _FINALS = "finals"
 
 
 def generate_parts(text: str) -> str:
-    """`text` with every generated part written anew. Raises StoreError for a part that cannot be written."""
+    """Write every generated part of a text anew. Raises StoreError if a part cannot be written."""
 
     def generate(found: re.Match[str]) -> str:
         kind, arguments = found[2], found[3].split()
@@ -182,7 +183,7 @@ _WRITERS: dict[str, Callable[..., str]] = {
 
 
 def main() -> int:
-    """Rewrite the documents, or with --check say whether they are up to date; the exit code."""
+    """Rewrite the documents, or with --check report those that are out of date; the exit code."""
     stale = []
     for path in DOCUMENTS:
         before = path.read_text(encoding="utf-8")
@@ -196,7 +197,7 @@ def main() -> int:
             if "--check" not in sys.argv:
                 path.write_text(after, encoding="utf-8")
     if stale and "--check" in sys.argv:
-        click.echo(f"{', '.join(stale)}: not up to date with results/ and the code: run `make docs`", err=True)
+        click.echo(f"{', '.join(stale)}: out of date; run `make docs`", err=True)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""The rows of a results file: a header for the run, then one record per row. Times are seconds per launch."""
+"""The rows of a results file: a header, then one record per row. Times are seconds per launch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MODES = ("pageable", "pinned", "panels", "overlapped")
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
     """The first line of a results file: what ran, on what, when.
 
-    `backend` is the name of the back end of `device`, `sm` its compute capability as in 90, `sms`
-    its multiprocessors or cores. `policy` holds how the rows were measured (planning.sweeps.policy).
-    `host` and `cores` describe the CPU, where rows ran on it besides a GPU.
+    `backend` names the back end of `device`. `sm` is its compute capability, such as 90, and `sms`
+    its number of multiprocessors or cores. `policy` holds how the rows were measured. `host` and
+    `cores` describe the CPU, if rows ran on it besides a GPU.
     """
 
     schema: int = SCHEMA
@@ -49,7 +49,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
 
     @property
     def is_gpu(self) -> bool:
-        """Kernels ran on a GPU; in files that do not record it, what has a compute capability is one."""
+        """Kernels ran on a GPU. Files without `gpu` have a compute capability instead."""
         return self.sm > 0 if self.gpu is None else self.gpu
 
     def on_gpu(self, backend: str) -> bool:
@@ -82,9 +82,9 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     """Device telemetry while a row was measured; None where unavailable.
 
     `readings` counts the NVML readings used (bench.timing.telemetry). `temperature` is the highest,
-    in degrees Celsius; `power` is the median in watts; the clocks are the highest, in Hz. `slowed_by`
-    names what held the clock down; `other_processes` counts other users' processes. `energy` is in
-    joules per launch under steady load (bench.timing.energy), `energy_power` the watts and
+    in degrees Celsius, `power` the median in watts; the clocks are the highest, in Hz. `slowed_by`
+    names what held the clock down, `other_processes` counts other processes on the GPU. `energy` is
+    in joules per launch under steady load (bench.timing.energy), `energy_power` the watts and
     `energy_seconds` the duration of that load.
     """
 
@@ -101,10 +101,10 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What all rows have: the problem, what computed it, whether the result is right, and the samples.
+    """What all rows have: the problem, what computed it, whether it is right, and the samples.
 
     `picked` is the variant that a dispatching variant chose. `backend` is the back end that ran the
-    row. `status` is ok, wrong, skipped, failed, timeout or out of memory; `reason` explains any but ok.
+    row. `status` is ok, wrong, skipped, failed, timeout or out of memory; `reason` explains it.
     `samples` are in the order of `rounds`. `gated` is False if host time may be in the samples.
     """
 
@@ -179,7 +179,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     @property
     def least_bytes(self) -> int:
-        """Bytes that one launch must move at the least: A and B in, C out, and C in if beta is not 0."""
+        """Bytes that a launch must move at the least: A and B in, C out, and C in if beta is not 0."""
         return self.network.bytes if self.network else self.problem.bytes
 
     @property

@@ -35,7 +35,7 @@ def write_csv(path: Path, comparison: Comparison) -> None:
 
 
 def write_transfers_csv(path: Path, comparison: Comparison) -> Path | None:
-    """Write the rows of transfers, if there are any, next to `path` as NAME.transfers.csv. Raises StoreError."""
+    """Write the rows of transfers, if any, next to `path` as NAME.transfers.csv. Raises StoreError."""
     if not comparison.transfers:
         return None
     path = path.with_suffix(".transfers.csv")

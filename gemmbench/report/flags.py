@@ -1,4 +1,4 @@
-"""Flags: letters on a row that say why its number deserves a second look, with their meanings and reasons."""
+"""Flags: letters on rows whose numbers deserve a second look, their meanings and reasons."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEANINGS = {
 
 
 def find_flags(row: Row) -> dict[str, str]:
-    """The letters of a row, each with a sentence that gives its numbers; none for a row without a valid time."""
+    """The letters of a row, each with its reason in numbers; none for a row without a valid time."""
     if not row.record.samples or not row.valid:
         return {}
     found = dict([*_flag_device(row), *_flag_samples(row)])

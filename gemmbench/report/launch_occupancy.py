@@ -1,4 +1,4 @@
-"""How a launch fills the device: blocks, waves and theoretical occupancy, computed from a record without a GPU."""
+"""How a launch fills the device: blocks, waves and theoretical occupancy, without a GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmbench.errors import DeviceError
 
 @dataclass(frozen=True)
 class LaunchOccupancy:
-    """A wave is one full load of all multiprocessors; `last_wave` is the share of the last wave that is filled."""
+    """A wave is one full load of all multiprocessors; `last_wave` is the filled share of the last."""
 
     blocks: int
     occupancy: Occupancy
@@ -21,7 +21,10 @@ class LaunchOccupancy:
 
 
 def launch_occupancy(environment: Environment, record: Record) -> LaunchOccupancy | None:
-    """None for a library, a chain of launches, a CPU, a row that never ran or an unknown architecture.
+    """The occupancy of a record's launch.
+
+    None for a library, several launches, a CPU, a row that never ran or an unknown architecture.
+
 
     Clusters can lower it further, because all blocks of a cluster must fit into one group of
     multiprocessors.

@@ -20,7 +20,7 @@ def is_old(row: dict[str, Any]) -> bool:
 
 
 def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Give a row the names and nesting of schema 2; a header keeps its schema number. Raises KeyError."""
+    """Give a row the form of schema 2; a header keeps its schema number. Raises KeyError."""
     row = _rename(row, _RENAMED[row["row"]])
     if row.get("telemetry"):
         row["telemetry"] = _rename(row["telemetry"], _RENAMED_TELEMETRY)

@@ -1,4 +1,4 @@
-"""The best a row could reach: the arithmetic peak at a clock, the memory's bandwidth, and how near the row comes.
+"""The bounds of a row, arithmetic at a clock and memory bandwidth, and how near it comes to them.
 
 The roofline model: S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual
 performance model for multicore architectures", 2009.
@@ -47,18 +47,18 @@ def roofline(environment: Environment, record: Record, seconds: float, clock_hz:
 
 
 def peak_flops(environment: Environment, record: Record, clock_hz: float) -> float:
-    """Operations per second at a clock; NaN if unknown, or if the row ran on another device than the run's."""
+    """Operations per second at a clock; NaN if unknown, and for rows of the CPU in a run on a GPU."""
     per_cycle = environment.flops_per_cycle.get(record.problem.precision_name, math.nan)
     return per_cycle * clock_hz if record.backend == environment.backend else math.nan
 
 
 def is_too_good(environment: Environment, record: Record, seconds: float) -> bool:
-    """The time is shorter than the arithmetic takes at the highest clock or, for cold rows, the memory."""
+    """The time is shorter than the arithmetic can take or, for cold rows, the memory traffic."""
     arithmetic = record.flops / peak_flops(environment, record, environment.clock_hz or math.nan)
     return seconds < arithmetic or seconds < _memory_seconds(environment, record)
 
 
 def _memory_seconds(environment: Environment, record: Record) -> float:
-    """Seconds to move the least bytes; 0 if the bandwidth is unknown or operands may come from a cache."""
+    """Seconds to move the least bytes; 0 if unknown, or if operands may come from a cache."""
     known = record.backend == environment.backend and environment.bandwidth > 0
     return record.least_bytes / environment.bandwidth if known and record.cache == "cold" else 0.0

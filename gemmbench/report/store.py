@@ -37,7 +37,7 @@ class Journal:
     """
 
     def __init__(self, run: Run):
-        """Raises StoreError if the folder cannot be written, or another run is writing this file."""
+        """Raises StoreError if the file cannot be written, or another run is writing it."""
         self.run = run
         self.path = path = run.path
         self._skips = {record.identity for record in run.records if record.status == "skipped"}
@@ -83,7 +83,7 @@ class Journal:
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    """Two runs may share a folder but not a file. The lock ends with the process, however it ends."""
+    """Two runs may share a folder but not a file. The lock ends with the process, even if killed."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -118,7 +118,7 @@ def _decode(line: bytes) -> Line:
 
 
 def read(path: Path) -> Run:
-    """Read a results file, without its last line if it is incomplete (with a warning). Raises StoreError."""
+    """Read a results file; an incomplete last line only gives a warning. Raises StoreError."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as fault:
@@ -176,7 +176,7 @@ def _latest_transfers(records: list[TransferRecord]) -> list[TransferRecord]:
 
 
 def complete_transfers(records: list[TransferRecord]) -> set[str]:
-    """Keys of kernels that have the rows of all modes; rows of interrupted measurements do not count."""
+    """Keys of kernels that have the rows of all modes, not counting interrupted ones."""
     rows = Counter(record.key for record in records if record.stopped != "interrupted")
     return {key for key, count in rows.items() if count == len(MODES)}
 

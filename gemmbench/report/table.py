@@ -1,4 +1,4 @@
-"""Tables with titles, notes and a footer, in any of tabulate's formats; terminal.py draws them with rich."""
+"""Tables with titles, notes and a footer, as text in any of tabulate's formats."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SLOWER, INCONCLUSIVE = "slower", "inconclusive"
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a variant compares with an earlier one: faster, slower, same or inconclusive, and a sentence."""
+    """How a variant compares with an earlier one: faster, slower, same or inconclusive."""
 
     word: str
     sentence: str

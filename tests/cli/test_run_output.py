@@ -6,6 +6,8 @@ import re
 import pytest
 import tabulate
 
+from gemmbench.report import comparison
+
 FAST = ["--sizes", "32", "--rounds", "10", "--cache", "hot"]
 TIMES = {"naive": 2e-3, "tiled": [1e-3, 1e-3], "cublas": 2.5e-4}
 
@@ -20,6 +22,14 @@ def test_exports_hold_the_same_rows_in_three_formats(run_three, saved, tmp_path)
     assert [row["variant"] for row in loaded["rows"]] == ["naive", "tiled", "cublas"]
     assert loaded["environment"]["run"] == journal.stem
     assert files[2].read_text().startswith("### M = 32, N = 32, K = 32, nn, f32\n\n| kernel ")
+
+
+def test_a_command_computes_its_comparison_once(gemmbench, monkeypatch, script, tmp_path):
+    made, make = [], comparison.Comparison
+    monkeypatch.setattr(comparison, "Comparison", lambda *parts: made.append(parts) or make(*parts))
+    exports = [f"--export-{kind}={tmp_path / kind}" for kind in ("csv", "json", "markdown")]
+    assert gemmbench("compare", "naive", "tiled", "--device", script(times=TIMES), *FAST, *exports).code == 0
+    assert len(made) == 1
 
 
 def test_results_go_where_out_says(run_three, saved):

@@ -17,7 +17,7 @@ def make_run(environment):
 
 @pytest.fixture
 def paired(make_record):
-    """A record whose mirrored rounds are equal: its interval runs from the least to the greatest of 5 pairs."""
+    """A record with equal mirrored rounds: its interval goes from the least to the greatest pair."""
 
     def make(variant, *seconds, **changed):
         samples = [value for value in seconds for _ in range(2)]

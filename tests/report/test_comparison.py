@@ -60,13 +60,13 @@ def test_percent_never_mixes_batches_that_two_sessions_gave_the_same_number(make
     assert found["tiled"].percent_of_baseline.value == pytest.approx(100)
 
 
-def test_of_a_row_that_was_measured_again_the_last_is_shown(make_run, paired):
+def test_the_last_of_rows_measured_again_is_shown(make_run, paired):
     old, new = paired("naive", 1 * MS, stopped="interrupted"), paired("naive", *[2 * MS] * 5)
     assert rows(make_run(old, new))["naive"].record is new
 
 
 @pytest.mark.parametrize("status", ["wrong", "failed"])
-def test_a_baseline_that_is_not_right_is_no_baseline(make_run, paired, status):
+def test_a_wrong_baseline_is_not_used(make_run, paired, status):
     found = rows(make_run(paired("cublas", *[MS] * 5, status=status), paired("naive", *[MS] * 5)))
     assert math.isnan(found["naive"].percent_of_baseline.value)
 
@@ -76,7 +76,7 @@ def test_a_baseline_on_another_device_has_no_interval(make_run, paired):
     assert found["host"].percent_of_baseline.value == pytest.approx(50) and not found["host"].percent_of_baseline.known
 
 
-def test_peak_is_at_the_clock_that_was_seen(make_run, paired):
+def test_the_peak_is_at_the_measured_clock(make_run, paired):
     found = rows(make_run(paired("naive", MS, clocks_hz=[0.5e9, 0.5e9]), paired("tiled", MS)))
     assert found["tiled"].percent_of_peak == pytest.approx(100 * 0.524288e9 / 1e12)
     assert found["naive"].percent_of_peak == pytest.approx(2 * 100 * 0.524288e9 / 1e12)
@@ -87,14 +87,14 @@ def test_peak_is_unknown_without_a_clock_a_rate_or_on_another_device(make_run, p
     assert math.isnan(rows(make_run(paired("naive", MS, **changed)))["naive"].percent_of_peak)
 
 
-def test_a_time_below_the_arithmetic_s_floor_is_too_good_and_not_ranked(make_run, paired):
+def test_a_time_shorter_than_the_arithmetic_is_too_good_and_not_ranked(make_run, paired):
     floor = 2 * 64**3 / 1e12  # 524 ns
     found = rows(make_run(paired("naive", 0.99 * floor), paired("tiled", 1.01 * floor)))
     assert (found["naive"].too_good, found["naive"].ranked, found["naive"].status) == (True, False, "too good")
     assert (found["tiled"].too_good, found["tiled"].ranked, found["tiled"].status) == (False, True, "ok")
 
 
-def test_a_time_below_the_memory_s_floor_is_too_good_only_when_cold(make_run, paired):
+def test_a_time_shorter_than_the_memory_traffic_is_too_good_only_if_cold(make_run, paired):
     floor = 4 * 3 * 64**2 / 1e9  # 49 us at 1 GB/s
     found = rows(
         make_run(
@@ -113,7 +113,7 @@ def test_nothing_is_too_good_for_a_device_whose_limits_are_unknown(make_run, pai
     assert not found["naive"].too_good
 
 
-def test_rows_stand_in_ladder_order_with_the_fastest_configuration_first(make_run, paired, make_record):
+def test_rows_are_in_ladder_order_with_the_fastest_configuration_first(make_run, paired, make_record):
     tiled = {"order": 30.0}
     run = make_run(
         paired("cublas", MS, order=100.0),
@@ -135,7 +135,7 @@ def test_rows_stand_in_ladder_order_with_the_fastest_configuration_first(make_ru
     assert found[6] == ("cublas", "", "sweep")
 
 
-def test_problems_keep_the_order_they_were_asked_in(make_run, paired):
+def test_problems_keep_their_order(make_run, paired):
     sizes = {"M": 64, "N": 32, "K": 16}
     run = make_run(paired("naive", MS, size=128), paired("naive", MS, **sizes, alpha=2.0, beta=0.5, layout="tn"))
     assert [problem.title for problem in compare_rows(run).problems] == [
@@ -150,7 +150,7 @@ def test_the_columns_of_the_exports_stay_as_they_are(make_run, paired, make_reco
         assert list(row)[: len(COLUMNS)] == COLUMNS
 
 
-def test_a_flat_row_holds_seconds_and_nothing_where_nothing_is_known(make_run, paired, make_record):
+def test_an_exported_row_is_in_seconds_and_empty_where_unknown(make_run, paired, make_record):
     comparison = compare_rows(
         make_run(
             paired(

@@ -1,4 +1,4 @@
-"""Letters that ask for a second look; thresholds by hand."""
+"""Flags on rows; their thresholds are checked by hand."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def slowed_by(name):
         ("H", {"cache": "partly cold"}, {}),
     ],
 )
-def test_a_letter_and_what_just_misses_it(row, letter, changed, near):
+def test_each_letter_has_a_threshold(row, letter, changed, near):
     assert flag_letters(row(**changed)) == letter
     assert flag_letters(row(**near)) == ""
 
@@ -55,20 +55,20 @@ def test_an_interval_over_2_percent_of_the_time_is_noisy(row):
     assert flag_letters(row(*(MS * value for value in (2.00, 2.00, 2.02, 2.03, 2.03)))) == ""
 
 
-def test_under_5_pairs_are_few(row):
+def test_fewer_than_5_pairs_are_few(row):
     assert flag_letters(row(*[2 * MS] * 4)) == "F"
 
 
-def test_a_window_should_last_a_millisecond_but_for_a_tenth(row):
+def test_a_window_should_last_a_millisecond_with_a_tolerance_of_a_tenth(row):
     assert flag_letters(row(*[0.1 * MS] * 5, launches=8)) == "S"
     assert flag_letters(row(*[0.1 * MS] * 5, launches=9)) == ""
 
 
-def test_a_time_below_the_device_s_floor_is_too_good(row):
+def test_an_impossible_time_is_too_good(row):
     assert flag_letters(row(*[1e-7] * 5, launches=10_000)) == "G"
 
 
-def test_letters_stand_in_one_order(row):
+def test_letters_have_one_order(row):
     many = {
         "clocks_hz": [1e9, 2e9],
         "telemetry": Telemetry(other_processes=2, slowed_by=["power brake"]),
@@ -98,14 +98,14 @@ def test_each_letter_gives_its_numbers(row):
     }
 
 
-def test_the_legend_names_the_letters_that_occur_and_no_others(row):
+def test_the_legend_explains_only_letters_that_occur(row):
     assert explain_letters([row(), row(cache="hot"), row(telemetry=Telemetry(other_processes=1))]) == [
         "Flags: O others: other processes had the GPU open; H hot: some or all operands were in the cache."
     ]
     assert explain_letters([row()]) == []
 
 
-def test_a_table_has_the_column_only_where_there_is_a_flag(make_run, paired):
+def test_a_table_has_the_column_only_if_a_row_has_a_flag(make_run, paired):
     clean, hot = paired("naive", *[2 * MS] * 5), paired("tiled", *[2 * MS] * 5, cache="hot")
     assert "lags" not in format_reports(report_results(compare_rows(make_run(clean))), "simple")
     lines = format_reports(report_results(compare_rows(make_run(clean, hot))), "simple").splitlines()

@@ -1,4 +1,4 @@
-"""Results files of schema 1: those that are committed, and what may go wrong with one."""
+"""Results files of schema 1: the committed ones, and broken ones."""
 
 import json
 import shutil
@@ -57,7 +57,7 @@ def test_a_torn_file_loses_its_last_row(old):
     assert torn.warning == f"{old}: the last line is cut off and was left out; --resume measures it again"
 
 
-def test_a_row_without_a_field_is_named(old):
+def test_the_message_names_a_row_without_a_field(old):
     lines = old.read_text().splitlines()
     row = json.loads(lines[2])
     del row["precision"]
@@ -66,12 +66,12 @@ def test_a_row_without_a_field_is_named(old):
         store.read(old)
 
 
-def test_an_export_of_an_old_file_is_of_the_schema_of_today(old):
+def test_an_export_of_an_old_file_has_the_current_schema(old):
     exported = json.loads(format_json(store.read(old).environment, []))["environment"]
     assert (exported["schema"], exported["backend"]) == (SCHEMA, "cuda")
 
 
-def test_rows_of_today_that_follow_old_ones_are_read(old, make_record):
+def test_rows_of_both_schemas_in_one_file_are_read(old, make_record):
     run = store.read(old)
     with store.Journal(store.Run(run.environment, path=old)) as journal:
         journal.write(make_record("late"))

@@ -1,7 +1,5 @@
-"""Results on disk: what is written comes back, and what is broken is named."""
+"""Results files: writing, reading, and messages on broken ones."""
 
-import csv
-import io
 import json
 
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from gemmbench.bench.record import SCHEMA
 from gemmbench.errors import StoreError
 from gemmbench.report import store
-from gemmbench.report.export import format_csv, format_json, write_text
 
 
 @pytest.fixture
@@ -29,7 +26,7 @@ def fault_of(path):
     return str(fault.value)
 
 
-def test_what_is_written_comes_back(written, environment):
+def test_reading_returns_what_was_written(written, environment):
     path, records = written
     run = store.read(path)
     assert (run.environment, run.records, run.path, run.warning) == (environment, records, path, "")
@@ -57,7 +54,7 @@ def test_a_run_without_a_row_leaves_no_file(tmp_path, environment):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_going_on_with_a_file_keeps_its_rows_and_its_one_header(written, environment, make_record):
+def test_resuming_a_file_keeps_its_rows_and_its_only_header(written, environment, make_record):
     path, _records = written
     with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("late"))
@@ -68,7 +65,7 @@ def test_going_on_with_a_file_keeps_its_rows_and_its_one_header(written, environ
 
 
 @pytest.mark.parametrize("cut", [1, 10, 200])
-def test_a_last_line_cut_short_is_left_out_with_a_warning(written, cut):
+def test_an_incomplete_last_line_is_left_out_with_a_warning(written, cut):
     path, records = written
     path.write_bytes(path.read_bytes()[:-cut])
     run = store.read(path)
@@ -79,7 +76,7 @@ def test_a_last_line_cut_short_is_left_out_with_a_warning(written, cut):
         assert run.warning == f"{path}: the last line is cut off and was left out; --resume measures it again"
 
 
-def test_going_on_with_a_file_that_was_cut_short_loses_nothing(written, environment, make_record):
+def test_resuming_an_incomplete_file_loses_no_complete_row(written, environment, make_record):
     path, _records = written
     path.write_bytes(path.read_bytes()[:-10])
     with store.Journal(store.Run(environment, path=path)) as journal:
@@ -87,7 +84,7 @@ def test_going_on_with_a_file_that_was_cut_short_loses_nothing(written, environm
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "late"]
 
 
-def test_going_on_with_a_file_whose_last_newline_is_missing_loses_nothing(written, environment, make_record):
+def test_resuming_a_file_without_its_last_newline_loses_nothing(written, environment, make_record):
     path, _records = written
     path.write_bytes(path.read_bytes()[:-1])
     with store.Journal(store.Run(environment, path=path)) as journal:
@@ -95,7 +92,7 @@ def test_going_on_with_a_file_whose_last_newline_is_missing_loses_nothing(writte
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
 
 
-def test_a_broken_line_in_the_middle_is_named(written):
+def test_the_message_names_a_broken_line_in_the_middle(written):
     path, _ = written
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], lines[1][:40] + "\n", *lines[2:]]))
@@ -104,20 +101,20 @@ def test_a_broken_line_in_the_middle_is_named(written):
 
 
 @pytest.mark.parametrize("line", ['{"row": "record"}', '{"row": "other"}', "[1]", "7", '{"variant": 1}'])
-def test_a_line_of_another_shape_is_named(written, line):
+def test_the_message_names_a_line_that_is_no_row(written, line):
     path, _ = written
     path.write_text(path.read_text() + line + "\n")
     assert fault_of(path).startswith(f"{path}:5: broken row: ")
 
 
-def test_empty_lines_are_no_rows(written):
+def test_empty_lines_are_ignored(written):
     path, records = written
     path.write_text(path.read_text().replace("\n", "\n\n"))
     assert store.read(path).records == records
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_a_file_of_a_newer_version_says_so(written, broken):
+def test_a_file_of_a_newer_schema_is_refused(written, broken):
     path, _ = written
     header, rest = path.read_text().split("\n", 1)
     newer = {**json.loads(header), "schema": SCHEMA + 1}
@@ -128,7 +125,7 @@ def test_a_file_of_a_newer_version_says_so(written, broken):
     assert fault_of(path) == message
 
 
-def test_keys_of_a_later_version_of_the_same_schema_are_passed_over(written):
+def test_unknown_keys_of_the_same_schema_are_ignored(written):
     path, records = written
     path.write_text(path.read_text().replace('"row":"record"', '"row":"record","extra":1'))
     assert store.read(path).records == records
@@ -148,7 +145,7 @@ def test_a_file_without_a_header_is_no_results_file(written):
     assert "not a gemmbench results file" in fault_of(path)
 
 
-def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
+def test_the_message_names_a_missing_file_or_a_folder(tmp_path):
     assert fault_of(tmp_path / "no.jsonl") == f"{tmp_path}/no.jsonl: cannot be read: No such file or directory"
     assert fault_of(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
 
@@ -157,31 +154,3 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment)
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(StoreError, match=r"cannot write results to .*taken/run.jsonl: .*; choose another --out"):
         store.Journal(store.Run(environment, path=tmp_path / "taken" / "run.jsonl"))
-
-
-def test_an_export_is_written_whole_and_makes_its_folder(tmp_path):
-    path = tmp_path / "a" / "b" / "x.csv"
-    write_text(path, "one\n")
-    write_text(path, "two\n")
-    assert path.read_text() == "two\n" and list(path.parent.iterdir()) == [path]
-
-
-def test_an_export_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(StoreError, match=r"cannot write .*taken/x.csv: "):
-        write_text(tmp_path / "taken" / "x.csv", "")
-
-
-def test_csv_and_json_hold_the_same_rows(environment):
-    rows = [{"variant": "a, b", "time_s": 0.5, "error_units": None}, {"variant": '"', "time_s": 1e-9, "error_units": 2}]
-    found = list(csv.DictReader(io.StringIO(format_csv(rows))))
-    assert found == [
-        {"variant": "a, b", "time_s": "0.5", "error_units": ""},
-        {"variant": '"', "time_s": "1e-09", "error_units": "2"},
-    ]
-    loaded = json.loads(format_json(environment, rows))
-    assert loaded["rows"] == rows and loaded["environment"]["device"] == "Fake GPU"
-
-
-def test_no_rows_are_an_empty_csv():
-    assert format_csv([]) == ""

@@ -1,4 +1,4 @@
-"""What --resume asks of the store: which rows count, which batches are complete, which file is the newest."""
+"""What --resume needs: which rows count, which batches are complete, which file is the newest."""
 
 import os
 
@@ -9,7 +9,7 @@ from gemmbench.errors import StoreError
 from gemmbench.report import store
 
 
-def test_of_rows_measured_again_the_last_counts(tmp_path, environment, make_record):
+def test_the_last_of_rows_measured_again_counts(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("naive", [1.0], stopped="interrupted"))
@@ -33,7 +33,7 @@ def test_failed_and_wrong_rows_complete_a_batch_too(make_record):
 
 @pytest.fixture
 def results(tmp_path, environment, make_record):
-    """Write a results file with these changes to its header, as old as the number says."""
+    """Write a results file with changes to its header; `age` is in seconds."""
 
     def write(name, age, **changed):
         path = tmp_path / name
@@ -54,7 +54,7 @@ def test_the_newest_file_of_the_same_sweep_and_device_is_found(tmp_path, results
     assert store.find_newest(tmp_path, "quick", "Fake GPU") == wanted
 
 
-def test_where_there_is_nothing_to_resume_the_message_says_of_what(tmp_path):
+def test_the_message_names_the_sweep_that_has_nothing_to_resume(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(StoreError) as fault:
             store.find_newest(folder, "quick", "Fake GPU")
@@ -62,7 +62,7 @@ def test_where_there_is_nothing_to_resume_the_message_says_of_what(tmp_path):
         assert str(fault.value) == f"{what}; name a file, or start a new run without --resume"
 
 
-def test_rows_of_other_batches_that_bear_the_same_number_are_kept(tmp_path, environment, make_record):
+def test_rows_of_different_batches_with_the_same_number_are_kept(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
         journal.write(make_record("cublas", [1.0], batch=1, batch_key="first session"))

@@ -34,7 +34,7 @@ def test_a_number_has_four_digits_and_no_exponent(value, text):
     assert number(value) == text
 
 
-def test_an_interval_stands_in_brackets_behind_its_value():
+def test_an_interval_follows_its_value_in_brackets():
     assert with_interval(Interval(98.312, 98.02, 98.604)) == "98.31 [98.02, 98.60]"
     assert with_interval(Interval(98.312)) == "98.31"
     assert with_interval(Interval(math.nan)) == "-"

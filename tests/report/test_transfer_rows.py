@@ -1,4 +1,4 @@
-"""What follows from the rows of transfers: bandwidths, bounds, percentages, and the table's words.
+"""Rows of transfers: bandwidths, bounds, percentages, their tables and exports.
 
 The job of the digits: B 1 MB, A 2 MB, C 4 MB; pinned 3 ms in, 8 ms computing, 4 ms out.
 """
@@ -26,7 +26,7 @@ ALONE = PartTimes(3 * MS, 8 * MS, 4 * MS)
 
 @pytest.fixture
 def make():
-    """A record of a 256 x 128 x 64 job; `totals` and `parts` are in milliseconds, one total for each mirrored pair."""
+    """A record of a 256 x 128 x 64 job; `totals` (one per mirrored pair) and `parts` in milliseconds."""
 
     def record(mode, *totals, parts=None, **changed):
         samples = [MS * total for total in totals for _ in range(2)]
@@ -113,14 +113,14 @@ def test_the_speed_up_is_over_the_pageable_row_of_the_same_rounds(environment, f
     assert (found["pinned"].speedup.low, found["pinned"].speedup.high) == pytest.approx((2, 2))
 
 
-def test_without_a_right_pinned_row_there_is_no_bound(environment, four, make):
+def test_there_is_no_bound_without_a_valid_pinned_row(environment, four, make):
     wrong = make("pinned", status="wrong", reason="exact check: all of it")
     found = rows(environment, [four[0], wrong, *four[2:]])
     assert math.isnan(found["overlapped"].bound) and math.isnan(found["overlapped"].percent_of_bound)
     assert found["overlapped"].total.value == pytest.approx(12 * MS)
 
 
-def test_kernels_stand_in_ladder_order_and_modes_in_theirs(environment, four, make):
+def test_kernels_are_in_ladder_order_and_modes_in_theirs(environment, four, make):
     late = [make("overlapped", 9, variant="cublas", order=1000), make("pinned", 9, variant="cublas", order=1000)]
     run = Run(environment, transfers=[*late, *four])
     found = [(row.record.variant, row.record.mode) for row in compare_transfers(run)[0].rows]
@@ -128,7 +128,7 @@ def test_kernels_stand_in_ladder_order_and_modes_in_theirs(environment, four, ma
     assert found == [("naive", mode) for mode in modes] + [("cublas", "pinned"), ("cublas", "overlapped")]
 
 
-def test_of_a_job_that_was_measured_again_the_last_counts(environment, four, make):
+def test_the_last_of_jobs_measured_again_counts(environment, four, make):
     again = make("overlapped", *[11] * 5)
     assert rows(environment, [*four, again])["overlapped"].total.value == pytest.approx(11 * MS)
 
@@ -161,7 +161,7 @@ def test_the_cells_of_the_table(environment, four):
     assert cells["pageable"]["speed-up"] == "1.000"
 
 
-def test_the_text_says_how_near_the_pipeline_comes(environment, four):
+def test_a_note_describes_how_near_the_pipeline_comes(environment, four):
     said = report_transfers(compare_rows(Run(environment, transfers=four))).format("simple")
     assert said.startswith("Transfers: M = 256, N = 128, K = 64, nn, f32\n\n")
     assert (
@@ -171,21 +171,21 @@ def test_the_text_says_how_near_the_pipeline_comes(environment, four):
     assert "The host takes part in pageable copies" in said
 
 
-def test_a_bound_of_both_copies_is_named_as_such(environment, make):
+def test_with_one_copy_engine_both_copies_are_one_part(environment, make):
     records = [make("pinned", 12, parts=(9, 1, 2), copy_engines=1), make("overlapped", 11.5, copy_engines=1)]
     said = report_transfers(compare_rows(Run(environment, transfers=records))).format("simple")
     assert "It reaches 95.65 % of the bound, 11.00 ms (h2d and d2h)," in said
     assert "the longer of kernel, and h2d and d2h together" in said
 
 
-def test_times_that_no_gate_held_are_said_to_contain_the_host(environment, make):
+def test_the_footer_warns_of_host_time_without_a_gate(environment, make):
     said = report_transfers(compare_rows(Run(environment, transfers=[make("pinned", 12, gated=False)]))).format(
         "simple"
     )
     assert "every row contains host time" in said
 
 
-def test_reasons_stand_below_the_table(environment, four, make):
+def test_reasons_follow_the_table(environment, four, make):
     skipped = [
         make(mode, status="skipped", reason="a panel of 64 rows: require M % 128 == 0", panels=0, panel_rows=0)
         for mode in ("panels", "overlapped")
@@ -237,7 +237,7 @@ def test_rows_survive_the_journal_and_old_files_have_none(environment, four, tmp
     assert store.read(tmp_path / "old.jsonl").transfers == []
 
 
-def test_a_kernel_is_complete_with_all_four_rows_none_of_them_cut_short(four, make):
+def test_a_kernel_is_complete_with_four_rows_that_were_not_interrupted(four, make):
     assert store.complete_transfers(four) == {"key"}
     assert store.complete_transfers(four[:3]) == set()
     assert store.complete_transfers([*four[:3], make("overlapped", 12, stopped="interrupted")]) == set()

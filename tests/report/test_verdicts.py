@@ -62,7 +62,7 @@ def test_a_comparison_takes_the_best_configuration_and_its_fresh_rounds(make_run
     assert "cublas is 3x faster than tiled" in sentence
 
 
-def test_one_sentence_a_problem_and_a_pair(make_run, paired):
+def test_every_problem_and_pair_gets_one_sentence(make_run, paired):
     records = [paired(name, MS, size=size) for size in (64, 128) for name in ("a", "b", "c")]
     assert len(sentences(make_run(*records), ("a", "b", "c"))) == 6
 
@@ -77,7 +77,7 @@ def test_one_sentence_a_problem_and_a_pair(make_run, paired):
         ([8 * MS] * 4, "inconclusive"),
     ],
 )
-def test_the_word_is_that_of_the_later_beside_the_earlier(make_run, paired, seconds, word):
+def test_the_verdict_is_on_the_later_of_two_variants(make_run, paired, seconds, word):
     run = make_run(paired("naive", *[4 * MS] * 5), paired("tiled", *seconds))
     assert [verdict.word for verdict in judge_variants(compare_rows(run), ("naive", "tiled"))] == [word]
 

@@ -1,4 +1,4 @@
-"""Columns on the launch, the bounds, the device's telemetry and the energy of a row; --wide shows them in tables."""
+"""Columns on launch, bounds, telemetry and energy; --wide shows them in tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns that say which run, device, kernel, configuration and problem a row has; shared with transfers."""
+"""Columns that identify a row: run, device, kernel, configuration, problem."""
 
 from __future__ import annotations
 

@@ -43,7 +43,10 @@ _WIDE = pick_columns(
 
 
 def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
-    """The columns of a table of these rows: flags if a row has any, and with `wide` every detail that a row has."""
+    """The columns of a table of these rows.
+
+    Flags appear if a row has any, and with `wide` every detail that a row has.
+    """
     columns = list(network.table_columns(rows) if rows and rows[0].record.network else gemm.TABLE)
     if any(flag_letters(row) for row in rows):
         columns.append(details.FLAGS)

@@ -1,4 +1,4 @@
-"""Columns of the rows of `gemmbench mlp`: what a network has that a GEMM has not."""
+"""Columns of the rows of `gemmbench mlp`: what a network has in addition to a GEMM."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _TABLE = pick_columns(
 
 
 def table_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
-    """The columns of a table; the post's names and figures and the accuracy only if a row has them."""
+    """The columns of a table; a post's names and figures and the accuracy only if a row has them."""
     facts = [_facts(row) for row in rows]
     wanted = {
         "version": any(each.label for each in facts),

@@ -1,4 +1,4 @@
-"""What `gemmbench doctor` prints: one line per check with the next step, and what the measurements mean."""
+"""What `gemmbench doctor` prints: its checks, and what the measurements mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gemmbench inspect` prints of a kernel: registers, shared memory, occupancy, blocks, waves."""
+"""What `gemmbench inspect` prints: registers, shared memory, occupancy, blocks, waves."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Inspection:
 
 
 def inspect_launch(plan: Plan, build: Build, sm: int, sms: int) -> Inspection:
-    """Derive the occupancy from what the compiler reported. Raises DeviceError for an unknown architecture."""
+    """Derive the occupancy from the compiler's facts. Raises DeviceError (unknown architecture)."""
     assert plan.geometry is not None
     shared = max(build.shared, 0) + plan.geometry.shared
     return Inspection(plan, build, theoretical_occupancy(sm, plan.geometry.threads, build.registers, shared), sms)

@@ -1,4 +1,4 @@
-"""What `gemmbench profile` prints: the counters that matter for a GEMM, and a sentence on what bounds it."""
+"""What `gemmbench profile` prints: the counters that matter for a GEMM, and what bounds it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _PIPES = {"tensor": "the tensor pipe", "fma": "the FMA pipe", "fp64": "the FP64 
 
 
 def format_counters(counters: Counters, style: str) -> str:
-    """One line per counter, also for those that the GPU does not count. Without lines on FP64 if it is idle."""
+    """One line per counter, also for those that the GPU lacks; lines on FP64 only if it is used."""
     double = counters.values.get("fp64", 0.0) >= _AT_WORK
     rows = [(name, cell) for name, cell in _ROWS.items() if double or name not in _DOUBLE]
     return format_cells([[name, cell(counters) or ABSENT] for name, cell in rows], ["counter", "value"], style)

@@ -1,4 +1,4 @@
-"""What `verify --sanitize` prints: a line per kernel and tool, then the first error of each in words."""
+"""What `verify --sanitize` prints: a line per kernel and tool, then each first error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from gemmbench.report.table import format_cells
 
 @dataclass(frozen=True)
 class SanitizerResult:
-    """What one tool found in some configurations of a variant; a variant that cannot run has no verdict."""
+    """What one tool found in some configurations of a variant.
+
+    A variant that cannot run has no verdict.
+    """
 
     variant: str
     configuration: str

@@ -1,4 +1,4 @@
-"""What `inspect --sass-mix` prints: what fills the hottest loop of a kernel, and the speed it allows."""
+"""What `inspect --sass-mix` prints: what fills the hottest loop, and the speed it allows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class PeakRate:
 
 @dataclass(frozen=True)
 class HottestLoop:
-    """The hottest loop of one kernel. `facts` is None if no loop has arithmetic, `peak` if the device is unknown."""
+    """The hottest loop of one kernel.
+
+    `facts` is None if no loop has arithmetic, `peak` if the device is unknown.
+    """
 
     label: str
     facts: LoopFacts | None
@@ -76,7 +79,7 @@ class HottestLoop:
         return f"{self.label}: {self._format_bound()}{text}{self._format_shared_loads()}"
 
     def _format_shared_loads(self) -> str:
-        """The port of shared memory serves the warps of four partitions, one wavefront per cycle."""
+        """Shared memory serves the warps of four partitions through one port, a wavefront per cycle."""
         assert self.facts is not None
         cycles = 4 * self.facts.wavefronts
         if cycles <= self.facts.instructions:
@@ -96,7 +99,7 @@ class HottestLoop:
 
 
 def format_loops(loops: Sequence[HottestLoop], style: str) -> str:
-    """One column per kernel, without rows that are empty for all kernels, except spills. "" if none has a loop."""
+    """One column per kernel; "" if none has a loop. Rows that are empty for all are left out, except spills."""
     columns = [loop.cells() for loop in loops]
     if not any(columns):
         return ""

@@ -1,4 +1,4 @@
-"""What `gemmbench verify` prints: a line per variant, then every failure in words, with a map of C."""
+"""What `gemmbench verify` prints: a line per variant, then every failure, with a map of C."""
 
 from __future__ import annotations
 

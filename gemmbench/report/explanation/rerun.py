@@ -12,7 +12,7 @@ _KEPT = ("--device", "--kernels", "--weights", "--config", "-c")
 
 
 def rerun_command(environment: Environment, record: Record) -> str:
-    """`gemmbench run ...` with every option that the row depends on; the baseline is measured too."""
+    """`gemmbench run ...` with every option that the row depends on; it measures the baseline too."""
     words = _network_command(record) if record.network else _gemm_command(record)
     config = {} if record.picked else record.config  # the variant that was picked brings its own parameters
     for name, value in config.items():
@@ -58,7 +58,7 @@ def _keep_options(environment: Environment, record: Record) -> list[str]:
 
 
 def _split_command(command: str) -> list[str]:
-    """The words of a recorded command; old files did not quote, so their quotes may be unbalanced."""
+    """The words of a recorded command; those of old files may have unbalanced quotes."""
     try:
         return shlex.split(command)
     except ValueError:

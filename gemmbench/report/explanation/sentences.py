@@ -1,4 +1,4 @@
-"""One row in sentences: what was measured and how, what bounds it, why each flag, and the command to repeat it."""
+"""One row in sentences: what was measured and how, what bounds it, and why it has its flags."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def tell_story(post: Post, comparison: Comparison, style: str) -> str:
 
 
 def tell_network_story(comparison: Comparison, title: str, style: str) -> str:
-    """The same for the post `title` on a network, whose rows bring the post's names and figures with them."""
+    """The same for the post `title` on a network, whose rows hold the post's names and figures."""
     rows = [(row, row.record.network) for row in comparison.rows if row.record.network]
     published = [1 / facts.published_ms if facts.published_ms else math.nan for _, facts in rows]
     speeds = [1 / row.time.value if row.ranked else math.nan for row, _ in rows]

@@ -37,7 +37,7 @@ def tabulate_rows(
 
 
 def choose_rows(rows: Sequence[Row]) -> list[Row]:
-    """Rows for a table: of a long sweep the fastest configurations and every failure, without skips."""
+    """Rows for a table: all; of a long sweep the fastest and every failure, without skips."""
     chosen, counts = [], Counter[str]()
     for row in rows:
         if row.record.status == "skipped" and row.record.config and _others_ran(row, rows):
@@ -54,7 +54,7 @@ def _others_ran(row: Row, rows: Sequence[Row]) -> bool:
 
 
 def list_notes(problem: ProblemRows) -> list[str]:
-    """What a table cannot show: reasons, files of other revisions, and how many rows it leaves out."""
+    """What a table cannot show: reasons, files of revisions, and how many rows it leaves out."""
     shown = choose_rows(problem.rows)
     skipped = [row.record for row in problem.rows if row.record.status == "skipped"]
     notes = [*_list_skips(skipped), *(note for row in problem.rows for note in _explain_status(row))]

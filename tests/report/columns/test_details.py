@@ -1,4 +1,4 @@
-"""Details of a row: roofline, occupancy, energy; computed by hand for 64 cubed on 10 multiprocessors."""
+"""Details of a row, computed by hand for 64 cubed on 10 multiprocessors."""
 
 import math
 
@@ -34,25 +34,25 @@ def test_the_least_bytes_and_the_intensity(one):
     assert one(precision_name="f16")["bytes_least"] == 2 * 3 * 64**2
 
 
-def test_a_network_says_itself_what_it_moves(one):
+def test_the_least_bytes_of_a_network_come_from_its_record(one):
     found = one(network=NetworkFacts(title="net", flops=3000, bytes=1000))
     assert (found["bytes_least"], found["flop_per_byte"]) == (1000, 3.0)
 
 
-def test_arithmetic_bounds_a_row_at_the_clock_seen(one):
+def test_a_row_is_compute_bound_at_the_measured_clock(one):
     found = one(clocks_hz=[0.5e9])
     assert found["bound"] == "compute"
     assert found["percent_of_bound"] == pytest.approx(found["percent_of_peak"]) == pytest.approx(0.1048576)
 
 
-def test_memory_bounds_a_row_that_is_cold(one):
+def test_only_cold_rows_are_memory_bound(one):
     slow = {"bandwidth": 1e9}
     found = one(slow)
     assert (found["bound"], found["percent_of_bound"]) == ("memory", pytest.approx(100 * 49.152e-6 / MS))
     assert one(slow, cache="hot")["bound"] == "compute"
 
 
-def test_the_floor_counts_c_twice_where_it_is_read(make_run, paired):
+def test_the_least_time_counts_c_twice_if_it_is_read(make_run, paired):
     seconds = 5.5e-5  # between 49 us for three matrices and 66 us for four, at 1 GB/s
     rows = [paired("naive", seconds), paired("tiled", seconds, beta=1.0)]
     found = {row.record.variant: row.too_good for row in compare_rows(make_run(*rows, bandwidth=1e9)).rows}
@@ -82,7 +82,7 @@ def test_blocks_waves_and_occupancy(one):
 
 
 @pytest.mark.parametrize(("blocks", "waves", "last"), [(80, 1.0, 1.0), (160, 2.0, 1.0), (100, 1.25, 0.25)])
-def test_the_last_wave_is_filled_by_what_is_left(one, blocks, waves, last):
+def test_the_last_wave_holds_the_remaining_blocks(one, blocks, waves, last):
     found = one(**{**LAUNCH, "grid": [blocks, 1, 1]})
     assert (found["waves"], found["last_wave"]) == (waves, last)
 
@@ -104,7 +104,7 @@ def test_the_occupancy_is_unknown(make_run, paired, device, changed):
     assert export_kernels(compare_rows(run))[0]["waves"] is None
 
 
-def test_what_the_device_said_and_its_energy(one):
+def test_telemetry_and_energy(one):
     telemetry = Telemetry(
         readings=5, temperature=61.0, memory_clock_hz=3.2e9, slowed_by=["power cap"], other_processes=0
     )
@@ -116,12 +116,12 @@ def test_what_the_device_said_and_its_energy(one):
     assert one(telemetry=Telemetry(power=300.0, **weighed))["power_w"] == 300
 
 
-def test_of_a_device_that_says_nothing_nothing_is_known(one):
+def test_without_telemetry_its_columns_are_empty(one):
     names = "temperature_c memory_clock_hz other_processes power_w energy_j gflops_per_w".split()
     assert [one()[name] for name in names] == [None] * 6
 
 
-def test_a_wide_table_has_the_columns_that_say_something(make_run, paired):
+def test_a_wide_table_has_the_columns_that_are_not_empty(make_run, paired):
     telemetry = Telemetry(readings=1, temperature=61.0, energy=0.25, energy_power=500.0)
     run = make_run(
         paired("naive", *[2 * MS] * 5, **LAUNCH, spills=0, telemetry=telemetry), paired("cublas", *[MS] * 5, order=9.0)

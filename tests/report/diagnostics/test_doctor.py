@@ -1,4 +1,4 @@
-"""What the doctor says of peaks and noise."""
+"""How the doctor judges peaks and noise."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ DEVICE = fake.describe_fake()  # 1 TB/s, 1 GHz, 1000 operations a cycle
 GOOD = Peaks(copy=0.9e12, fma=0.97e12, clock_hz=1e9, launch=1.5e-6, ungated=4.7e-6)
 
 
-def test_a_line_a_finding_and_what_to_do_below_it():
+def test_each_check_has_one_line_and_its_next_step():
     assert format_checks(
         [passed_check("driver", "580.1"), failed_check("nvcc", "no nvcc found", "install it", fatal=True)]
     ) == [
@@ -24,7 +24,7 @@ def test_a_line_a_finding_and_what_to_do_below_it():
     ]
 
 
-def test_a_device_that_reaches_its_limits_is_fine():
+def test_a_device_that_reaches_its_peaks_passes():
     assert {finding.subject: (finding.status, finding.message) for finding in judge_peaks(GOOD, DEVICE)} == {
         "copy": ("ok", "0.9000 TB/s read and written, 90.00 % of 1.000"),
         "clock": ("ok", "1.000 GHz under load, at most 1.000"),
@@ -42,13 +42,13 @@ def test_a_device_that_reaches_its_limits_is_fine():
         ({"launch": 6e-6}, ["launch"]),
     ],
 )
-def test_what_is_far_below_is_a_warning_with_a_next_step(change, what):
+def test_a_peak_far_below_its_limit_is_a_warning_with_a_next_step(change, what):
     found = judge_peaks(replace(GOOD, **change), DEVICE)
     assert [finding.subject for finding in found if finding.status == "warning"] == what
     assert all(bool(finding.next_step) == (finding.status == "warning") for finding in found)
 
 
-def test_what_the_device_does_not_say_is_not_judged():
+def test_unknown_limits_are_not_judged():
     unknown = replace(DEVICE, bandwidth=0.0, flops_per_cycle={}, clock_hz=0.0)
     assert {finding.status for finding in judge_peaks(replace(GOOD, copy=1.0, fma=1.0), unknown)} == {"ok"}
 
@@ -58,7 +58,7 @@ def noise(make_record, value, low, high, scatter=0.001):
     return Noise(record, Interval(1e-3, 1e-3, 1e-3), Interval(value, low, high), scatter)
 
 
-def test_a_against_a_in_one_line(make_record):
+def test_a_kernel_against_itself_gets_one_line(make_record):
     found = judge_noise(noise(make_record, 1.0002, 0.9991, 1.0011))
     assert (found.status, found.message) == (
         "ok",
@@ -75,12 +75,12 @@ def test_a_against_a_in_one_line(make_record):
         ((1.0, 0.993, 1.007), "small differences cannot be shown"),
     ],
 )
-def test_a_noisy_machine_is_warned_of(make_record, ratio, said):
+def test_a_noisy_machine_gets_a_warning(make_record, ratio, said):
     found = judge_noise(noise(make_record, *ratio))
     assert found.status == "warning" and found.next_step.startswith(said)
 
 
-def test_the_noisiest_decides_what_can_be_shown(make_record):
+def test_the_noisiest_kernel_sets_the_smallest_difference(make_record):
     quiet, loud = noise(make_record, 1.0, 0.999, 1.001), noise(make_record, 1.0, 0.99, 1.01)
     assert (
         summarize_noise([quiet, loud])

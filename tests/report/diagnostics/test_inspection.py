@@ -4,7 +4,7 @@ from gemmbench.backends.base import Build
 from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, inspect_launch
 
 
-def test_a_row_holds_what_the_compiler_said(make_plan):
+def test_a_row_holds_the_compilers_facts(make_plan):
     cells = inspect_launch(make_plan(), Build(registers=32, shared=0, spills=8, stack=16), 90, 132).cells()
     assert (cells["registers"], cells["spilled bytes"], cells["stack bytes"]) == ("32", "8", "16")
 

@@ -1,4 +1,4 @@
-"""The figures of a profile, and the sentence on what bounds a kernel."""
+"""The counters of a profile, and the sentence on what bounds a kernel."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def cells(found):
     return dict(map(str.strip, line.split("\t")) for line in format_counters(found, "tsv").splitlines())
 
 
-def test_the_figures_are_shown_in_units_of_a_reader():
+def test_counters_are_shown_in_readable_units():
     shown = cells(
         counters(
             {"selected": 1.0, "long_scoreboard": 2.0, "barrier": 1.0, "not_selected": 4.0, "wait": 0.0},
@@ -39,13 +39,13 @@ def test_the_figures_are_shown_in_units_of_a_reader():
     assert shown["main stalls"] == "long_scoreboard 25 %, barrier 12 %"
 
 
-def test_what_was_not_counted_says_so():
+def test_missing_counters_are_marked():
     shown = cells(counters(duration=1e-3))
     assert shown.pop("duration") == "1.000 ms" and shown.pop("counter") == "value"
     assert set(shown.values()) == {ABSENT} and len(shown) >= 12
 
 
-def test_the_fp64_pipe_is_shown_where_it_works():
+def test_the_fp64_pipe_is_shown_if_it_is_used():
     assert "FP64 pipe" not in cells(counters(fp64=0.0))
     shown = cells(counters(fp64=88.0, dfma=8, threads=10))
     assert (shown["FP64 pipe"], shown["DFMA of thread instructions"]) == ("88.00 %", "80.00 %")
@@ -95,7 +95,7 @@ def test_the_fp64_pipe_is_shown_where_it_works():
     ],
     ids=str,
 )
-def test_the_verdict(found, sentence):
+def test_the_sentence_on_the_bound(found, sentence):
     assert explain_bound(found) == sentence
 
 

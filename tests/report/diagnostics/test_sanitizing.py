@@ -12,7 +12,7 @@ FINDINGS = [
 ]
 
 
-def test_one_line_a_finding():
+def test_each_result_has_one_line():
     lines = [[cell.strip() for cell in line.split("\t")] for line in format_results(FINDINGS, "tsv").splitlines()]
     assert lines == [
         ["kernel", "configuration", "tool", "errors", "status"],
@@ -24,7 +24,7 @@ def test_one_line_a_finding():
     ]
 
 
-def test_what_is_not_clean_is_told_in_words():
+def test_errors_are_listed_in_words():
     assert list_errors(FINDINGS) == [
         "tiled TILE=16 racecheck: Error: Race reported",
         "tiled TILE=32 racecheck: did not end within 240 s",
@@ -33,5 +33,5 @@ def test_what_is_not_clean_is_told_in_words():
     ]
 
 
-def test_a_skip_is_no_fault_and_a_time_limit_is_one():
+def test_a_timeout_is_an_error_and_a_skip_is_not():
     assert [finding.clean for finding in FINDINGS] == [True, False, False, False, True]

@@ -41,14 +41,14 @@ def test_rows_that_are_empty_everywhere_are_left_out(reading):
     assert {"FFMA", "spills"} <= set(names) and not {"other", "shared stores", "in inner loops"} & set(names)
 
 
-def test_kernels_stand_side_by_side_and_one_without_a_loop_has_no_numbers(reading):
+def test_each_kernel_has_a_column_and_one_without_a_loop_no_numbers(reading):
     rows = [line.split("\t") for line in format_loops([reading, HottestLoop("BM=4", None, H200)], "tsv").splitlines()]
     assert [cell.strip() for cell in rows[0]] == ["hottest loop", "BM=8", "BM=4"]
     assert {row[2].strip() for row in rows[1:]} == {"-"} and len(rows) > 10
     assert format_loops([HottestLoop("BM=4", None, H200)], "simple") == ""
 
 
-def test_the_sentence_says_where_the_issue_slots_go(reading):
+def test_the_sentence_names_what_takes_the_issue_slots(reading):
     assert reading.sentence() == (
         "BM=8: bound 26.76, estimate 19.11 of 66.90 TFLOPS: of 5 instructions 2 (40.0 %) are FFMA, then "
         "2 (40.0 %) shared loads, 1 (20.0 %) control and barrier; its shared loads take 24 cycles of a "
@@ -62,5 +62,5 @@ def test_an_unknown_device_has_a_mix_and_no_speed(reading):
     assert unknown.sentence().startswith("BM=8: of 5 instructions")
 
 
-def test_no_loop_is_said():
+def test_a_kernel_without_a_loop_gets_a_sentence():
     assert HottestLoop("BM=4", None, H200).sentence() == "BM=4: no loop has arithmetic"

@@ -22,7 +22,7 @@ def test_each_variant_has_one_line_with_its_counts(make_record):
     ]
 
 
-def test_a_configuration_that_fails_often_is_told_once(make_record):
+def test_a_configuration_that_fails_often_gets_one_line(make_record):
     wrong = {"status": "wrong", "reason": "exact check: 1 of 1 elements wrong"}
     records = [make_record("tiled", config={"T": 8}, size=size, **wrong) for size in (1, 17, 127)]
     records += [make_record("tiled", config={"T": 16}, status="failed", reason="crashed")]
@@ -32,7 +32,7 @@ def test_a_configuration_that_fails_often_is_told_once(make_record):
     ]  # at 17, for in a single element all causes look alike
 
 
-def test_below_the_first_failure_of_a_variant_stands_its_map(make_record):
+def test_the_map_follows_the_first_failure_of_a_variant(make_record):
     wrong = {"status": "wrong", "reason": "exact check: x"}
     records = [make_record("tiled", config={"T": size}, wrong_map=f"C in tiles\n.#{size}", **wrong) for size in (8, 16)]
     records += [make_record("naive", wrong_map="C in tiles\nnn", **wrong)]
@@ -47,7 +47,7 @@ def test_below_the_first_failure_of_a_variant_stands_its_map(make_record):
     ]
 
 
-def test_a_variant_that_is_skipped_whole_says_why_and_one_that_ran_does_not(make_record):
+def test_only_a_variant_that_is_skipped_entirely_gets_a_reason(make_record):
     records = [
         make_record("cublas", status="skipped", reason="no GPU"),
         make_record("tiled", config={"T": 8}),
@@ -56,7 +56,7 @@ def test_a_variant_that_is_skipped_whole_says_why_and_one_that_ran_does_not(make
     assert list_failures(records) == ["cublas: skipped: no GPU"]
 
 
-def test_very_many_failures_are_cut_and_counted(make_record):
+def test_the_list_of_failures_is_limited(make_record):
     count = MOST_FAILURES + 5
     records = [make_record("tiled", config={"T": number}, status="wrong", reason="x") for number in range(count)]
     found = list_failures(records)

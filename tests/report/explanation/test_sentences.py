@@ -1,4 +1,4 @@
-"""One row in sentences, and the command that repeats it."""
+"""One row in sentences, and the command that measures it again."""
 
 import msgspec
 import pytest
@@ -32,16 +32,16 @@ def run(make_run, paired, make_record):
     )
 
 
-def test_all_about_a_row(run, golden):
+def test_everything_about_a_row(run, golden):
     golden("explain.txt", "\n".join(explain_row(find_row(compare_rows(run), "tiled@64"))) + "\n")
 
 
-def test_lines_are_short_but_for_the_command_which_is_one_to_copy(run):
+def test_lines_are_short_except_the_command_which_is_one_line_to_copy(run):
     *lines, again = explain_row(find_row(compare_rows(run), "tiled@64"))
     assert max(map(len, lines)) <= 110 < len(again)
 
 
-def test_a_row_that_did_not_run_says_why(run):
+def test_a_row_that_did_not_run_has_a_reason(run):
     lines = explain_row(find_row(compare_rows(run), "other"))
     assert [line.partition(":")[0] for line in lines] == ["Row", "Status", "Checked", "Bound", "Again"]
     assert lines[1:3] == ["Status:   skipped: needs sm_90.", "Checked:  no: it did not get that far."]
@@ -77,13 +77,13 @@ def test_a_row_is_found_by_number_name_or_name_and_size(run):
         ("tiled", "2 rows; choose one by its number: 1: tiled at 64 nn f32 TILE=16; 4: tiled at 128 nn f32 TILE=16"),
     ],
 )
-def test_a_row_that_is_not_one_is_refused_with_what_there_is(run, wanted, words):
+def test_an_unknown_row_is_refused_with_the_known_ones(run, wanted, words):
     with pytest.raises(UsageError, match="--explain") as fault:
         find_row(compare_rows(run), wanted)
     assert words in str(fault.value)
 
 
-def test_the_command_of_a_row_says_all_that_makes_it(environment, paired):
+def test_the_command_has_every_option_that_a_row_depends_on(environment, paired):
     record = paired(
         "mine", MS, cache="hot", gated=False, alpha=0.1, beta=-1.0, M=3, seed=7, picked="x", config={"T": 8}
     )

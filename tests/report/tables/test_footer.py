@@ -6,7 +6,7 @@ from gemmbench.report.tables.footer import footer_lines
 MS = 1e-3
 
 
-def test_the_footer_says_how_and_on_what(make_run, paired):
+def test_the_footer_describes_method_and_device(make_run, paired):
     run = make_run(
         paired("naive", *[MS] * 5, backend="cuda", clocks_hz=[1.98e9] * 3, sets=86),
         paired("tiled", MS, backend="cuda", cache="partly cold", sets=2, clocks_hz=[]),
@@ -45,12 +45,12 @@ def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narro
     assert ending(*narrow, *late, policy={"policy": {"until": 0.0, "max_time": 1.0}}) == "6 to 64."
 
 
-def test_the_footer_of_a_run_where_nothing_was_timed_claims_nothing(make_run, make_record):
+def test_the_footer_of_a_run_without_times_describes_no_method(make_run, make_record):
     lines = "\n".join(footer_lines(make_run(make_record("tiled", status="skipped", reason="no"))))
     assert "Cache" not in lines and "measured clock" not in lines
 
 
-def test_the_footer_says_how_the_gpu_is_set_up(make_run, paired):
+def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
     conditions = Conditions(mig=False, ecc=True, power_limit=700.0)
     lines = footer_lines(make_run(paired("naive", MS), backend="cuda", conditions=conditions))
     assert "Device: Fake GPU (cuda), 10 SMs, measured clock 1.000 GHz, power limit 700 W, ECC on, MIG off." in lines

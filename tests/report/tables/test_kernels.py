@@ -1,4 +1,4 @@
-"""Tables: the digits of a cell, the rows that are shown, the notes below, and whole reports as golden files."""
+"""Tables: their cells, rows and notes, and complete reports as golden files."""
 
 import io
 import re
@@ -69,7 +69,7 @@ def test_a_report_for_a_terminal(whole, golden):
     golden("report.rich.txt", out.getvalue())
 
 
-def test_a_report_for_a_terminal_marks_what_is_wrong_and_keeps_brackets(whole):
+def test_a_report_for_a_terminal_colors_failures_and_keeps_brackets(whole):
     from rich.console import Console
 
     out = io.StringIO()
@@ -116,13 +116,13 @@ def test_the_speed_of_a_wrong_kernel_is_not_shown(make_run, paired):
     assert {row[name] for name in ("time (ms)", "GFLOPS", "% of cublas", "% of peak", "error (u)")} == {"-"}
 
 
-def test_a_row_of_the_cpu_beside_a_gpu_says_cpu(make_run, paired, make_record):
+def test_a_row_of_the_cpu_in_a_run_on_a_gpu_is_marked(make_run, paired, make_record):
     skip = make_record("other", backend="cpu", status="skipped", order=2.0)
     run = make_run(paired("host", MS, backend="cpu"), skip)
     assert [row["status"] for row in cells(run)] == ["ok, cpu", "skipped"]
 
 
-def test_nothing_of_a_cpu_run_reads_as_a_gpu(make_run, paired):
+def test_a_run_on_the_cpu_does_not_mention_a_gpu(make_run, paired):
     cpu = {"backend": "cpu", "device": "Some CPU", "gpu": False, "baseline": "openblas"}
     run = make_run(paired("naive", MS, backend="cpu", clocks_hz=[]), **cpu)
     shown = text(run, "simple")
@@ -130,12 +130,12 @@ def test_nothing_of_a_cpu_run_reads_as_a_gpu(make_run, paired):
     assert "GPU" not in shown and "SMs" not in shown and "cublas" not in shown
 
 
-def test_the_best_of_a_sweep_says_that_it_was_measured_again(make_run, paired):
+def test_the_best_of_a_sweep_is_marked_as_measured_again(make_run, paired):
     run = make_run(paired("tiled", MS, config={"T": 8}, phase="final"), paired("cublas", MS, phase="final", order=9.0))
     assert [row["configuration"] for row in cells(run)] == ["T=8 (measured again)", "-"]
 
 
-def test_of_a_long_sweep_the_fastest_ten_and_every_failure_are_shown(make_run, paired, make_record):
+def test_a_long_sweep_shows_its_fastest_ten_and_every_failure(make_run, paired, make_record):
     records = [paired("tiled", (20 - number) * MS, config={"T": number}) for number in range(14)]
     records += [make_record("tiled", status="failed", reason="x", config={"T": 99})]
     records += [make_record("tiled", status="skipped", reason="y", config={"T": 98})]
@@ -151,12 +151,12 @@ def test_of_a_long_sweep_the_fastest_ten_and_every_failure_are_shown(make_run, p
     ]
 
 
-def test_a_variant_that_is_skipped_whole_keeps_its_row(make_run, make_record):
+def test_a_variant_that_is_skipped_entirely_keeps_its_row(make_run, make_record):
     run = make_run(make_record("tiled", status="skipped", reason="no", config={"T": 8}))
     assert [row["status"] for row in cells(run)] == ["skipped"]
     assert list_notes(compare_rows(run).problems[0]) == ["tiled: skipped: no"]
 
 
-def test_skips_of_one_reason_are_counted(make_run, make_record):
+def test_skips_with_the_same_reason_are_counted(make_run, make_record):
     records = [make_record("tiled", status="skipped", reason="no", config={"T": number}) for number in (1, 2, 3)]
     assert list_notes(compare_rows(make_run(*records)).problems[0]) == ["tiled: skipped: no (3 configurations)"]
