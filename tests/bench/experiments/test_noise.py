@@ -80,6 +80,6 @@ def test_two_that_differ_are_seen_to_differ(make_plan):
         ({"policy": Policy(until=0.0, rounds=64, max_time=4e-3)}, "naive at 16: too few rounds in 0.004 s"),
     ],
 )
-def test_what_cannot_be_measured_is_told(noise, options, message):
+def test_what_cannot_be_measured_is_an_error(noise, options, message):
     with pytest.raises(LaunchError, match=message):
         noise(**options)

@@ -131,7 +131,7 @@ def test_a_slow_kernel_gets_whole_pairs_under_its_time_or_one_launch(measure, se
     assert sorted(found.samples) == list(range(rounds))
 
 
-def test_a_slow_kernel_leaves_the_rounds_of_the_others_alone(measure):
+def test_a_slow_kernel_does_not_change_the_rounds_of_the_others(measure):
     fast, slow = measure([Kernel("fast", 0.01), Kernel("slow", 1.0)], rounds=16, max_time=4.0)
     assert (len(fast.samples), fast.stopped) == (16, "rounds")
     assert (sorted(slow.samples), slow.stopped) == ([0, 1, 2, 3], "max-time")

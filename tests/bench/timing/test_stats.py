@@ -46,7 +46,7 @@ def test_under_five_pairs_there_is_no_interval(count):
     assert math.isnan(found.low) and math.isnan(found.high)
 
 
-def test_rounds_without_their_mirror_count_for_the_median_alone():
+def test_rounds_without_their_mirror_count_only_for_the_median():
     samples = pairs([1.0] * 5)
     del samples[3]
     assert not median_interval(samples).known
@@ -69,7 +69,7 @@ def test_the_ratio_is_the_median_of_the_pairs_and_not_of_the_samples():
     assert (found.value, found.low, found.high) == (pytest.approx(1), pytest.approx(1), pytest.approx(3))
 
 
-def test_a_common_drift_leaves_the_ratio_alone():
+def test_a_common_drift_does_not_change_the_ratio():
     drift = np.linspace(1.0, 1.3, 16)
     found = speed_ratio(rounds(drift * 1.0), rounds(drift * 2.0))
     assert (found.low, found.high) == (pytest.approx(2), pytest.approx(2))

@@ -104,7 +104,7 @@ def test_other_precisions_are_diagnosed_too(precision, cause):
     assert case.cause(MISTAKES[cause](case)) == cause
 
 
-def test_how_many_products_are_lost_and_from_where_is_said():
+def test_how_many_products_are_lost_and_from_where_is_reported():
     case = Case()
     said = [
         (slice(48, None), "as if the last 3 products of 51 were lost: look at the remainder of K"),
@@ -117,7 +117,7 @@ def test_how_many_products_are_lost_and_from_where_is_said():
         assert words in case.check(case.of(without(case.a, ks), case.b)).message
 
 
-class TestPlace:
+class TestRegion:
     @pytest.mark.parametrize(
         ("place", "cause", "words"),
         [
@@ -129,7 +129,7 @@ class TestPlace:
             (np.s_[:, 30:33], "never written", "columns 30 to 32 were never written"),
         ],
     )
-    def test_unwritten_elements_are_told_by_their_place(self, place, cause, words):
+    def test_unwritten_elements_are_described_by_their_region(self, place, cause, words):
         case = Case()
         case.right[place] = np.nan
         check = case.check(case.right)
@@ -216,7 +216,7 @@ class TestPrecision:
         assert check.diagnosis.cause == "lower precision"
         assert f"as if A and B were rounded to {name}" in check.message
 
-    def test_cut_factors_are_told_from_rounded_ones(self):
+    def test_truncated_factors_are_distinguished_from_rounded_ones(self):
         check = self.check(lambda values: (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32))
         assert "as if A and B were truncated to tf32" in check.message
 
@@ -274,7 +274,7 @@ class TestRelaunch:
         assert record.diagnosis == "remembers"
         assert "an earlier launch was right: other operands give the same result" in record.reason
 
-    def test_a_kernel_that_writes_in_its_first_launch_alone_is_no_kernel_that_never_writes(self, experiment, launch):
+    def test_a_kernel_that_writes_only_in_its_first_launch_keeps_state(self, experiment, launch):
         seen = []
 
         def first(self, at):

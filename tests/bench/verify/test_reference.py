@@ -95,7 +95,7 @@ def test_lost_columns_and_rows_point_at_their_guard():
     assert "the last row, 32, holds 0: look at the guard on M" in reference.check_exact(rows).message
 
 
-def test_elements_left_unwritten_are_told_from_wrong_ones():
+def test_unwritten_elements_are_distinguished_from_wrong_ones():
     reference, right = exact(Problem(33, 33, 8))
     right[:, 32:] = np.nan
     assert "the last column, 32, was never written" in reference.check_exact(right).message

@@ -1,4 +1,4 @@
-"""Faults: each ends in the right status, is blamed on its row, and the rows beside it are kept."""
+"""Faults: each ends in the right status, is blamed on its row, and the other rows are kept."""
 
 import re
 

@@ -67,7 +67,7 @@ def test_each_kernel_ends_in_its_row_with_its_words(verify, name):
     assert wanted["words"] in record.reason
 
 
-def test_many_causes_are_told_apart():
+def test_many_causes_are_distinguished():
     assert len({wanted["diagnosis"] for wanted in ON_CPU.values() if wanted.get("diagnosis")}) >= 16
 
 
