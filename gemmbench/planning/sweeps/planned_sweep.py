@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from gemmbench.errors import UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.chain import Chain, make_chain
+from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.plans.suitability import Refusal, choose_backend
