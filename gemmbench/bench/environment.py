@@ -19,7 +19,7 @@ from gemmbench.version import __version__
 
 
 def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:
-    """Describe a run that starts now. `command` is what was typed, `software` the versions in use."""
+    """The header of a run that starts now: `command` as typed, and the versions of software."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
     host = machine.host
@@ -52,7 +52,7 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping
 
 
 def _find_revision() -> str:
-    """$GEMMBENCH_REVISION, or the git revision of the sources, with `+` if they were changed; "" if unknown."""
+    """$GEMMBENCH_REVISION, or the git revision of the sources; `+`: changed since, "": unknown."""
     if named := os.environ.get("GEMMBENCH_REVISION"):
         return named
     here = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""The runner: hands batches to a worker in order, skips what is done, hands every record on at once."""
+"""The runner: hands batches to a worker in order, skips what is done, emits every record."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ R = TypeVar("R")
 class Runner(Generic[R]):
     """Runs batches of any kind: GEMMs, networks, transfers.
 
-    `emit` takes each record as it is made. `done` maps the keys of parts of batches that an earlier run
-    has measured to their records.
+    `emit` takes each record as it is made. `done` maps the keys of what an earlier run has measured
+    to its records.
     """
 
     worker: Worker
@@ -28,7 +28,7 @@ class Runner(Generic[R]):
     done: Mapping[str, Sequence[R]] = field(default_factory=dict)
 
     def run(self, batches: Sequence[Batch[R]]) -> list[R]:
-        """Measure what is not done, until an interruption; returns the records, those of earlier runs included."""
+        """Measure what is not done, until interrupted; returns the records, earlier ones too."""
         records: list[R] = []
         for number, batch in enumerate(batches):
             if self.is_interrupted():

@@ -24,8 +24,8 @@ from gemmbench.planning.sweeps.policy import Policy
 class ChainSweep:
     """The chains of a sweep, and how to measure and compare them.
 
-    `rivals` are rows that are compared with each other, not only with the baseline. `parameters` are those
-    of a network. `earlier` holds all rows of the run that is resumed.
+    `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
+    are those of a network. `earlier` holds all rows of the run that is resumed.
     """
 
     chains: Sequence[Chain]
@@ -42,10 +42,10 @@ class ChainSweep:
 
 
 def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], sweep: ChainSweep) -> list[Record]:
-    """Emit and return one record per chain, those that cannot run first, then the finals of what was swept.
+    """Emit and return a record per chain, skips first, then the finals of what was swept.
 
-    `compilers` maps a device to its compiler. Raises UsageError if the code of a chain is not the one that
-    its earlier rows were measured with.
+    `compilers` maps a device to its compiler. Raises UsageError if a chain's code differs from the
+    code that its earlier rows were measured with.
     """
     records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
     for record in records:
@@ -100,5 +100,5 @@ def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], ear
 
 
 def _row_key(row: Record | Chain) -> tuple[object, ...]:
-    """What a chain and its record share. A run measures one network, whose rows need no problem to tell them apart."""
+    """What a chain and its record share; a run measures one network, so rows need no problem."""
     return row.kernel_key[1:] if row.network else row.kernel_key

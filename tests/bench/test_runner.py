@@ -1,248 +1,69 @@
-"""The runner: compiles each code once, emits every row at once, repeats nothing that is complete."""
+"""The runner: batches of any kind in order, and nothing twice that is done."""
 
-import threading
+from dataclasses import dataclass, replace
 
-import pytest
-
-from gemmbench.backends.base import Artifact, Build
-from gemmbench.bench.build import compile_plans
-from gemmbench.bench.experiments.context import ignore_progress
+from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
-from gemmbench.errors import BuildError, DeviceError
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.plan import Config, Skip
-from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
-SMALL, LARGE = Problem(8, 8, 8), Problem(16, 16, 16)
 
+@dataclass(frozen=True, kw_only=True)
+class Letters(Batch):
+    """A batch whose parts are letters, each measured as its capital."""
 
-class Compiler:
-    """Counts what it compiles; refuses the named variants."""
+    letters: str
 
-    def __init__(self, *refused, fault=BuildError):
-        self.refused, self.fault, self.compiled, self.lock = refused, fault, [], threading.Lock()
+    @property
+    def title(self):
+        return self.letters
 
-    def compile(self, plan):
-        with self.lock:
-            self.compiled.append((plan.variant.name, plan.defines))
-        if plan.variant.name in self.refused:
-            raise self.fault(f"cuda/{plan.variant.name}.cu:7: error: as asked")
-        return Artifact(f"{plan.variant.name} {plan.defines}", "", Build())
+    @property
+    def keys(self):
+        return tuple(self.letters)
+
+    def without(self, done):
+        left = "".join(letter for letter in self.letters if letter not in done)
+        return replace(self, letters=left) if left else None
 
 
 class FakeWorker:
-    """Makes one record a plan, from scripted seconds by name and configuration; keeps the batches it saw."""
+    """Measures letters, and keeps what it was handed."""
 
-    def __init__(self, make_record, seconds=None):
-        self.make_record, self.seconds, self.batches = make_record, seconds or {}, []
+    def __init__(self):
+        self.devices, self.seen = {}, []
 
     def experiment(self, batch):
-        self.batches.append(batch)
-        pairs = zip(batch.chains, batch.built, strict=True)
-        return [self.record(batch, chain.steps[0], *built) for chain, built in pairs]
-
-    def record(self, batch, plan, built):
-        seconds = self.seconds.get(f"{plan.variant.name} {plan.config}".strip(), 1.0)
-        good = isinstance(built, Artifact)
-        return self.make_record(
-            plan.variant.name,
-            [seconds] * 2 if good else [],
-            **{name: getattr(plan.problem, name) for name in "MNK"},
-            config=dict(plan.config.values),
-            status="ok" if good else "failed",
-            reason="" if good else str(built),
-            phase=batch.phase,
-            batch=batch.index,
-            batch_key=batch.key,
-            batch_rows=len(batch.chains),
-        )
+        self.seen.append(batch.letters)
+        return [letter.upper() for letter in batch.letters]
 
 
-@pytest.fixture
-def run(make_record):
-    """Run plans; returns the records, the worker, the compiler and what was emitted, in order."""
-
-    def go(expanded, seconds=None, compiler=None, baseline="cublas", worker=None, rivals=(), **options):
-        worker, compiler = worker or FakeWorker(make_record, seconds), compiler or Compiler()
-        emitted = []
-        sweep = ChainSweep(list(map(make_chain, expanded)), Policy(), baseline, rivals)
-        runner = Runner(worker, emitted.append, **options)
-        return measure_sweep(runner, {"fake": compiler}, sweep), worker, compiler, emitted
-
-    return go
+def run(*texts, **options):
+    worker, emitted = FakeWorker(), []
+    batches = [Letters(policy=Policy(), letters=text) for text in texts]
+    return Runner(worker, emitted.append, **options).run(batches), worker.seen, emitted
 
 
-def labels(records):
-    return [f"{record.variant} {record.configuration}".strip() for record in records]
+def test_batches_run_in_order_and_every_record_is_emitted():
+    assert run("ab", "c") == (["A", "B", "C"], ["ab", "c"], ["A", "B", "C"])
 
 
-def test_skips_come_first_and_every_row_is_emitted_as_it_is_made(run, make_plan, make_variant):
-    skip = Skip(SMALL, make_variant("cublaslt"), Config(), "cuda", "no GPU")
-    records, _, _, emitted = run([make_plan("naive", SMALL), skip, make_plan("cublas", SMALL)])
-    assert [(record.variant, record.status) for record in records] == [
-        ("cublaslt", "skipped"),
-        ("naive", "ok"),
-        ("cublas", "ok"),
-    ]
-    assert records[0].reason == "no GPU" and emitted == records
+def test_what_is_done_comes_from_the_earlier_run_and_the_rest_is_measured():
+    done = {"a": ["earlier A"], "c": ["earlier C"]}
+    assert run("ab", "c", done=done) == (["earlier A", "B", "earlier C"], ["b"], ["B"])
 
 
-@pytest.mark.parametrize(
-    ("rivals", "anchors"), [((), ("cublas",)), (("naive", "cublas", "tiled"), ("cublas", "naive", "tiled"))]
-)
-def test_a_batch_knows_what_its_plans_are_compared_with(run, make_plan, make_record, rivals, anchors):
-    asked = []
-
-    class Watching(FakeWorker):
-        def experiment(self, batch):
-            asked.append(batch.anchors)
-            return super().experiment(batch)
-
-    run([make_plan("naive", SMALL), make_plan("cublas", SMALL)], worker=Watching(make_record), rivals=rivals)
-    assert asked == [anchors]
+def test_no_batch_begins_after_an_interruption():
+    answers = iter([False, True])
+    assert run("a", "b", "c", is_interrupted=lambda: next(answers)) == (["A"], ["a"], ["A"])
 
 
-def test_the_rows_of_one_batch_are_emitted_before_the_next_begins(run, make_plan, make_record):
-    seen = []
-
-    class Watching(FakeWorker):
-        def experiment(self, batch):
-            seen.append(len(emitted_so_far))
-            return super().experiment(batch)
-
-    emitted_so_far = []
-    worker = Watching(make_record)
-    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
-    sweep = ChainSweep(list(map(make_chain, plans)), Policy(), "")
-    measure_sweep(Runner(worker, emitted_so_far.append), {"fake": Compiler()}, sweep)
-    assert seen == [0, 1]
+def test_progress_names_each_batch():
+    told = []
+    run("a", "b", progress=lambda *what: told.append(what))
+    assert told == [("sweep: a", 0, 2), ("sweep: b", 1, 2)]
 
 
-def test_the_same_code_is_compiled_once_for_all_sizes(run, make_plan):
-    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
-    _, worker, compiler, _ = run(plans)
-    assert len(compiler.compiled) == 1
-    assert len(worker.batches) == 2
-
-
-def test_another_layout_or_configuration_is_other_code(make_plan):
-    compiler = Compiler()
-    plans = [make_plan("naive", Problem(8, 8, 8, layout)) for layout in ("nn", "tt")]
-    plans += [make_plan("naive", SMALL, {"T": number}) for number in (8, 16)]
-    built = compile_plans(plans, {"fake": compiler}, ignore_progress)
-    assert len(compiler.compiled) == 4 and set(built) == set(plans)
-
-
-def test_what_does_not_compile_becomes_a_row_and_the_rest_goes_on(run, make_plan):
-    plans = [make_plan(name, SMALL) for name in ("naive", "bad", "cublas")]
-    records, *_ = run(plans, compiler=Compiler("bad"))
-    assert {record.variant: record.status for record in records} == {"naive": "ok", "bad": "failed", "cublas": "ok"}
-    assert records[1].reason == "cuda/bad.cu:7: error: as asked"
-
-
-def test_a_missing_compiler_ends_the_run(run, make_plan):
-    with pytest.raises(DeviceError):
-        run([make_plan("naive", SMALL)], compiler=Compiler("naive", fault=DeviceError))
-
-
-def test_the_best_of_a_sweep_is_measured_again_beside_the_baseline(run, make_plan):
-    plans = [make_plan("tiled", SMALL, {"T": number}) for number in (8, 16, 32)]
-    plans += [make_plan("naive", SMALL), make_plan("cublas", SMALL)]
-    records, worker, compiler, _ = run(plans, {"tiled T=16": 0.5})
-    finals = [record for record in records if record.phase == "final"]
-    assert labels(finals) == ["tiled T=16", "cublas"]
-    assert worker.batches[-1].phase == "final"
-    assert len(compiler.compiled) == 5
-
-
-def test_each_problem_has_its_own_winner(run, make_plan, make_record):
-    plans = [make_plan("tiled", problem, {"T": number}) for problem in (SMALL, LARGE) for number in (8, 16)]
-
-    class BySize(FakeWorker):
-        def record(self, batch, plan, built):
-            self.seconds = {f"tiled T={8 if plan.problem == SMALL else 16}": 0.5}
-            return super().record(batch, plan, built)
-
-    records, *_ = run(plans, worker=BySize(make_record))
-    assert [(r.problem.M, r.configuration) for r in records if r.phase == "final"] == [(8, "T=8"), (16, "T=16")]
-
-
-def test_a_variant_with_one_configuration_is_not_measured_again(run, make_plan):
-    records, worker, *_ = run([make_plan("naive", SMALL), make_plan("cublas", SMALL)])
-    assert len(records) == 2 and len(worker.batches) == 1
-
-
-def test_a_configuration_that_failed_cannot_win(run, make_plan, make_record):
-    plans = [make_plan("tiled", SMALL, {"T": number}) for number in (8, 16, 32)]
-
-    class Wrong(FakeWorker):
-        def record(self, batch, plan, built):
-            record = super().record(batch, plan, built)
-            return (
-                make_record(record.variant, [0.1], status="wrong", **shape(record))
-                if record.config["T"] == 8
-                else record
-            )
-
-    def shape(record):
-        return {name: getattr(record, name) for name in ("problem", "config", "phase", "batch")}
-
-    records, *_ = run(plans, {"tiled T=16": 0.5}, worker=Wrong(make_record, {"tiled T=16": 0.5}))
-    assert labels(record for record in records if record.phase == "final") == ["tiled T=16"]
-
-
-def by_key(records):
-    found = {}
-    for record in records:
-        found.setdefault(record.batch_key, []).append(record)
-    return found
-
-
-def test_a_resumed_run_repeats_no_complete_batch_and_ends_with_the_same_rows(run, make_plan):
-    plans = [make_plan("tiled", problem, {"T": number}) for problem in (SMALL, LARGE) for number in (8, 16)]
-    first, *_ = run(plans, {"tiled T=16": 0.5})
-    again, worker, _, emitted = run(plans, {"tiled T=16": 0.5}, done=by_key(first))
-    assert (worker.batches, emitted, again) == ([], [], first)
-
-
-def test_a_resumed_run_measures_what_is_missing(run, make_plan):
-    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
-    first, *_ = run(plans)
-    done = by_key([record for record in first if record.problem.M == 8])
-    again, worker, _, emitted = run(plans, done=done)
-    assert [batch.problem_or_network for batch in worker.batches] == [LARGE]
-    assert [record.problem.M for record in emitted] == [16] and labels(again) == labels(first)
-
-
-def test_changed_code_is_measured_again(run, make_plan):
-    first, *_ = run([make_plan("naive", SMALL)])
-
-    class Newer(Compiler):
-        def compile(self, plan):
-            return Artifact("newer " + super().compile(plan).key, "", Build())
-
-    _, worker, *_ = run([make_plan("naive", SMALL)], compiler=Newer(), done=by_key(first))
-    assert len(worker.batches) == 1
-
-
-def test_after_an_interruption_no_batch_begins(run, make_plan):
-    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
-    asked = iter([False, True, True, True])
-    records, worker, *_ = run(plans, is_interrupted=lambda: next(asked))
-    assert [record.problem.M for record in records] == [8] and len(worker.batches) == 1
-
-
-def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
-    built = []
-
-    class Compiler:
-        def compile(self, plan):
-            built.append(plan.variant.path)
-            return Artifact(plan.variant.path, "", Build())
-
-    plans = [make_plan("best", Problem(size, 8, 8), path=f"cuda/{size}.cu") for size in (8, 16, 8)]
-    found = compile_plans(plans, {"fake": Compiler()}, ignore_progress)
-    assert sorted(built) == ["cuda/16.cu", "cuda/8.cu"]
-    assert [found[plan].key for plan in plans] == ["cuda/8.cu", "cuda/16.cu", "cuda/8.cu"]
+def test_a_fault_of_a_row_stays_with_the_batch():
+    fault = RuntimeError("x")
+    batch = Letters(policy=Policy(), letters="ab").blame(1, fault)
+    assert (batch.find_fault(0), batch.find_fault(1)) == (None, fault)

@@ -43,9 +43,9 @@ class Batch(ABC, Generic[R]):
     @property
     @abstractmethod
     def keys(self) -> tuple[str, ...]:
-        """A key for each part that is measured or resumed as a whole; it changes with all that the numbers depend on.
+        """A key for each part of the batch that is measured, and resumed, as a whole.
 
-        The machine is not among them.
+        It changes with everything that the numbers depend on, except the machine.
         """
 
     def without(self: Self, done: Collection[str]) -> Self | None:
@@ -63,10 +63,10 @@ class Batch(ABC, Generic[R]):
 
 @dataclass(frozen=True, kw_only=True)
 class ChainBatch(Batch[Record]):
-    """At most 16 chains of one problem or network on one machine; ratios are formed inside a batch only.
+    """At most 16 chains of one problem or network; ratios are formed only inside a batch.
 
-    `built` holds for each chain the machine code of its steps, or why there is none. `anchors` names
-    the rows that the others are compared with. `parameters` are those of a network.
+    `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the
+    rows that the others are compared with. `parameters` are those of a network.
     """
 
     chains: tuple[Chain, ...]

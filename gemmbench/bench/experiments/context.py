@@ -15,7 +15,7 @@ Progress = Callable[[str, int, int], None]
 SWEEP = "sweep: "
 
 Announce = Callable[[int | None, float], None]
-"""(number of the row in its batch whose code runs next, its expected seconds); (None, 0) when none runs."""
+"""(number of the row whose code runs next, its expected seconds); (None, 0) when none runs."""
 
 
 def ignore_progress(what: str, done: int, of: int) -> None:
@@ -56,7 +56,7 @@ class ExperimentContext:
 
 
 class AnnouncedExecutable:
-    """An Executable that announces its launches; their expected seconds are known after the first window."""
+    """An Executable that announces its launches; after the first it also knows their duration."""
 
     def __init__(self, executable: Executable, number: int, announce: Announce):
         self._executable, self._number, self._announce = executable, number, announce

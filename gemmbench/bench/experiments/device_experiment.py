@@ -1,4 +1,4 @@
-"""The trials of a batch on one device: operands in place, each verified, all timed in rounds, then checked again."""
+"""The experiment on one device: loads, verifies, times in rounds, and checks again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROOM = 0.8
 
 
 class DeviceExperiment:
-    """The trials of a batch that run on one device; `anchors` names the rows that the others are compared with."""
+    """The trials of a batch on one device; `anchors` names the rows others are compared with."""
 
     arena: Arena
 
@@ -138,10 +138,9 @@ class DeviceExperiment:
         monitor, seconds = self.backend.monitor, self.policy.energy
         if monitor is not None and trial.telemetry is not None and trial.alive and seconds:
             with trial.catch_faults():
-                found = energy.measure_energy(
-                    executable, monitor, seconds, self.backend.max_launches, self.context.is_interrupted
-                )
-                trial.telemetry = energy.with_energy(trial.telemetry, found)
+                limits = self.backend.max_launches, self.context.is_interrupted
+                measured = energy.measure_energy(executable, monitor, seconds, *limits)
+                trial.telemetry = energy.with_energy(trial.telemetry, measured)
 
     def _measure_accuracy(self) -> None:
         """Count the inputs that each row classifies correctly, if the answers are known."""

@@ -1,4 +1,4 @@
-"""The experiment on a batch of chains: every row verified and timed on its device, one record per row."""
+"""The experiment on a batch of chains: verifies and times every row on its device."""
 
 from __future__ import annotations
 

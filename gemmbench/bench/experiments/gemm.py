@@ -21,7 +21,7 @@ EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 
 
 def gemm_workload(problem: Problem) -> Workload:
-    """Verified on integers with scalars of their own, then on real data with those of the problem."""
+    """Verified on integers with EXACT_SCALARS, then on real data with the problem's scalars."""
     touched = sum(problem.operand_bytes(operand) for operand in "ABC")
     return Workload(GemmLayout(problem), touched, partial(_make_cases, problem), partial(_make_timed_inputs, problem))
 

@@ -18,7 +18,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 
 def network_workload(network: Network, parameters: Parameters) -> Workload:
-    """Verified on integers, then on real numbers; after timing, the digits that it recognizes are counted."""
+    """Verified on integers, then on real numbers; its accuracy is measured after timing."""
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
         for case in network_cases.verification_cases(network, parameters, seed):

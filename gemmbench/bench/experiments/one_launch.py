@@ -13,7 +13,7 @@ from gemmbench.planning.plans.plan import Plan
 
 
 def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> None:
-    """Bind the plan as it is bound for timing, on uniform data; launch it to warm up, then once to be watched.
+    """Launch a plan on uniform data, bound as for timing: once to warm up, once for the profiler.
 
     Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """

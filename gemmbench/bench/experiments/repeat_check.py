@@ -38,7 +38,7 @@ class RepeatCheck:
             trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
 
     def _find_differing(self, executable: Executable, count: int) -> int:
-        """The number of a copy that differs from the first, or 0. With one set, it is launched twice."""
+        """The number of the copy that differs from the first, or 0; one set is written twice."""
         self._launch_on_each(executable, count)
         if count > 1:
             return next((index + 1 for index in range(1, count) if not self.arena.equals_first(index)), 0)

@@ -13,7 +13,7 @@ LARGEST = 16
 
 
 def split_chains(chains: Iterable[Chain], baseline: str) -> list[tuple[Chain, ...]]:
-    """Chains of one problem in groups of at most 16, each with the baseline's first chain of that problem."""
+    """Groups of at most 16 chains of one problem, each with the first one of the baseline."""
     problems: dict[Problem | Network, list[Chain]] = {}
     for chain in chains:
         problems.setdefault(chain.problem_or_network, []).append(chain)
@@ -31,9 +31,10 @@ def _split_problem(chains: Sequence[Chain], baseline: str) -> list[tuple[Chain, 
 def choose_finalists(
     chains: Sequence[Chain], find_seconds: Callable[[Chain], float | None], baseline: str
 ) -> list[Chain]:
-    """The fastest configuration of every row that was swept, and the baseline; `find_seconds` is None without a time.
+    """The fastest configuration of every row that was swept, and the baseline.
 
     The fastest of many is partly the luckiest, so it is measured again on fresh rounds.
+    `find_seconds` returns None for a chain without a time.
     """
     swept: dict[tuple[Problem | Network, str], list[tuple[float, Chain]]] = {}
     for chain in chains:

@@ -67,7 +67,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Placement:
-    """How the operands of a batch lie on a device: how many sets, and whether they keep every launch cold."""
+    """How many operand sets a batch has on a device, and whether they keep every launch cold."""
 
     sets: int
     cold: bool

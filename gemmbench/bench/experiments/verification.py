@@ -1,4 +1,4 @@
-"""Verification: every trial is launched on every case, and its result judged before anything is timed."""
+"""Verification: launches every trial on every case and judges its result, before any timing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
 
 Bind = Callable[[Trial, str, tuple[float, float] | None], Executable]
-"""(trial, mode, alpha and beta or None for those of the problem) -> the trial, bound to the first operand set."""
+"""(trial, mode, (alpha, beta) or None for the problem's) -> the trial on the first operand set."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Verification:
             self._launched = _Launched(trial, executable, result, check)
 
     def _settle(self, case: VerificationCase) -> None:
-        """Judge the trial that was launched last. A wrong one is launched again, to find out why."""
+        """Judge the trial launched last. A wrong one is launched again, to find out why."""
         if self._launched is None:
             return
         launched, self._launched = self._launched, None

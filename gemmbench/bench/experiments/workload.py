@@ -1,4 +1,4 @@
-"""What the rows of a batch compute: where its operands lie, what they hold, and what must come out."""
+"""What the rows of a batch compute: its operands, their values, and the right results."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gemmbench.bench.verify.relaunch import Relauncher
 from gemmbench.planning.sweeps.policy import Policy
 
 Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
-"""(failed check, result, relauncher, whether an earlier check passed) -> the check, with a better cause if any."""
+"""(failed check, result, relauncher, whether an earlier check passed) -> better explained check."""
 
 
 @dataclass(frozen=True)
 class VerificationCase:
     """Inputs to verify a row on, and how to judge its result.
 
-    `exact` cases have one right result, bit by bit, and are launched in every mode of the back end that
-    verifies. `scalars` are alpha and beta if they are not those of the problem.
+    `exact` cases have one right result, bit by bit, and are launched in every mode of the back end
+    that verifies. `scalars` are alpha and beta if they are not those of the problem.
     """
 
     inputs: Inputs
@@ -38,8 +38,8 @@ class VerificationCase:
 class Workload:
     """A GEMM or a network, as an experiment needs it.
 
-    A launch uses `touched` bytes of an operand set. `make_cases` takes the seed. `measure_accuracy` runs
-    after timing, on the first operand set.
+    A launch uses `touched` bytes of an operand set. `make_cases` takes the seed. `measure_accuracy`
+    runs after timing, on the first operand set.
     """
 
     layout: SetLayout

@@ -1,8 +1,8 @@
 """Operand sets on a device: allocated, written, made ready for a launch, read and compared.
 
-One allocation holds every operand set, each array between guard zones (`guards`). On a back end without
-guards each array is an allocation of its own, of its exact size: what compute-sanitizer watches, and
-guard zones would hide.
+One allocation holds every operand set, each array between guard zones (`guards`). On a back end
+without guards each array is an allocation of its own, of its exact size: compute-sanitizer watches
+the bounds of allocations, which guard zones would hide.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gemmbench.planning.plans.plan import Plan
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a launch is given: the input arrays, in the order of the layout, and what the result's array holds before.
+    """What a launch reads: the input arrays in the order of the layout, and the initial result.
 
     `initial` is None if the result must not be read; it then holds NaN.
     """
@@ -31,7 +31,7 @@ class Inputs:
 
 
 def have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    """Two arrays of one shape and type are equal bit by bit, NaN and the sign of 0 included; no copy is made."""
+    """Two arrays of one shape and type are equal bit by bit, NaN and the sign of 0 included."""
     bits = f"u{one.itemsize}"
     return np.array_equal(one.view(bits), other.view(bits))
 
@@ -60,9 +60,9 @@ class Arena:
         return [Step(code, plan, operands) for code, plan, operands in each]
 
     def write(self, inputs: Inputs, sets: int) -> None:
-        """Write the inputs into the first `sets` sets; if that is one of several, into the last one as well.
+        """Write the inputs into the first `sets` sets.
 
-        `find_changed_input` compares with that copy.
+        If that is one of several, also into the last, with which `find_changed_input` compares.
         """
         pairs = list(zip(self._guarded.inputs, inputs.arrays, strict=True))
         first = self.starts[0]
@@ -73,7 +73,7 @@ class Arena:
                 self.memory.copy(first[region.name], other[region.name], array.nbytes)
 
     def reset(self, inputs: Inputs, sets: int) -> None:
-        """Make the outputs of the first `sets` sets ready for a launch: NaN, or what the result starts from."""
+        """Fill the outputs of the first sets with NaN, or the result with its initial values."""
         first, result = self.starts[0][self._result.name], self._result
         if inputs.initial is not None:
             self.memory.write(first, inputs.initial)
@@ -86,7 +86,7 @@ class Arena:
                     self.memory.copy(first, start, region.nbytes)
 
     def read(self, index: int = 0, into: np.ndarray | None = None) -> np.ndarray:
-        """The result of one set as a host array: a new one, or `into`, which saves the pages of a new one."""
+        """Copy the result of one set to the host, into `into` if given, which saves allocating."""
         out = self.layout.empty_result() if into is None else into
         self.memory.read(self.starts[index][self._result.name], out)
         return out
@@ -97,7 +97,7 @@ class Arena:
         return self.memory.equal(self.starts[0][name], self.starts[index][name], self._result.nbytes)
 
     def find_breach(self, index: int = 0) -> str:
-        """What was written outside the outputs of a set, in words, or ""; all that was overwritten is restored."""
+        """What was written outside the outputs of a set, in words, or ""; restores the bytes."""
         if not self._guards:
             return ""
         breach = self._guarded.find_breach(self.memory, index * self._guarded.total)

@@ -1,8 +1,8 @@
 """The numbers in A, B and C.
 
-A matrix is filled in pieces on all cores, each piece from a random stream of its own, so that a seed gives
-the same matrix on any number of cores. At size 8192, one core takes seconds to fill what a GPU multiplies
-in 20 ms.
+A matrix is filled in pieces on all cores, each piece from a random stream of its own, so that a
+seed gives the same matrix on any number of cores. At size 8192, one core takes seconds to fill what
+a GPU multiplies in 20 ms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Operands:
 
 
 def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
-    """A, B and the C that beta multiplies, read-only. The fill `ints` gives small integers with exact sums."""
+    """A, B and the C that beta multiplies, read-only. `ints` are small integers with exact sums."""
     return (_fill_cached if is_cached(problem) else _fill_operands)(problem, fill, seed)
 
 
@@ -78,7 +78,7 @@ def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: str, s
 
 
 def _scale_to_integers(values: np.ndarray, precision: Precision, fill: Fill) -> np.ndarray:
-    """Real values spread over the range of integer factors: uniform ones over all of it, normal ones to 4 sigma."""
+    """Spread real values over the range of integer factors; normal ones reach it at 4 sigma."""
     largest = 2**precision.factor_bits - 1
     scale = {"uniform": largest, "normal": largest / 4}.get(fill, 1)
     return np.rint(values * scale).clip(-largest, largest)
@@ -101,7 +101,7 @@ def _draw_values(
 
 
 def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np.ndarray:
-    """Integers whose sums, doubled, stay exact: -2, -1, 1, 2, or with few exact bits -1, 1 and zeros.
+    """Integers whose sums, doubled, stay exact: -2, -1, 1, 2; with few exact bits -1, 0 and 1.
 
     There are as few zeros as the exact bits of the precision allow.
     """
@@ -115,7 +115,7 @@ def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np
 
 
 def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
-    """Round float32 to the significand bits a factor keeps (to nearest), so that products are exact."""
+    """Round float32 to the significand bits of a factor, to nearest, so that products are exact."""
     dropped = 24 - precision.factor_bits
     if values.dtype != np.float32 or precision.a != FLOAT32 or dropped <= 0:
         return values  # the storage type rounds by itself

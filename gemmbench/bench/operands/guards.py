@@ -33,7 +33,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Breach:
-    """A zone of which `count` bytes were changed; the first of them is `first` bytes into the zone."""
+    """A zone with `count` changed bytes, the first of them `first` bytes into the zone."""
 
     zone: Zone
     first: int
@@ -42,7 +42,7 @@ class Breach:
 
 @dataclass(frozen=True)
 class Region:
-    """An array of an operand set: where it begins in the set, its bytes, and its rows (0: it has none)."""
+    """An array of an operand set: where it begins in the set, its bytes, and its rows (0: none)."""
 
     name: str
     offset: int
@@ -55,7 +55,7 @@ class Region:
 
 
 class GuardedLayout:
-    """The arrays and guard zones of one operand set, one behind the other; `total` is its bytes so far."""
+    """The arrays and guard zones of one operand set, in order; `total` is its bytes so far."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -127,7 +127,7 @@ def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:
 
 
 def _is_untouched(memory: Memory, start: int, size: int, byte: int) -> bool:
-    """Every byte of a range is `byte`: the first ones are, and each equals the one ALIGN before it."""
+    """Every byte of a range is `byte`: the first are, and each equals the one ALIGN before it."""
     head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
     memory.read(start, head)
     checked, end = start + head.size, start + size

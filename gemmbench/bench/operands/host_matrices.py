@@ -31,7 +31,7 @@ class HostMatrices:
         return self._memory[name].bytes
 
     def panel(self, name: str, panel: Panel) -> np.ndarray:
-        """The bytes of A, C or C0 in a panel: rows, or columns of a transposed A, which are not contiguous."""
+        """The bytes of A, C or C0 in a panel: rows, or the scattered columns of a transposed A."""
         rows, columns = self.problem.shape(name[0])
         table = self.whole(name).reshape(rows, -1)
         end = panel.first + panel.rows

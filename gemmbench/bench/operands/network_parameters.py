@@ -20,7 +20,7 @@ _STORED_SIDE = 8
 
 @dataclass(frozen=True)
 class Digits:
-    """Test digits: inputs count x 784 in 0..1 (float32), labels, and the 8x8 images they were made from."""
+    """Test digits: inputs count x 784 in 0..1 (float32), labels, and the 8x8 source images."""
 
     inputs: np.ndarray
     labels: np.ndarray
@@ -29,14 +29,14 @@ class Digits:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Weights (inputs x outputs) and biases by layer, float32, and the digits they were trained for, if any."""
+    """Weights (inputs x outputs) and biases by layer, float32; digits if trained on any."""
 
     weights: tuple[np.ndarray, ...]
     biases: tuple[np.ndarray, ...]
     digits: Digits | None = None
 
     def pack(self, network: Network) -> np.ndarray:
-        """All in one array, laid out as planning.networks.network describes, with NaN in the gaps."""
+        """All in one array, laid out as planning.networks.network describes; NaN in gaps."""
         array = np.full(network.parameters, np.nan, np.float32)
         for starts, parts in ((network.weights_at, self.weights), (network.biases_at, self.biases)):
             for start, part in zip(starts, parts, strict=True):
@@ -45,7 +45,7 @@ class Parameters:
 
 
 def make_random_parameters(network: Network, seed: int) -> Parameters:
-    """Uniform weights that preserve the scale of activations (He et al., 2015), and small biases."""
+    """Uniform weights that preserve the scale of activations (He et al., 2015); small biases."""
     rng = np.random.default_rng(seed)
     pairs = list(pairwise(network.sizes))
     weights = [rng.uniform(-1, 1, pair) * (6 / pair[0]) ** 0.5 for pair in pairs]
@@ -56,7 +56,7 @@ def make_random_parameters(network: Network, seed: int) -> Parameters:
 def load_parameters(path: Path, network: Network) -> Parameters:
     """Read W1, b1, W2, ... from a .npz file, and `images` and `labels` if it holds digits.
 
-    Raises SpecError if the file is not a .npz archive, misses an array, or has one of the wrong shape.
+    Raises SpecError if the file is not a .npz archive, or an array is missing or misshapen.
     """
     try:
         with np.load(path, allow_pickle=False) as file:

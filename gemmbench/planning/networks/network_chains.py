@@ -33,7 +33,7 @@ def plan_chains(
         device = choose_backend(variant, primary, targets)
         planner = _Planner(network, helpers, targets, refuses, device)
         for config in list_configurations(variant, choice.params):
-            planned = planner.steps(variant, config, choice.graph)
+            planned = planner.plan_steps(variant, config, choice.graph)
             steps, reason = ((), planned) if isinstance(planned, str) else (planned, "")
             about = network, choice.label, choice.published_ms
             chain = Chain(variant, config, device, network.problem, order, steps, reason, choice.graph, *about)
@@ -49,7 +49,7 @@ class _Planner:
     refuses: Refusal
     device: str
 
-    def steps(self, variant: Variant, config: Config, graph: bool) -> tuple[Plan, ...] | str:
+    def plan_steps(self, variant: Variant, config: Config, graph: bool) -> tuple[Plan, ...] | str:
         """The steps of one row, or why there are none."""
         target = self.targets.get(self.device)
         if graph and target and not target.has_graphs:
@@ -59,14 +59,14 @@ class _Planner:
             return whole.reason if isinstance(whole, Skip) else (whole,)
         steps: list[Plan] = []
         for index in range(self.network.layers):
-            found = self._layer(index, variant, config)
-            if isinstance(found, Skip):
-                return f"layer {index + 1}: {found.reason}"
-            steps += found
+            planned = self._plan_layer(index, variant, config)
+            if isinstance(planned, Skip):
+                return f"layer {index + 1}: {planned.reason}"
+            steps += planned
         return tuple(steps)
 
-    def _layer(self, index: int, variant: Variant, config: Config) -> list[Plan] | Skip:
-        """The GEMM of a layer with the epilogue that it can do, and the rest in passes of their own."""
+    def _plan_layer(self, index: int, variant: Variant, config: Config) -> list[Plan] | Skip:
+        """The GEMM of a layer with the epilogue it supports, and a pass for the rest."""
         problem, activation = self.network.layer(index), self.network.activations[index]
         wanted = ("bias",) if activation == "linear" else ("bias", activation)
         fused = _fused(wanted, variant.epilogue)

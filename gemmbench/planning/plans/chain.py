@@ -19,9 +19,9 @@ class Chain:
     """Plans that run in turn on one device and are measured as one row; a GEMM has one step.
 
     The steps of a network are GEMMs of its layers and passes over their outputs, or one kernel that
-    computes all of it. A chain that cannot run has a `reason` and no steps. `order` is the place of
-    its row in a table. With `graph` its launches are recorded once and replayed as one graph. `label`
-    is the row's name in a post and `published_ms` the time published there.
+    computes all of it. A chain that cannot run has a `reason` and no steps. `order` sorts the rows
+    of a table. With `graph` its launches are recorded once and replayed as one graph. `label` is the
+    row's name in a post and `published_ms` the time published there.
     """
 
     variant: Variant

@@ -15,7 +15,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 @dataclass(frozen=True, kw_only=True)
 class TransferBatch(Batch[TransferRecord]):
-    """Kernels of one problem whose jobs are measured; row 4 n + m is task n in mode number m of MODES."""
+    """Jobs of kernels of one problem; row 4 n + m is task n in mode number m of MODES."""
 
     device: str
     tasks: tuple[TransferTask, ...]

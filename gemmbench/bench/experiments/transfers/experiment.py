@@ -1,4 +1,4 @@
-"""The experiment on a batch of transfers: every mode verified, the modes of a kernel timed together."""
+"""The experiment on a batch of transfers: verifies every mode, times a kernel's modes together."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
     stream 1          A1 in | launch 1 | C1 out | A4 in | ...
     stream 2          A2 in | launch 2 | C2 out | ...
 
-Panels take the streams in turn. B goes first, whole, and every stream waits for it. After that, a
-step waits only for its own stream and for the engine that copies. With one panel and one stream this
-is the plain job: copy in, launch, copy out.
+Panels take the streams in turn. B goes first, whole, and every stream waits for it. After that,
+a step waits only for its own stream and for the engine that copies. With one panel and one stream
+this is the plain job: copy in, launch, copy out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Piece:
 def make_job_steps(
     matrices: HostMatrices, pieces: Sequence[Piece], operands: OperandSet, streams: int
 ) -> list[JobStep]:
-    """The steps of a job on these operands; panels of A and C are packed there, one after the other."""
+    """The steps of a job on these operands, where panels of A and C are packed in order."""
     steps: list[JobStep] = [CopyStep(0, matrices.whole("B"), operands.B, inward=True)]
     for number, piece in enumerate(pieces):
         after = 0 if 0 < number < streams else None  # the first step of every other stream waits for B

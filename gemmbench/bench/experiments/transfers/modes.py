@@ -5,10 +5,10 @@
     panels       pinned and in panels of rows, still one step after the other: what cutting costs
     overlapped   the panels on several streams: what overlapping wins
 
-Every mode is checked exactly on integers before it is timed. All of its memory on the device, and C
-on the host, are then full of NaN, so that a launch that runs before its copy cannot pass. After timing
-it is checked once more on the timed data, and modes with the same launches must agree bit by bit. The
-modes of a kernel are measured together in mirrored rounds.
+Every mode is checked exactly on integers before it is timed. All of its memory on the device, and
+C on the host, are then full of NaN, so that a launch that runs before its copy cannot pass. After
+timing it is checked once more on the timed data, and modes with the same launches must agree bit by
+bit. The modes of a kernel are measured together in mirrored rounds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_JOBS = 64
 
 @dataclass
 class ModeTrial(Trial):
-    """One kernel in one mode on its way through an experiment; `parts` holds the means of each window."""
+    """One kernel in one mode in an experiment; `parts` holds the means of each window."""
 
     mode: str = ""
     pieces: tuple[Piece, ...] = ()
@@ -62,7 +62,7 @@ class ModeTrial(Trial):
 
     @property
     def sampled_parts(self) -> list[JobTimes]:
-        """The parts of the windows that became samples: the last ones, after sizing and warming up."""
+        """The parts of windows that became samples: the last, after sizing and warming up."""
         return self.parts[len(self.parts) - len(self.measurement.samples) :]
 
 
@@ -83,7 +83,7 @@ class _AnnouncedJob:
 
 
 class TransferExperiment:
-    """One problem on one device: an operand set there, and the matrices on the host, pageable and pinned."""
+    """One problem: an operand set on the device, and matrices on the host, pageable and pinned."""
 
     def __init__(self, context: ExperimentContext, device: TransferBackend, problem: Problem, policy: Policy):
         """Allocate. Raises OutOfMemory."""

@@ -1,4 +1,4 @@
-"""Which jobs are measured with their transfers: the best configuration of every kernel, whole and in panels."""
+"""Which jobs are measured: the best configuration of every kernel, whole and in panels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TransferTask:
 
 
 def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
-    """The fastest configuration of every correct kernel, for each problem; by its final rounds if there are any."""
+    """The fastest configuration of every correct kernel; its final rounds decide if it has any."""
     timed = [record for record in records if record.status == "ok" and record.samples]
     finals = {(record.problem, record.variant) for record in timed if record.phase == "final"}
     seconds: dict[tuple[object, ...], float] = {}

@@ -1,0 +1,224 @@
+"""A sweep measured: rows are emitted at once, and nothing that is complete is repeated."""
+
+import threading
+
+import pytest
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.plans.chain import make_chain
+from gemmbench.planning.plans.plan import Config, Skip
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Policy
+
+SMALL, LARGE = Problem(8, 8, 8), Problem(16, 16, 16)
+
+
+class Compiler:
+    """Counts what it compiles; refuses the named variants."""
+
+    def __init__(self, *refused, fault=BuildError):
+        self.refused, self.fault, self.compiled, self.lock = refused, fault, [], threading.Lock()
+
+    def compile(self, plan):
+        with self.lock:
+            self.compiled.append((plan.variant.name, plan.defines))
+        if plan.variant.name in self.refused:
+            raise self.fault(f"cuda/{plan.variant.name}.cu:7: error: as asked")
+        return Artifact(f"{plan.variant.name} {plan.defines}", "", Build())
+
+
+class FakeWorker:
+    """Makes one record a plan, from scripted seconds by name and configuration; keeps the batches it saw."""
+
+    def __init__(self, make_record, seconds=None):
+        self.make_record, self.seconds, self.batches = make_record, seconds or {}, []
+
+    def experiment(self, batch):
+        self.batches.append(batch)
+        pairs = zip(batch.chains, batch.built, strict=True)
+        return [self.record(batch, chain.steps[0], *built) for chain, built in pairs]
+
+    def record(self, batch, plan, built):
+        seconds = self.seconds.get(f"{plan.variant.name} {plan.config}".strip(), 1.0)
+        good = isinstance(built, Artifact)
+        return self.make_record(
+            plan.variant.name,
+            [seconds] * 2 if good else [],
+            **{name: getattr(plan.problem, name) for name in "MNK"},
+            config=dict(plan.config.values),
+            status="ok" if good else "failed",
+            reason="" if good else str(built),
+            phase=batch.phase,
+            batch=batch.index,
+            batch_key=batch.key,
+            batch_rows=len(batch.chains),
+        )
+
+
+@pytest.fixture
+def run(make_record):
+    """Run plans; returns the records, the worker, the compiler and what was emitted, in order."""
+
+    def go(expanded, seconds=None, compiler=None, baseline="cublas", worker=None, rivals=(), **options):
+        worker, compiler = worker or FakeWorker(make_record, seconds), compiler or Compiler()
+        emitted = []
+        sweep = ChainSweep(list(map(make_chain, expanded)), Policy(), baseline, rivals)
+        runner = Runner(worker, emitted.append, **options)
+        return measure_sweep(runner, {"fake": compiler}, sweep), worker, compiler, emitted
+
+    return go
+
+
+def labels(records):
+    return [f"{record.variant} {record.configuration}".strip() for record in records]
+
+
+def test_skips_come_first_and_every_row_is_emitted_as_it_is_made(run, make_plan, make_variant):
+    skip = Skip(SMALL, make_variant("cublaslt"), Config(), "cuda", "no GPU")
+    records, _, _, emitted = run([make_plan("naive", SMALL), skip, make_plan("cublas", SMALL)])
+    assert [(record.variant, record.status) for record in records] == [
+        ("cublaslt", "skipped"),
+        ("naive", "ok"),
+        ("cublas", "ok"),
+    ]
+    assert records[0].reason == "no GPU" and emitted == records
+
+
+@pytest.mark.parametrize(
+    ("rivals", "anchors"), [((), ("cublas",)), (("naive", "cublas", "tiled"), ("cublas", "naive", "tiled"))]
+)
+def test_a_batch_knows_what_its_plans_are_compared_with(run, make_plan, make_record, rivals, anchors):
+    asked = []
+
+    class Watching(FakeWorker):
+        def experiment(self, batch):
+            asked.append(batch.anchors)
+            return super().experiment(batch)
+
+    run([make_plan("naive", SMALL), make_plan("cublas", SMALL)], worker=Watching(make_record), rivals=rivals)
+    assert asked == [anchors]
+
+
+def test_the_rows_of_one_batch_are_emitted_before_the_next_begins(run, make_plan, make_record):
+    seen = []
+
+    class Watching(FakeWorker):
+        def experiment(self, batch):
+            seen.append(len(emitted_so_far))
+            return super().experiment(batch)
+
+    emitted_so_far = []
+    worker = Watching(make_record)
+    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
+    sweep = ChainSweep(list(map(make_chain, plans)), Policy(), "")
+    measure_sweep(Runner(worker, emitted_so_far.append), {"fake": Compiler()}, sweep)
+    assert seen == [0, 1]
+
+
+def test_the_same_code_is_compiled_once_for_all_sizes(run, make_plan):
+    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
+    _, worker, compiler, _ = run(plans)
+    assert len(compiler.compiled) == 1
+    assert len(worker.batches) == 2
+
+
+def test_what_does_not_compile_becomes_a_row_and_the_rest_goes_on(run, make_plan):
+    plans = [make_plan(name, SMALL) for name in ("naive", "bad", "cublas")]
+    records, *_ = run(plans, compiler=Compiler("bad"))
+    assert {record.variant: record.status for record in records} == {"naive": "ok", "bad": "failed", "cublas": "ok"}
+    assert records[1].reason == "cuda/bad.cu:7: error: as asked"
+
+
+def test_a_missing_compiler_ends_the_run(run, make_plan):
+    with pytest.raises(DeviceError):
+        run([make_plan("naive", SMALL)], compiler=Compiler("naive", fault=DeviceError))
+
+
+def test_the_best_of_a_sweep_is_measured_again_beside_the_baseline(run, make_plan):
+    plans = [make_plan("tiled", SMALL, {"T": number}) for number in (8, 16, 32)]
+    plans += [make_plan("naive", SMALL), make_plan("cublas", SMALL)]
+    records, worker, compiler, _ = run(plans, {"tiled T=16": 0.5})
+    finals = [record for record in records if record.phase == "final"]
+    assert labels(finals) == ["tiled T=16", "cublas"]
+    assert worker.batches[-1].phase == "final"
+    assert len(compiler.compiled) == 5
+
+
+def test_each_problem_has_its_own_winner(run, make_plan, make_record):
+    plans = [make_plan("tiled", problem, {"T": number}) for problem in (SMALL, LARGE) for number in (8, 16)]
+
+    class BySize(FakeWorker):
+        def record(self, batch, plan, built):
+            self.seconds = {f"tiled T={8 if plan.problem == SMALL else 16}": 0.5}
+            return super().record(batch, plan, built)
+
+    records, *_ = run(plans, worker=BySize(make_record))
+    assert [(r.problem.M, r.configuration) for r in records if r.phase == "final"] == [(8, "T=8"), (16, "T=16")]
+
+
+def test_a_variant_with_one_configuration_is_not_measured_again(run, make_plan):
+    records, worker, *_ = run([make_plan("naive", SMALL), make_plan("cublas", SMALL)])
+    assert len(records) == 2 and len(worker.batches) == 1
+
+
+def test_a_configuration_that_failed_cannot_win(run, make_plan, make_record):
+    plans = [make_plan("tiled", SMALL, {"T": number}) for number in (8, 16, 32)]
+
+    class Wrong(FakeWorker):
+        def record(self, batch, plan, built):
+            record = super().record(batch, plan, built)
+            return (
+                make_record(record.variant, [0.1], status="wrong", **shape(record))
+                if record.config["T"] == 8
+                else record
+            )
+
+    def shape(record):
+        return {name: getattr(record, name) for name in ("problem", "config", "phase", "batch")}
+
+    records, *_ = run(plans, {"tiled T=16": 0.5}, worker=Wrong(make_record, {"tiled T=16": 0.5}))
+    assert labels(record for record in records if record.phase == "final") == ["tiled T=16"]
+
+
+def by_key(records):
+    found = {}
+    for record in records:
+        found.setdefault(record.batch_key, []).append(record)
+    return found
+
+
+def test_a_resumed_run_repeats_no_complete_batch_and_ends_with_the_same_rows(run, make_plan):
+    plans = [make_plan("tiled", problem, {"T": number}) for problem in (SMALL, LARGE) for number in (8, 16)]
+    first, *_ = run(plans, {"tiled T=16": 0.5})
+    again, worker, _, emitted = run(plans, {"tiled T=16": 0.5}, done=by_key(first))
+    assert (worker.batches, emitted, again) == ([], [], first)
+
+
+def test_a_resumed_run_measures_what_is_missing(run, make_plan):
+    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
+    first, *_ = run(plans)
+    done = by_key([record for record in first if record.problem.M == 8])
+    again, worker, _, emitted = run(plans, done=done)
+    assert [batch.problem_or_network for batch in worker.batches] == [LARGE]
+    assert [record.problem.M for record in emitted] == [16] and labels(again) == labels(first)
+
+
+def test_changed_code_is_measured_again(run, make_plan):
+    first, *_ = run([make_plan("naive", SMALL)])
+
+    class Newer(Compiler):
+        def compile(self, plan):
+            return Artifact("newer " + super().compile(plan).key, "", Build())
+
+    _, worker, *_ = run([make_plan("naive", SMALL)], compiler=Newer(), done=by_key(first))
+    assert len(worker.batches) == 1
+
+
+def test_after_an_interruption_no_batch_begins(run, make_plan):
+    plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
+    asked = iter([False, True, True, True])
+    records, worker, *_ = run(plans, is_interrupted=lambda: next(asked))
+    assert [record.problem.M for record in records] == [8] and len(worker.batches) == 1
