@@ -1,6 +1,6 @@
 """compute-sanitizer: run this program under it, and read its verdict.
 
-Its output: NVIDIA, "Compute Sanitizer User Manual", the chapters on its four watcher.
+Its output: NVIDIA, "Compute Sanitizer User Manual", the chapters on its four tools.
 """
 
 from __future__ import annotations

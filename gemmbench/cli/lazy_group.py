@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(lines)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command. A reader that closes the pipe early, such as `head`, is no error."""
+        """Run a command. A reader that closes the pipe early, such as `head`, is not an error."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()

@@ -42,7 +42,7 @@ class NetworkOptions:
     measure: MeasureOptions
     limit: LimitOptions
     digit: int | None = option(
-        "--digit", type=int, metavar="N", help="Show test digit N and what the first row reads in it; time nothing."
+        "--digit", type=int, metavar="N", help="Show test digit N and how the first row classifies it; time nothing."
     )
     journal: JournalOptions
     dry_run: bool = dry_run_option("Show what each row launches, and skips; run nothing.")

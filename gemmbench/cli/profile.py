@@ -79,7 +79,7 @@ def profile(options: ProfileOptions) -> int:
 def one_launch(options: OneLaunchOptions) -> int:
     """Launch VARIANT once, in the range that a profiler records.
 
-    A launch before it warms up.
+    A warm-up launch precedes it.
     """
     launch_kernel_once(options.request, options.seed, find_gpu(options.where.device, "one-launch"))
     return OK

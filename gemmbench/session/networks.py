@@ -123,7 +123,7 @@ class DigitReading:
 
 
 def read_digit(request: NetworkRequest, number: int, machine: Machine) -> DigitReading:
-    """Let the first row that can run read test digit `number`.
+    """Classify test digit `number` with the first row that can run.
 
     Raises UsageError if the weights have no such digit, DeviceError if no row can run.
     """
