@@ -132,22 +132,22 @@ def choose_profiled(option: str, purpose: str) -> DeviceChoice:
     """The GPU that NVIDIA's tools are to watch for `purpose`. Raises DeviceError if `option` names no such GPU."""
     choice = choose_device(option)
     if not find_entry(choice.primary).profilers:
-        why = choice.note.partition(": ")[2].rpartition("; ")[0] or f"--device {option} is not one"
+        why = choice.note.partition(": ")[2].rpartition("; ")[0] or f"--device {option} is not a GPU"
         raise DeviceError(f"{purpose} needs an NVIDIA GPU: {why}")
     return choice
 
 
-def inspected_backend() -> BackendEntry:
+def find_inspecting_entry() -> BackendEntry:
     """The back end whose compiler `inspect` shows."""
     return next(entry for entry in list_entries() if entry.inspects)
 
 
 def glance_at_inspected_device() -> Target | None:
     """The first device of that back end as far as it is seen from outside; None without a device."""
-    entry = inspected_backend()
+    entry = find_inspecting_entry()
     return entry.glance(DeviceChoice(entry.name))
 
 
 def make_inspecting_compiler() -> InspectingCompiler:
     """The compiler that `inspect` shows; needs no device."""
-    return load_services(inspected_backend().name).inspecting_compiler()
+    return load_services(find_inspecting_entry().name).inspecting_compiler()

@@ -29,6 +29,6 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """`1 panel`, `8 panels`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -99,7 +99,7 @@ def _plan_inspection(request: KernelRequest, architecture: Architecture) -> list
     variant = request.find_variant()
     if not variant.is_kernel:
         raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")
-    target = registry.inspected_backend().architecture(architecture.sm, architecture.sms)
+    target = registry.find_inspecting_entry().architecture(architecture.sm, architecture.sms)
     machine = Machine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
     if variant.computes == "mlp":
         return _plan_network(request, variant, machine)

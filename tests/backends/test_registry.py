@@ -68,7 +68,8 @@ def test_a_glance_sees_both_devices(gpu):
 
 
 @pytest.mark.parametrize(
-    ("option", "why"), [("cpu", "--device cpu is not one"), ("auto", "no NVIDIA driver"), ("fake", "--device fake is")]
+    ("option", "why"),
+    [("cpu", "--device cpu is not a GPU"), ("auto", "no NVIDIA driver"), ("fake", "--device fake is")],
 )
 def test_tools_of_nvidia_need_its_gpu(no_gpu, option, why):
     with pytest.raises(DeviceError, match=f"profile needs an NVIDIA GPU: {why}"):

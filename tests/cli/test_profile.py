@@ -85,7 +85,7 @@ def test_a_missing_ncu_is_told(gemmbench, gpu, monkeypatch):
 def test_without_a_gpu_there_is_nothing_to_profile(gemmbench):
     said = gemmbench("profile", "tiled", "--device", "cpu")
     assert (said.code, said.out) == (3, "")
-    assert said.err == "gemmbench: profile needs an NVIDIA GPU: --device cpu is not one\n"
+    assert said.err == "gemmbench: profile needs an NVIDIA GPU: --device cpu is not a GPU\n"
 
 
 def test_the_command_that_ncu_watches_is_not_listed(gemmbench):

@@ -149,7 +149,7 @@ def test_a_missing_tool_is_told(gemmbench, gpu, monkeypatch):
 def test_without_a_gpu_there_is_nothing_to_watch(gemmbench):
     said = gemmbench("verify", "tiled", "--sanitize", "memcheck", "--device", "cpu")
     assert (said.code, said.out) == (3, "")
-    assert said.err == "gemmbench: --sanitize needs an NVIDIA GPU: --device cpu is not one\n"
+    assert said.err == "gemmbench: --sanitize needs an NVIDIA GPU: --device cpu is not a GPU\n"
 
 
 def test_a_variant_that_dispatches_is_one_row_and_is_not_split(sanitize, write_kernel):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.text import counted, number, percent, with_interval
+from gemmbench.report.text import count_noun, number, percent, with_interval
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_an_interval_follows_its_value_in_brackets():
 
 def test_shares_and_counts():
     assert (percent(0.754), percent(None)) == ("75 %", "-")
-    assert (counted(0, "row"), counted(1, "row"), counted(2, "row")) == ("0 rows", "1 row", "2 rows")
+    assert (count_noun(0, "row"), count_noun(1, "row"), count_noun(2, "row")) == ("0 rows", "1 row", "2 rows")

@@ -124,7 +124,7 @@ class CpuCompiler:
         source = str(PRELUDE / "runtime.cpp")
 
         def build(path: Path) -> Build:
-            self._must([*self._flags, "-c", source, "-o", path.name], path.parent)
+            self._run_checked([*self._flags, "-c", source, "-o", path.name], path.parent)
             return Build()
 
         return cache.fetch_or_build(cache.content_key([source, *self._surroundings]), ".o", build).path
@@ -140,11 +140,11 @@ class CpuCompiler:
     def _build(self, kind: str, unit: str, path: Path) -> Build:
         folder = path.parent
         (folder / f"{kind}.cpp").write_text(unit)  # shared.ld knows kernel.o by its name
-        self._must([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
-        self._must([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
+        self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
+        self._run_checked([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
         return Build(shared=_read_static_shared(path))
 
-    def _must(self, arguments: list[str], folder: Path) -> None:
+    def _run_checked(self, arguments: list[str], folder: Path) -> None:
         done = self._run(arguments, folder)
         if done.returncode:
             raise BuildError(_first_errors(done.stderr))

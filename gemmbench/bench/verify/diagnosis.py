@@ -58,10 +58,10 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
         if region.kind == regions.ALL:
             words = "C was never written" if wrong.beta else "C was never written, or C was read although beta is 0"
             return NEVER_WRITTEN, words
-        words = f"{region.subject} {_were(region)} never written, or computed from memory outside A or B"
+        words = f"{region.subject} {_was_or_were(region)} never written, or computed from memory outside A or B"
         return _unwritten_cause(region), words + _advice(region)
     if wrong.beta and (got == before).all():
-        words = f"{region.subject} {_were(region)} never written: C is unchanged"
+        words = f"{region.subject} {_was_or_were(region)} never written: C is unchanged"
         return _unwritten_cause(region), words + _advice(region)
     if not got.any():
         return "zeros", f"{region.subject} {'hold' if region.plural else 'holds'} 0{_advice(region)}"
@@ -102,5 +102,5 @@ def _advice(region: WrongRegion) -> str:
     return f": {region.advice}" if region.advice else ""
 
 
-def _were(region: WrongRegion) -> str:
+def _was_or_were(region: WrongRegion) -> str:
     return "were" if region.plural else "was"

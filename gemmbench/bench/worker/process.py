@@ -76,7 +76,7 @@ class WorkerProcess:
                 self.send(Stop())
             try:
                 if self._pipe.poll(_POLL):
-                    return _checked(self._pipe.recv())
+                    return _check_message(self._pipe.recv())
             except (EOFError, ConnectionResetError, BrokenPipeError):
                 return Ended()
             if time.monotonic() > end:
@@ -114,7 +114,7 @@ def _import_path() -> list[str]:
     return entries if root in map(os.path.realpath, entries) else [root, *entries]
 
 
-def _checked(message: object) -> ToRunner:
+def _check_message(message: object) -> ToRunner:
     if isinstance(message, ToRunner):
         return message
     raise DeviceError(f"the worker process sent an unknown message: {message!r}; this is a bug in gemmbench")

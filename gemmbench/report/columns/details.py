@@ -54,7 +54,7 @@ def _shared_bytes(row: Row) -> int:
     return record.shared_static + record.shared_dynamic if record.shared_static >= 0 and record.grid else -1
 
 
-def _known(value: int | None) -> str:
+def _format_count(value: int | None) -> str:
     return "-" if value is None or value < 0 else str(value)
 
 
@@ -67,7 +67,7 @@ FLAGS: Column[Row] = Column(
     left=True,
 )
 _LAUNCH: tuple[Column[Row], ...] = (
-    Column("blocks", "blocks of the grid", _blocks, "blocks", lambda row: _known(_blocks(row))),
+    Column("blocks", "blocks of the grid", _blocks, "blocks", lambda row: _format_count(_blocks(row))),
     Column(
         "blocks_per_sm",
         "blocks that one multiprocessor can hold, in theory",
@@ -178,9 +178,9 @@ COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *_EN
 
 ONLY_IN_TABLES: tuple[Column[Row], ...] = (
     Column(heading="row", cell=lambda row: str(row.number)),
-    Column(heading="registers", cell=lambda row: _known(row.record.registers)),
-    Column(heading="spilled (B)", cell=lambda row: _known(row.record.spills)),
-    Column(heading="shared (B)", cell=lambda row: _known(_shared_bytes(row))),
+    Column(heading="registers", cell=lambda row: _format_count(row.record.registers)),
+    Column(heading="spilled (B)", cell=lambda row: _format_count(row.record.spills)),
+    Column(heading="shared (B)", cell=lambda row: _format_count(_shared_bytes(row))),
     Column(heading="clock (GHz)", cell=lambda row: number(row.clock_hz * 1e-9)),
 )
 """Columns of wide tables that exports hold in another form."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gemmbench.report.columns.column import Column, pick_columns
 from gemmbench.report.columns.identity import IDENTITY
-from gemmbench.report.text import counted, number, with_interval
+from gemmbench.report.text import count_noun, number, with_interval
 from gemmbench.report.transfer_rows import TransferRow
 
 
@@ -15,10 +15,10 @@ def format_mode(row: TransferRow) -> str:
     record = row.record
     if record.mode in ("pageable", "pinned") or not record.panels:
         return record.mode
-    panels = counted(record.panels, "panel")
+    panels = count_noun(record.panels, "panel")
     if record.mode == "panels":
         return f"pinned, {panels}"
-    return f"overlapped, {panels}, {counted(record.streams, 'stream')}"
+    return f"overlapped, {panels}, {count_noun(record.streams, 'stream')}"
 
 
 def _milliseconds(seconds: float) -> str:

@@ -133,7 +133,7 @@ def _ratio(values: Mapping[str, float], part: str, whole: str) -> float | None:
     return 100 * values[part] / values[whole] if part in values and values.get(whole) else None
 
 
-def _scaled(quantity: str, factor: float, unit: str) -> Callable[[Counters], str]:
+def _quantity_cell(quantity: str, factor: float, unit: str) -> Callable[[Counters], str]:
     def cell(counters: Counters) -> str:
         value = counters.values.get(quantity)
         return "" if value is None else f"{number(value * factor)} {unit}"
@@ -141,8 +141,8 @@ def _scaled(quantity: str, factor: float, unit: str) -> Callable[[Counters], str
     return cell
 
 
-def _percent(quantity: str) -> Callable[[Counters], str]:
-    return _scaled(quantity, 1.0, "%")
+def _percent_cell(quantity: str) -> Callable[[Counters], str]:
+    return _quantity_cell(quantity, 1.0, "%")
 
 
 def _share(part: str, whole: str) -> Callable[[Counters], str]:
@@ -175,23 +175,23 @@ def _registers(counters: Counters) -> str:
 
 
 _ROWS: dict[str, Callable[[Counters], str]] = {
-    "duration": _scaled("duration", 1e3, "ms"),
-    "SM clock": _scaled("clock", 1e-9, "GHz"),
-    "SMs active": _percent("active"),
-    "FMA pipe": _percent("fma"),
-    "FP64 pipe": _percent("fp64"),
-    "tensor pipe": _percent("tensor"),
-    "issue slots taken": _percent("issue"),
+    "duration": _quantity_cell("duration", 1e3, "ms"),
+    "SM clock": _quantity_cell("clock", 1e-9, "GHz"),
+    "SMs active": _percent_cell("active"),
+    "FMA pipe": _percent_cell("fma"),
+    "FP64 pipe": _percent_cell("fp64"),
+    "tensor pipe": _percent_cell("tensor"),
+    "issue slots taken": _percent_cell("issue"),
     "FFMA of thread instructions": _share("ffma", "threads"),
     "DFMA of thread instructions": _share("dfma", "threads"),
     "tensor of instructions": _share("tensor instructions", "instructions"),
-    "DRAM throughput": _percent("dram"),
-    "L2 throughput": _percent("l2"),
-    "L1 throughput": _percent("l1"),
-    "shared-memory throughput": _percent("shared"),
+    "DRAM throughput": _percent_cell("dram"),
+    "L2 throughput": _percent_cell("l2"),
+    "L1 throughput": _percent_cell("l1"),
+    "shared-memory throughput": _percent_cell("shared"),
     "bank conflicts, loads": _conflicts("load"),
     "bank conflicts, stores": _conflicts("store"),
-    "achieved occupancy": _percent("occupancy"),
+    "achieved occupancy": _percent_cell("occupancy"),
     "registers per thread": _registers,
     "main stalls": _stalls,
 }

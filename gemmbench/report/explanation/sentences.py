@@ -12,7 +12,7 @@ from gemmbench.report.explanation.rerun import rerun_command
 from gemmbench.report.flags import MEANINGS, find_flags
 from gemmbench.report.roofline import MEMORY
 from gemmbench.report.row import Row
-from gemmbench.report.text import counted, number, percent, with_interval
+from gemmbench.report.text import count_noun, number, percent, with_interval
 
 _WIDTH = 110
 _INDENT = 10
@@ -89,7 +89,7 @@ def _describe_time(row: Row) -> Iterator[str]:
         yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds."
     least, low, high = stats.quartiles(samples)
     yield f"Fastest round {number(least * 1e3)} ms, quartiles {number(low * 1e3)} and {number(high * 1e3)},"
-    yield f"{counted(stats.count_outliers(samples), 'outlier')} (kept)."
+    yield f"{count_noun(stats.count_outliers(samples), 'outlier')} (kept)."
 
 
 def _describe_method(row: Row) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _describe_device(row: Row) -> Iterator[str]:
     if telemetry is None:
         return
     if telemetry.readings:
-        yield f"NVML, {counted(telemetry.readings, 'reading')} meanwhile: {_describe_telemetry(telemetry)}."
+        yield f"NVML, {count_noun(telemetry.readings, 'reading')} meanwhile: {_describe_telemetry(telemetry)}."
     if telemetry.other_processes is not None:
         yield f"Other processes on the GPU: {telemetry.other_processes}."
 

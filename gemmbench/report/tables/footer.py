@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gemmbench.bench.record import Environment, Record
 from gemmbench.report.store import Run
-from gemmbench.report.text import counted
+from gemmbench.report.text import count_noun
 
 
 def footer_lines(run: Run) -> list[str]:
@@ -62,7 +62,7 @@ def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
     if not stopped:
         return f" Each interval reached +- {100 * until:g} %." if set(counts) == {"until"} else ""
     words = " and ".join(
-        f"{count} at {limit}" if index else f"{counted(count, 'row')} stopped at {limit}"
+        f"{count} at {limit}" if index else f"{count_noun(count, 'row')} stopped at {limit}"
         for index, (count, limit) in enumerate(stopped)
     )
     its = "its" if sum(count for count, _ in stopped) == 1 else "their"

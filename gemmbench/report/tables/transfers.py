@@ -10,7 +10,7 @@ from gemmbench.report.columns.transfers import TABLE, format_mode
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.store import Run
 from gemmbench.report.table import Report, Table
-from gemmbench.report.text import counted, number
+from gemmbench.report.text import count_noun, number
 from gemmbench.report.transfer_rows import TransferProblem, TransferRow
 
 
@@ -68,7 +68,7 @@ def _describe_pipeline(rows: Sequence[TransferRow]) -> str:
             return (
                 f"{row.record.variant}: the pipeline takes {total} ms. It reaches {number(row.percent_of_bound)} % of "
                 f"the bound, {bound} ms ({_name_longest_part(rows)}), and {number(row.percent_of_pipeline_bound)} % of "
-                f"the bound with B first and {counted(row.record.panels, 'panel')}, {pipeline_bound} ms."
+                f"the bound with B first and {count_noun(row.record.panels, 'panel')}, {pipeline_bound} ms."
             )
     return ""
 

@@ -90,13 +90,13 @@ class WindowTimer:
     def _window(self, launches: int) -> Window:
         gate = self._gate if self._loaded else None
         self._loaded = True
-        window = self._timed(launches, gate)
+        window = self._time_window(launches, gate)
         if gate is None or not gate.expired:
             return window
         warnings.warn("a gate gave up before its window was queued: measured again without", RuntimeWarning, 2)
-        return self._timed(launches, None)
+        return self._time_window(launches, None)
 
-    def _timed(self, launches: int, gate: Gate | None) -> Window:
+    def _time_window(self, launches: int, gate: Gate | None) -> Window:
         start, end = self._events
         if gate is not None:
             gate.close()

@@ -80,7 +80,7 @@ class CublasLt:
         for kind in kinds:
             matmul = _Matmul(self._api, to_column_major(plan.problem), kind, epilogue)
             try:
-                offered = matmul.offered(self._handle, alignments, *biases[:1])
+                offered = matmul.list_algorithms(self._handle, alignments, *biases[:1])
             except self._api.cuBLASLtError as fault:
                 if kind is kinds[-1] or "NOT_SUPPORTED" not in str(fault):
                     raise
@@ -111,7 +111,7 @@ class _Matmul:
     def operation(self, bias: int = 0) -> int:
         """A descriptor of the product and what follows it; the address of the bias is part of it."""
         api, types = self._api, self._types
-        created = self._own(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
+        created = self._keep(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
         values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), "EPILOGUE": self._epilogue}
         if bias:
             values["BIAS_POINTER"] = bias
@@ -122,7 +122,7 @@ class _Matmul:
             )
         return created
 
-    def offered(self, handle: int, alignments: tuple[int, int, int], bias: int = 0) -> np.ndarray:
+    def list_algorithms(self, handle: int, alignments: tuple[int, int, int], bias: int = 0) -> np.ndarray:
         """The algorithms for operands so aligned, best first, as cublasLtMatmulHeuristicResult_t."""
         results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
@@ -144,7 +144,7 @@ class _Matmul:
 
     def _preference(self, alignments: tuple[int, int, int]) -> int:
         api = self._api
-        wish = self._own(api.matmul_preference_create(), api.matmul_preference_destroy)
+        wish = self._keep(api.matmul_preference_create(), api.matmul_preference_destroy)
         limits = {"MAX_WORKSPACE_BYTES": WORKSPACE}
         for operand, alignment in zip("ABCD", (*alignments, alignments[-1]), strict=True):
             limits[f"MIN_ALIGNMENT_{operand}_BYTES"] = alignment
@@ -157,9 +157,9 @@ class _Matmul:
     def _layout(self, kind: int, rows: int, columns: int, transposed: bool, ld: int) -> int:
         """A descriptor of the stored array of an operand used as rows x columns."""
         stored = (columns, rows) if transposed else (rows, columns)
-        return self._own(self._api.matrix_layout_create(kind, *stored, ld), self._api.matrix_layout_destroy)
+        return self._keep(self._api.matrix_layout_create(kind, *stored, ld), self._api.matrix_layout_destroy)
 
-    def _own(self, descriptor: int, destroy: Callable[[int], None]) -> int:
+    def _keep(self, descriptor: int, destroy: Callable[[int], None]) -> int:
         self._held.callback(destroy, descriptor)
         return descriptor
 

@@ -84,7 +84,7 @@ class CudaJob:
             awaited = {step.after for step in steps if step.after is not None}
             self._marks = {number: cuda.Event() for number in sorted({*self._parts_end, *awaited})}
         self._kernels = 0
-        self._queue = [action for number, step in enumerate(steps) for action in self._actions(number, step)]
+        self._queue = [action for number, step in enumerate(steps) for action in self._list_actions(number, step)]
         self._gate = gate if len(self._queue) + self._kernels <= QUEUE else None
         self._ran = False
 
@@ -98,13 +98,13 @@ class CudaJob:
         gate = self._gate if self._ran else None
         self._ran = True
         with translate_errors(self._errors, self._words):
-            parts = self._timed(gate)
+            parts = self._time_run(gate)
             if gate is None or not gate.expired:
                 return parts
             warnings.warn("a gate gave up before its job was queued: measured again without", RuntimeWarning, 2)
-            return self._timed(None)
+            return self._time_run(None)
 
-    def _timed(self, gate: Gate | None) -> JobTimes:
+    def _time_run(self, gate: Gate | None) -> JobTimes:
         if gate is not None:
             gate.close()
         try:
@@ -138,14 +138,14 @@ class CudaJob:
             before = self._marks[number]
         return JobTimes(seconds, **spent)
 
-    def _actions(self, number: int, step: JobStep) -> list[Callable[[], object]]:
+    def _list_actions(self, number: int, step: JobStep) -> list[Callable[[], object]]:
         """What queues a step: the wait before it, itself, and the event that others wait for or that ends its part."""
         stream = self._streams[step.stream]
         wait = [partial(stream.wait_for_event, self._marks[step.after])] if step.after is not None else []
         mark = [partial(self._marks[number].record, stream)] if number in self._marks else []
-        return [*wait, self._copied(step) if isinstance(step, CopyStep) else self._launched(step), *mark]
+        return [*wait, self._prepare_copy(step) if isinstance(step, CopyStep) else self._prepare_launch(step), *mark]
 
-    def _launched(self, step: LaunchStep) -> Callable[[], object]:
+    def _prepare_launch(self, step: LaunchStep) -> Callable[[], object]:
         code = self._load(step.artifact, step.plan, step.stream)
         self._errors = tuple({*self._errors, *code.errors})
         addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
@@ -156,7 +156,7 @@ class CudaJob:
         self._keep += [code, calls]
         return calls.queue[0]
 
-    def _copied(self, step: CopyStep) -> Callable[[], object]:
+    def _prepare_copy(self, step: CopyStep) -> Callable[[], object]:
         device, stream = self._address + step.device, self._streams[step.stream]
         if not step.host.flags.c_contiguous:
             return partial(_rectangle_copy(self._cuda, step.host, device), stream)
