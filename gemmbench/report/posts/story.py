@@ -21,7 +21,8 @@ Cells = tuple[str, list[str]]
 def tell_story(post: Post, comparison: Comparison, style: str) -> str:
     """One table for each size, with the speed-up over the row above and over the first."""
     environment = comparison.environment
-    parts = [format_heading(f"{post.title} ({post.source})", style)]
+    title = post.source if post.source.startswith(post.title) else f"{post.title} ({post.source})"
+    parts = [format_heading(title, style)]
     for size, lines in match_lines(post, comparison).items():
         published = [line.row.published_gflops or math.nan for line in lines]
         columns: list[Cells] = [("method", [line.row.label for line in lines])]
