@@ -57,13 +57,13 @@ def posts(options: PostsOptions) -> int:
     worst = OK
     comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
     for number, (code, comparison) in enumerate(comparisons):
-        story = _print_post(comparison, choose_plain_style(options.style))
+        story = _format_post(comparison, choose_plain_style(options.style))
         click.echo(("\n" if number else "") + story, nl=False)
         worst = max(worst, code)
     return worst
 
 
-def _print_post(comparison: Comparison, style: str) -> str:
+def _format_post(comparison: Comparison, style: str) -> str:
     """The published table and this run's; runs of a network have no post in their header."""
     environment = comparison.environment
     post = read_post(environment.post) if environment.post else None
