@@ -6,7 +6,6 @@ build          compiles plans ahead, on all cores
 record         the rows of a results file
 environment    the header of a run
 estimate       how long a sweep may take
-noise          a kernel against itself
 
 operands/      what kernels read and write
 verify/        whether a result is right, and why not

@@ -12,5 +12,6 @@ trial_record        from a trial to its record
 verification        every trial judged before anything is timed
 repeat_check        every copy of a result compared after timing
 one_launch          one launch for a profiler
+noise               a kernel against itself
 transfers/          whole jobs, copies included
 """
