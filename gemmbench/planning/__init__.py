@@ -1,0 +1,10 @@
+"""What is asked for: problems, precisions, manifests, sweeps, networks and plans. Opens no device.
+
+problems/     what is computed: sizes, precisions, storage types, panels
+manifests/    how it is computed: kernel files and their manifests, the catalog of variants
+plans/        a problem, a variant and a configuration, ready to compile; or the reason why not
+sweeps/       config files and the command line's changes: everything that a run measures
+networks/     multi-layer perceptrons, and the rows that compute them
+yaml_document YAML with line numbers
+paths         where cuda/ and configs/ are
+"""

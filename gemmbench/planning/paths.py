@@ -1,4 +1,4 @@
-"""Where cuda/ and configs/ lie: beside the package in a checkout, inside it in a wheel."""
+"""Where cuda/ and configs/ are: next to the package in a checkout, inside it in a wheel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def data_folder(name: str) -> Path:
 
 
 def display_path(path: Path) -> str:
-    """How messages name a file: from `cuda/` or `configs/` on, else from the current folder if inside it."""
+    """Return how messages name a file: from `cuda/` or `configs/` on, else relative to the current folder."""
     path = path.resolve()
     for name in ("cuda", "configs"):
         home = data_folder(name).resolve()

@@ -1,4 +1,4 @@
-"""YAML with line numbers, and without its traps.
+"""YAML with line numbers and without its traps.
 
 YAML 1.1 reads `010` as 8, `no` as False, `1e3` as text and lets a later key replace
 an earlier one in silence; a flow list splits `cdiv(N, BN)` at its comma. Each of
@@ -35,61 +35,61 @@ class Document:
     lines: dict[Path, int]
 
     def line(self, path: Path) -> int:
-        """The line of `path`, or of the nearest thing around it."""
+        """Return the line of `path`, or of the nearest key around it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def error_at(self, path: Path, message: str) -> SpecError:
-        """An error at the line of `path`."""
+        """Return an error at the line of `path`."""
         return SpecError(self.location, self.line(path), message)
 
     def convert(self, model: type[Model]) -> Model:
-        """Validate against a msgspec struct; raise SpecError at the line of the fault."""
+        """Validate against a msgspec struct. Raises SpecError at the line of the fault."""
         try:
             return msgspec.convert(self.data, model, strict=True)
         except msgspec.ValidationError as fault:
             message, _, where = str(fault).partition(" - at `$")
-            path = _path_of(where.rstrip("`"))
-            inside = _model_at(model, path)
+            path = _parse_path(where.rstrip("`"))
+            inside = _find_model(model, path)
             if unknown := re.match(r"Object contains unknown field `(.+)`", message):
-                message, path = _unknown_field(unknown[1], inside), (*path, unknown[1])
+                message, path = _describe_unknown_key(unknown[1], inside), (*path, unknown[1])
             elif message.startswith("Invalid enum value"):
-                message += _known_words(inside, path[-1])
+                message += _list_known(inside, path[-1])
             name = ".".join(str(step) for step in path)
             raise self.error_at(path, f"{name}: {message}" if name and not unknown else message) from None
 
 
-def _unknown_field(name: str, model: type[msgspec.Struct]) -> str:
+def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:
     fields = [field.encode_name for field in msgspec.structs.fields(model)]
     return f"unknown key '{name}'{nearest(name, fields)}; known: {', '.join(fields)}"
 
 
-def _known_words(model: type[msgspec.Struct], key: str | int) -> str:
-    """The words that a key takes, where its type is a Literal."""
+def _list_known(model: type[msgspec.Struct], key: str | int) -> str:
+    """Return the values that a key takes, where its type is a Literal."""
     words = next((get_args(field.type) for field in msgspec.structs.fields(model) if field.encode_name == key), ())
     return f"; known: {', '.join(map(str, words))}" if words else ""
 
 
-def _model_at(model: type[msgspec.Struct], path: Path) -> type[msgspec.Struct]:
-    """The struct that describes what lies at `path` inside `model`."""
+def _find_model(model: type[msgspec.Struct], path: Path) -> type[msgspec.Struct]:
+    """Return the struct that describes the data at `path` inside `model`."""
     for step in path:
         for field in msgspec.structs.fields(model):
             if field.encode_name == step:
-                model = next(_structs(field.type), model)
+                model = next(_find_structs(field.type), model)
                 break
     return model
 
 
-def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """The structs that a type is made of: RowModel of list[str | RowModel]."""
+def _find_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    """The structs inside a type: PostRowModel of list[str | PostRowModel]."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
     for part in get_args(kind):
-        yield from _structs(part)
+        yield from _find_structs(part)
 
 
-def _path_of(where: str) -> Path:
+def _parse_path(where: str) -> Path:
     steps = re.findall(r"\.([A-Za-z_]\w*)|\[(\d+)\]", where)
     return tuple(name or int(index) for name, index in steps)
 
@@ -97,7 +97,7 @@ def _path_of(where: str) -> Path:
 def parse_document(text: str, location: str, first_line: int = 1) -> Document:
     """Parse `text`, whose first line is line `first_line` of `location`. Raises SpecError."""
     if len(text) > _LONGEST:
-        raise SpecError(location, first_line, f"{len(text)} characters of YAML; at most {_LONGEST} are read")
+        raise SpecError(location, first_line, f"{len(text)} characters of YAML are too many; at most {_LONGEST}")
     reader = _Reader(location, first_line)
     try:
         node = yaml.compose(text, Loader=_LOADER)
@@ -118,67 +118,67 @@ class _Reader:
         self.lines: dict[Path, int] = {}
         self.count = 0
 
-    def refuse(self, node: yaml.Node, message: str) -> SpecError:
+    def error_at(self, node: yaml.Node, message: str) -> SpecError:
         return SpecError(self.location, self.first_line + node.start_mark.line, message)
 
     def read(self, node: yaml.Node, path: Path) -> Any:
         self.count += 1
         if self.count > _MOST_NODES or len(path) > 20:
-            raise self.refuse(node, "too large, or an alias that contains itself")
+            raise self.error_at(node, "too large, or an alias that contains itself")
         self.lines[path] = self.first_line + node.start_mark.line
         if isinstance(node, yaml.MappingNode):
-            return self.mapping(node, path)
+            return self.read_mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*path, index)) for index, item in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode):
-            return self.scalar(node)
-        raise self.refuse(node, "expected a word, a number, a list or `key: value` lines")
+            return self.read_scalar(node)
+        raise self.error_at(node, "expected a word, a number, a list or `key: value` lines")
 
-    def mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def read_mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        items: dict[str, Any] = {}
         for key, value in node.value:
             name = key.value
             if not isinstance(key, yaml.ScalarNode) or not isinstance(name, str) or name == "<<":
-                raise self.refuse(key, "a key must be a plain word")
+                raise self.error_at(key, "a key must be a plain word")
             inside = (*path, name)
-            if name in found:
+            if name in items:
                 first = self.lines[inside]
-                raise self.refuse(key, f"duplicate key '{name}' (first on line {first}); keep one of them")
-            found[name] = self.read(value, inside)
+                raise self.error_at(key, f"duplicate key '{name}' (first on line {first}); keep one of them")
+            items[name] = self.read(value, inside)
             self.lines[inside] = self.first_line + key.start_mark.line
-        return found
+        return items
 
-    def scalar(self, node: yaml.ScalarNode) -> Any:
+    def read_scalar(self, node: yaml.ScalarNode) -> Any:
         text, kind = node.value, node.tag.rpartition(":")[2]
         plain = not node.style  # the C loader says "", the other None
         if kind == "int" and ":" not in text:
-            return self.integer(node, text)
+            return self.read_integer(node, text)
         if kind == "float":
-            return self.real(node, text)
+            return self.read_float(node, text)
         if kind == "bool":
             if text.lower() not in ("true", "false"):
-                raise self.refuse(node, f"YAML reads `{text}` as a truth value; write true or false, or quote it")
+                raise self.error_at(node, f"YAML reads `{text}` as a truth value; write true or false, or quote it")
             return text.lower() == "true"
         if kind == "null":
             return None
         if kind not in ("str", "int", "timestamp"):
-            raise self.refuse(node, f"a value of type {node.tag} is not allowed")
+            raise self.error_at(node, f"a value of type {node.tag} is not allowed")
         if plain and _EXPONENT.match(text):
-            raise self.refuse(node, f"YAML reads `{text}` as text; write {float(text):.12g}")
+            raise self.error_at(node, f"YAML reads `{text}` as text; write {float(text):.12g}")
         if plain and text.count("(") != text.count(")"):
-            raise self.refuse(node, f"'{text}' was cut at a comma; write one item a line, each after a dash")
+            raise self.error_at(node, f"'{text}' was cut at a comma; write one item per line, each after a dash")
         return text
 
-    def integer(self, node: yaml.Node, text: str) -> int:
+    def read_integer(self, node: yaml.Node, text: str) -> int:
         if re.match(r"[-+]?0[\d_]", text):
-            raise self.refuse(node, f"YAML reads `{text}` as an octal number; write it without the leading 0")
+            raise self.error_at(node, f"YAML reads `{text}` as an octal number; write it without the leading 0")
         try:
             return int(text.replace("_", ""), 0)
         except ValueError:
-            raise self.refuse(node, f"`{text[:40]}` is not a number that can be used") from None
+            raise self.error_at(node, f"`{text[:40]}` is not a valid number") from None
 
-    def real(self, node: yaml.Node, text: str) -> float:
+    def read_float(self, node: yaml.Node, text: str) -> float:
         try:
             return float(text.replace("_", ""))
         except ValueError:
-            raise self.refuse(node, f"`{text[:40]}` is not a number that can be used; write a finite one") from None
+            raise self.error_at(node, f"`{text[:40]}` is not a valid number; write a finite one") from None

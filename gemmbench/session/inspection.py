@@ -89,7 +89,7 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
     expanded = _plan_inspection(request, architecture)
     plans = [item for item in expanded if isinstance(item, Plan)]
     skips = [item for item in expanded if isinstance(item, Skip)]
-    launches = [launch for plan in plans for launch in plan.each_launch()]
+    launches = [launch for plan in plans for launch in plan.split_launches()]
     builds = [(launch, compiler.compile(launch).build) for launch in launches]
     inspections = [inspect_launch(launch, build, architecture.sm, architecture.sms) for launch, build in builds]
     return InspectedKernel(architecture, compiler, plans, skips, inspections)
@@ -135,7 +135,7 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
     broken_limits: list[str] = []
     for plan in inspected.plans:
         several = len(plan.symbols) > 1
-        loops = [_read_loop(inspected.compiler, launch, peak, several) for launch in plan.each_launch()]
+        loops = [_read_loop(inspected.compiler, launch, peak, several) for launch in plan.split_launches()]
         readings += loops
         faults = find_broken_limits(plan, _choose_main_loop(loops), architecture.sm)
         broken_limits += [f"{plan.variant.name} {plan.config}: {fault}" for fault in faults]

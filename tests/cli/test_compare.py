@@ -190,12 +190,12 @@ def test_a_regression_against_the_past_fails_the_job(past):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("v0.0:mine", "v0.0:mine: git knows no revision 'v0.0' in "),
-        ("--output=x:mine", "--output=x:mine: git knows no revision '--output=x' in "),
+        ("v0.0:mine", "v0.0:mine: no revision 'v0.0' in "),
+        ("--output=x:mine", "--output=x:mine: no revision '--output=x' in "),
         ("HEAD:mind", "HEAD:mind: no kernel 'mind' in revision HEAD ("),
         ("HEAD:old", "HEAD:old: no kernel 'old' in revision HEAD ("),
-        (":mine", "':mine' names no kernel of a revision; write HEAD~3:tiled"),
-        ("HEAD:", "'HEAD:' names no kernel of a revision; write HEAD~3:tiled"),
+        (":mine", "':mine' is not REVISION:NAME; write HEAD~3:tiled"),
+        ("HEAD:", "'HEAD:' is not REVISION:NAME; write HEAD~3:tiled"),
     ],
 )
 def test_what_is_not_in_the_past_is_told(refused, history, name, message):
@@ -210,7 +210,7 @@ def test_a_folder_that_is_no_checkout_has_no_past(refused, write_kernel, monkeyp
     folder = write_kernel("mine.cu").parent
     monkeypatch.setattr("gemmbench.session.machine.data_folder", lambda name: folder)
     said = refused("compare", "HEAD:mine", "mine", "--device", "fake")
-    assert said.startswith(f"HEAD:mine: {folder} is in no git checkout that can be read (")
+    assert said.startswith(f"HEAD:mine: {folder} is not in a readable git checkout (")
 
 
 def test_a_manifest_of_the_past_that_is_not_understood_is_told(refused, history, write_kernel):
@@ -226,4 +226,4 @@ def test_a_manifest_of_the_past_that_is_not_understood_is_told(refused, history,
 def test_git_must_be_there(refused, history, monkeypatch):
     monkeypatch.setenv("PATH", "")
     said = refused("compare", "HEAD:mine", "mine", "--kernels", history, "--device", "fake")
-    assert said.startswith("git cannot be run, and a revision needs it: ")
+    assert said.startswith("cannot run git, which reads a revision: ")

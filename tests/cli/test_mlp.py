@@ -88,7 +88,7 @@ def test_the_same_command_runs_on_the_cpu(call):
 
 def test_a_kernel_of_networks_is_no_row_of_run():
     result = CliRunner().invoke(group, ["run", "mlp_fused", "--device", "fake", "--dry-run"], standalone_mode=False)
-    assert "skipped 2: mlp_fused: computes a whole network, not a GEMM: gemmbench mlp mlp_fused" in result.stdout
+    assert "skipped 2: mlp_fused: computes a whole network, not a GEMM; use gemmbench mlp mlp_fused" in result.stdout
 
 
 def test_list_marks_what_computes_a_network():
@@ -103,8 +103,8 @@ def test_list_marks_what_computes_a_network():
         (["--batch", "0"], "--batch 0: 0 is not positive; a batch needs at least one row"),
         (["tilde"], "unknown variant 'tilde' (did you mean 'tiled'?)"),
         (["--weights", "gone.npz"], "weights: no file gone.npz"),
-        (["--param", "ROW=3"], "no variant here has a parameter 'ROW' (did you mean 'ROWS'?)"),
-        (["--param", "ROWS"], "--param 'ROWS' is not one"),
+        (["--param", "ROW=3"], "no chosen variant has a parameter 'ROW' (did you mean 'ROWS'?)"),
+        (["--param", "ROWS"], "cannot parse --param 'ROWS'"),
         (["--rounds", "0"], "rounds: 0 is below 1"),
         (["--baseline", "cublass"], "unknown variant 'cublass'"),
         (["--digit", "1"], "--digit: these weights have no digits"),

@@ -55,7 +55,7 @@ def test_what_cannot_be_picked_is_told_with_its_place(gemmbench, write_kernel):
     write_kernel("best.cu", symbol=None, grid=None, block=None, body="", pick=["variant: nive"])
     said = gemmbench("run", "best", "--device", "fake", "--kernels", "kernels")
     assert said.code == 2
-    assert said.err.strip().endswith("kernels/best.cu:7: pick: 'nive' is no kernel (did you mean 'naive'?)")
+    assert said.err.strip().endswith("kernels/best.cu:7: pick: 'nive' is not a kernel (did you mean 'naive'?)")
 
 
 def test_inspect_has_a_row_for_every_kernel_that_is_launched(gemmbench):

@@ -114,7 +114,7 @@ def test_what_cannot_run_is_skipped_with_its_reason_and_if_nothing_can_that_is_t
     said, calls = sanitize("tiled", "--sanitize", "memcheck", "--precision", "tf32")
     assert (said.code, calls) == (3, [])
     assert rows(said) == [["tiled", "-", "-", "-", "skipped"]]
-    assert "tiled: skipped: precision tf32 is not among its precisions" in said.out
+    assert "tiled: skipped: does not support precision tf32" in said.out
     assert "nothing ran" in said.err
 
 
@@ -124,7 +124,7 @@ def test_what_cannot_run_is_skipped_with_its_reason_and_if_nothing_can_that_is_t
         (["--sanitize", "memchek"], "--sanitize: unknown tool 'memchek' (did you mean 'memcheck'?); known: memcheck, "),
         (["--sanitize", "tiled"], "--sanitize: unknown tool 'tiled'; name VARIANTs before --sanitize; known: "),
         (["nive", "--sanitize"], "unknown variant 'nive' (did you mean 'naive'?)"),
-        (["tiled", "--sanitize", "memcheck", "--param", "TIL=8"], "no variant here has a parameter 'TIL'"),
+        (["tiled", "--sanitize", "memcheck", "--param", "TIL=8"], "no chosen variant has a parameter 'TIL'"),
     ],
 )
 def test_bad_input_is_refused(sanitize, arguments, words):

@@ -64,7 +64,7 @@ def test_a_duplicate_key_names_both_lines():
 
 @pytest.mark.parametrize("text", ["grid: [cdiv(N, BN)]", "grid: [cdiv(N, BN), cdiv(M, BM)]"])
 def test_a_flow_list_cut_at_a_comma_is_refused(text):
-    message = "some.yaml:1: 'cdiv(N' was cut at a comma; write one item a line, each after a dash"
+    message = "some.yaml:1: 'cdiv(N' was cut at a comma; write one item per line, each after a dash"
     assert fault_of(text) == message
 
 

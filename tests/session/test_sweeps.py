@@ -55,5 +55,5 @@ def test_transfers_need_a_device_to_copy_to(monkeypatch, tmp_path):
 
 
 def test_an_explicit_baseline_must_be_able_to_run(monkeypatch):
-    with pytest.raises(UsageError, match="baseline cublas needs a GPU; take --baseline openblas"):
+    with pytest.raises(UsageError, match="baseline cublas needs a GPU; use --baseline openblas"):
         plan_request(request("naive", baseline="cublas"), find_machine("cpu", SILENT))

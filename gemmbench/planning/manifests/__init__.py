@@ -1,0 +1,11 @@
+"""How a GEMM or a network is computed: kernel files with their manifests.
+
+catalog             all variants by name
+variant             a variant: parameters, launches, tensor maps and what it needs
+manifest            reads a kernel file into a variant
+manifest_model      the keys of a manifest
+sections            the keys of launches, tensor maps and `pick`
+expressions         integer expressions of a manifest
+named_expressions   the key `let`
+revision            kernels of a git revision
+"""

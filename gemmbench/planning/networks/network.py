@@ -1,8 +1,8 @@
-"""A network: a multi-layer perceptron, its layers as GEMMs, its parameters as one array.
+"""Networks: multi-layer perceptrons, with layers as GEMMs and all parameters in one array.
 
 Layer l computes activation(h W + b) with h batch x inputs, W inputs x outputs (row-major,
-layout nn), b outputs. The parameters of all layers lie in one array, each matrix and each
-bias at a multiple of 256 bytes:
+layout nn), b outputs. The parameters of all layers are in one array, and each matrix and each
+bias begins at a multiple of 256 bytes:
 
     | W1 | b1 | W2 | b2 | ... |
 """
@@ -19,7 +19,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.problems.problem import Problem
 
 ACTIVATIONS = ("linear", "relu", "softmax")
-"""Their place is their number in the macro ACTIVATIONS of a kernel."""
+"""The index of each is its number in the macro ACTIVATIONS of a kernel."""
 
 MACROS = ("SIZES", "ACTIVATIONS", "WEIGHTS_AT", "BIASES_AT")
 LARGEST = 2**31 - 1
@@ -28,7 +28,7 @@ _GRAIN = 64  # elements, 256 bytes
 
 @dataclass(frozen=True)
 class Network:
-    """Layer sizes from the inputs to the outputs, one activation a layer, rows of a batch."""
+    """Layer sizes from inputs to outputs, one activation per layer, and the rows of a batch."""
 
     sizes: tuple[int, ...]
     activations: tuple[str, ...]
@@ -37,7 +37,7 @@ class Network:
 
     @property
     def layers(self) -> int:
-        """Layers with weights: one less than sizes."""
+        """The number of layers with weights, one less than sizes."""
         return len(self.activations)
 
     @property
@@ -61,33 +61,33 @@ class Network:
         return self.problem.storage("A").nbytes(elements)
 
     @cached_property
-    def _places(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        weights, biases, at = [], [], 0
+    def _offsets(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        weights, biases, end = [], [], 0
         for inputs, outputs in pairwise(self.sizes):
-            weights.append(at)
-            at += _up(inputs * outputs)
-            biases.append(at)
-            at += _up(outputs)
-        return tuple(weights), tuple(biases), at
+            weights.append(end)
+            end += _round_up(inputs * outputs)
+            biases.append(end)
+            end += _round_up(outputs)
+        return tuple(weights), tuple(biases), end
 
     @property
     def weights_at(self) -> tuple[int, ...]:
-        """Where each layer's weights begin among the parameters, in elements."""
-        return self._places[0]
+        """Where the weights of each layer begin in the parameters, in elements."""
+        return self._offsets[0]
 
     @property
     def biases_at(self) -> tuple[int, ...]:
-        """Where each layer's biases begin among the parameters, in elements."""
-        return self._places[1]
+        """Where the biases of each layer begin in the parameters, in elements."""
+        return self._offsets[1]
 
     @property
     def parameters(self) -> int:
-        """Elements of all parameters, with what aligns them."""
-        return self._places[2]
+        """Elements of all parameters, padding included."""
+        return self._offsets[2]
 
     @property
     def names(self) -> dict[str, int]:
-        """What the manifest of a kernel may use: REST is the elements after W1, WIDEST the widest layer's outputs."""
+        """What the manifest of a kernel may read: REST is the elements after W1, WIDEST the most outputs of a layer."""
         return {
             "M": self.batch,
             "IN": self.sizes[0],
@@ -100,7 +100,7 @@ class Network:
 
     @property
     def macros(self) -> tuple[tuple[str, str], ...]:
-        """The names but M, which is an argument, and lists with a number a layer."""
+        """The names except M, which is an argument, and lists with one number per layer."""
         numbers = [ACTIVATIONS.index(name) for name in self.activations]
         lists = zip(MACROS, (self.sizes, numbers, self.weights_at, self.biases_at), strict=True)
         plain = [(name, str(value)) for name, value in self.names.items() if name != "M"]
@@ -110,15 +110,15 @@ class Network:
         return f"{'-'.join(map(str, self.sizes))}, {' '.join(self.activations)}, batch {self.batch}"
 
 
-def _up(count: int) -> int:
+def _round_up(count: int) -> int:
     return -(-count // _GRAIN) * _GRAIN
 
 
 def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) -> Network:
-    """A network from layers as they are written, `784x100` for inputs x outputs. Raises UsageError."""
-    pairs = [_pair(text) for text in layers]
+    """Make a network from layers written as `784x100` (inputs x outputs). Raises UsageError."""
+    pairs = [_parse_layer(text) for text in layers]
     if not pairs:
-        raise UsageError("layers: none; write them as inputs x outputs, such as [784x100, 100x10]")
+        raise UsageError("layers: no layers given; write them as inputs x outputs, such as [784x100, 100x10]")
     for number, ((_, gives), (takes, _)) in enumerate(pairwise(pairs), 1):
         if gives != takes:
             raise UsageError(
@@ -133,22 +133,24 @@ def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) 
                 f"activations: unknown '{name}'{nearest(name, ACTIVATIONS)}; known: {', '.join(ACTIVATIONS)}"
             )
         if name == "softmax" and number < len(pairs):
-            raise UsageError(f"activations: softmax after layer {number} of {len(pairs)}; it may follow the last alone")
+            raise UsageError(
+                f"activations: softmax after layer {number} of {len(pairs)}; only the last layer may have it"
+            )
     return change_batch(Network((pairs[0][0], *(outputs for _, outputs in pairs)), tuple(activations), 1), batch)
 
 
-def change_batch(of: Network, batch: int) -> Network:
-    """The same network for another batch. Raises UsageError."""
+def change_batch(network: Network, batch: int) -> Network:
+    """Return the network with another batch. Raises UsageError."""
     if batch < 1:
         raise UsageError(f"batch: {batch} is not positive; a batch needs at least one row, such as 256")
-    changed = Network(of.sizes, of.activations, batch, of.precision_name)
-    if max(batch * max(of.sizes), changed.parameters) > LARGEST:
+    changed = Network(network.sizes, network.activations, batch, network.precision_name)
+    if max(batch * max(network.sizes), changed.parameters) > LARGEST:
         raise UsageError(f"{changed}: more than {LARGEST} elements, the most a kernel's int can count")
     return changed
 
 
-def _pair(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)x(\d+)", str(text).strip())
-    if not found or "0" in (found[1].lstrip("0") or "0", found[2].lstrip("0") or "0"):
+def _parse_layer(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)x(\d+)", str(text).strip())
+    if not match or not (int(match[1]) and int(match[2])):
         raise UsageError(f"layers: '{text}' is not a layer; write inputs x outputs, both positive, such as 784x100")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])

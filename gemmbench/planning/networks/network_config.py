@@ -1,4 +1,4 @@
-"""What `gemmbench mlp` is asked: a network and the rows that compute it, from a config and the command line."""
+"""From a config file, with the command line's changes, to a network and the rows that compute it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gemmbench.planning.sweeps.policy import MeasureModel, Policy, make_policy
 RANDOM = "random"
 
 
-class RowModel(msgspec.Struct, forbid_unknown_fields=True):
-    """One row: a variant, or `variant+graph`; its parameters; what a post calls and published for it."""
+class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
+    """One row: a variant or `variant+graph`, its parameters, and its name and time in a post."""
 
     variant: str
     label: str = ""
@@ -32,11 +32,11 @@ class RowModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of a config of `gemmbench mlp`, as they are written."""
+    """The keys of the config file of a network, as they are written."""
 
     layers: list[str]
     activations: list[str]
-    rows: list[str | RowModel]
+    rows: list[str | NetworkRowModel]
     batch: int
     summary: str = ""
     weights: str = RANDOM
@@ -49,7 +49,10 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class NetworkRowChoice:
-    """One row that is asked for; `graph`: its launches recorded once and replayed as one. `line` is the config's."""
+    """One row of a run. With `graph` its launches are recorded once and replayed as one.
+
+    `line` is that of the config file; None for the command line.
+    """
 
     variant: str
     graph: bool
@@ -60,15 +63,16 @@ class NetworkRowChoice:
 
     @property
     def name(self) -> str:
-        """The variant's name, with `+graph` where it is one."""
+        """The name of the variant, with `+graph` if it is replayed as a graph."""
         return self.variant + GRAPH * self.graph
 
 
 @dataclass(frozen=True)
 class NetworkSweep:
-    """Everything a run is asked for. `weights` is a file, or None for random ones; `baseline` may be empty.
+    """Everything that a run measures. `weights` is a file, or None for random ones; `baseline` may be empty.
 
-    `title` is that of the post whose network this is, "" if there is none."""
+    `title` is that of the post that the network is from, "" if there is none.
+    """
 
     name: str
     network: Network
@@ -82,18 +86,18 @@ class NetworkSweep:
 
 @dataclass
 class NetworkOverrides(SweepOverrides):
-    """What the command line says; None or empty leaves the config's word. `variants` are names of rows."""
+    """What the command line changes; None or empty leaves the config's value. `variants` are names of rows."""
 
     batch: int | None = None
     weights: str | None = None
 
 
 def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> NetworkSweep:
-    """Read a config and apply the command line. Raises UsageError, or SpecError at the line of the fault."""
+    """Read a config file and apply the command line. Raises UsageError, or SpecError at a line."""
     path = find_config(name)
     document = read_document(path)
     if "layers" not in document.data:
-        raise document.error_at((), "no `layers`: this is no config of a network; gemmbench run -c reads sweeps")
+        raise document.error_at((), "no `layers`: this is not the config file of a network; use gemmbench run -c")
     document, model = apply_on_cpu(document, NetworkModel, on_cpu)
     reader = ConfigReader(document, options)
     return NetworkSweep(
@@ -120,7 +124,10 @@ def _read_network(reader: ConfigReader, model: NetworkModel, options: NetworkOve
 
 
 def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, options: NetworkOverrides) -> Path | None:
-    """The weights file: next to the config, or where the command line says. Raises UsageError or SpecError."""
+    """Find the weights file next to the config file, or at the path that the command line gives.
+
+    Raises UsageError or SpecError.
+    """
 
     def find(name: str) -> Path | None:
         path = Path(options.weights) if options.weights else config.parent / name
@@ -133,7 +140,7 @@ def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, optio
 
 
 def _read_rows(reader: ConfigReader, model: NetworkModel) -> tuple[NetworkRowChoice, ...]:
-    written = [RowModel(row) if isinstance(row, str) else row for row in model.rows]
+    written = [NetworkRowModel(row) if isinstance(row, str) else row for row in model.rows]
     listed = [_read_row(reader, index, row) for index, row in enumerate(written)]
     if names := reader.options.variants:
         known = {row.name: row for row in reversed(listed)}
@@ -141,12 +148,12 @@ def _read_rows(reader: ConfigReader, model: NetworkModel) -> tuple[NetworkRowCho
     else:
         rows = listed
     if not rows:
-        raise UsageError("rows: none; name variants, such as [tiled, cublas, mlp_fused]")
+        raise UsageError("no rows given; name variants, such as [tiled, cublas, mlp_fused]")
     params = parse_params(reader.options.params)
     return tuple({row.name: replace(row, params={**row.params, **params}) for row in rows}.values())
 
 
-def _read_row(reader: ConfigReader, index: int, written: RowModel) -> NetworkRowChoice:
+def _read_row(reader: ConfigReader, index: int, written: NetworkRowModel) -> NetworkRowChoice:
     params = reader.read_params(("rows", index, "params"), written.params)
     published = None if written.published_ms is None else float(written.published_ms)
     line = reader.document.line(("rows", index))

@@ -1,4 +1,4 @@
-"""Configurations: which values of its parameters a variant is tried with."""
+"""Configurations: the values of its parameters that a variant is tried with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmbench.planning.plans.plan import Config
 
 
 def list_configurations(variant: Variant, params: Params) -> list[Config]:
-    """Every combination of the chosen values; a parameter nobody chose keeps its default."""
+    """Return every combination of the chosen values; other parameters keep their default."""
     axes = []
     for name, declared in variant.params:
         values = params.get(name, declared if ALL in params else declared[:1])
@@ -21,7 +21,7 @@ def list_configurations(variant: Variant, params: Params) -> list[Config]:
 
 
 def count_configurations(variant: Variant) -> int:
-    """Configurations that the manifest allows, whatever the problem and the device."""
+    """Count the configurations that the manifest allows for some problem and device."""
     allowed: list[dict[str, int]] = [{}]
     pending = list(variant.require)
     for name, values in [("", (0,)), *variant.params]:  # the first turn checks rules without parameters
@@ -47,4 +47,4 @@ def check_params(chosen: Sequence[tuple[Variant, Params]]) -> None:
         for name in params:
             if name != ALL and name not in known:
                 listed = ", ".join(sorted(known)) or "none"
-                raise UsageError(f"no variant here has a parameter '{name}'{nearest(name, known)}; known: {listed}")
+                raise UsageError(f"no chosen variant has a parameter '{name}'{nearest(name, known)}; known: {listed}")

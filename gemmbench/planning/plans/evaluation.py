@@ -1,4 +1,4 @@
-"""From what a variant declares to the numbers of one plan: launches, workspace, tensor maps."""
+"""The numbers of one plan, from the expressions of its variant: launches, workspace, tensor maps."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gemmbench.planning.problems.storage import StorageType
 
 _MOST_THREADS = 1024
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-# What cuTensorMapEncodeTiled asks for, without interleaving (CUDA driver API, "Tensor Map Object Management").
+# What cuTensorMapEncodeTiled requires, without interleaving (CUDA driver API, "Tensor Map Object Management").
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
 
 Names = Mapping[str, int]
-"""What an expression may read: parameters, the problem, the device."""
+"""Values of what an expression may read: parameters, the problem, the device."""
 
 
 class Excluded(Exception):
-    """One configuration is ruled out; the message is the reason of its Skip."""
+    """A configuration cannot be planned; the message is the reason of its Skip."""
 
 
 def evaluate(variant: Variant, expression: Expression, names: Names) -> int:
@@ -34,23 +34,26 @@ def evaluate(variant: Variant, expression: Expression, names: Names) -> int:
 
 
 def check_require(variant: Variant, names: Names) -> None:
-    """Raise Excluded for the first line of `require` that does not hold."""
+    """Raise Excluded for the first line of `require` that is false."""
     for condition in variant.require:
         if not evaluate(variant, condition, names):
             raise Excluded(f"require {condition} ({variant.path}:{condition.line})")
 
 
 def evaluate_launches(variant: Variant, names: Names, target: Target) -> tuple[tuple[str, Geometry], ...]:
-    """Symbol and numbers of every launch that takes place, in order; none for a host function. Raises Excluded."""
+    """Return symbol and numbers of every launch that takes place, in order; none for a host function.
+
+    Raises Excluded.
+    """
     if variant.launch is None or variant.kind == "host":
         return ()
-    wanted = [each for each in variant.launches if each.when is None or evaluate(variant, each.when, names)]
-    if not wanted:
-        raise Excluded(f"every launch is left out by its `when` ({variant.path})")
-    return tuple((launch.symbol, _geometry(variant, launch, names, target)) for launch in wanted)
+    launches = [each for each in variant.launches if each.when is None or evaluate(variant, each.when, names)]
+    if not launches:
+        raise Excluded(f"no launch takes place: every `when` is false ({variant.path})")
+    return tuple((launch.symbol, _evaluate_geometry(variant, launch, names, target)) for launch in launches)
 
 
-def _geometry(variant: Variant, launch: Launch, names: Names, target: Target) -> Geometry:
+def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: Target) -> Geometry:
     grid = _triple(evaluate(variant, expression, names) for expression in launch.grid)
     block = _triple(evaluate(variant, expression, names) for expression in launch.block)
     geometry = Geometry(grid, block, evaluate(variant, launch.shared, names))
@@ -66,18 +69,18 @@ def _triple(values: Iterator[int]) -> tuple[int, int, int]:
 def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: Target) -> None:
     where = f"({variant.path}:{launch.block[0].line})"
     if not 1 <= geometry.threads <= _MOST_THREADS or min(geometry.block) < 1:
-        raise Excluded(f"a block of {geometry.threads} threads, 1 to {_MOST_THREADS} are possible {where}")
+        raise Excluded(f"a block of {geometry.threads} threads; a block may have 1 to {_MOST_THREADS} {where}")
     if any(not 1 <= count <= most for count, most in zip(geometry.grid, _MOST_BLOCKS, strict=True)):
-        raise Excluded(f"a grid of {_by(geometry.grid)} blocks is outside the device's limits {where}")
+        raise Excluded(f"a grid of {_join_by_x(geometry.grid)} blocks exceeds the device's limits {where}")
     if not 0 <= geometry.shared <= target.smem:
         line = launch.shared.line
         raise Excluded(
-            f"{geometry.shared} bytes of shared memory, a block may have {target.smem} ({variant.path}:{line})"
+            f"{geometry.shared} bytes of shared memory; a block may have {target.smem} ({variant.path}:{line})"
         )
 
 
 def evaluate_workspace(variant: Variant, names: Names) -> int:
-    """Bytes of device memory beside the operands. Raises Excluded."""
+    """Return bytes of device memory besides the operands. Raises Excluded."""
     if variant.workspace is None:
         return 0
     nbytes = evaluate(variant, variant.workspace, names)
@@ -86,12 +89,16 @@ def evaluate_workspace(variant: Variant, names: Names) -> int:
     return nbytes
 
 
-def evaluate_tensor_maps(variant: Variant, names: Names, problem: Problem, room: int) -> tuple[TiledTensor | None, ...]:
-    """What TMA is told of every array, None where it is not used; `room` is bytes of workspace. Raises Excluded."""
-    return tuple(_tiled(variant, declared, names, problem, room) for declared in variant.tensor_maps)
+def evaluate_tensor_maps(
+    variant: Variant, names: Names, problem: Problem, workspace: int
+) -> tuple[TiledTensor | None, ...]:
+    """Return the numbers of every tensor map, None where it is not used. Raises Excluded."""
+    return tuple(_evaluate_map(variant, declared, names, problem, workspace) for declared in variant.tensor_maps)
 
 
-def _tiled(variant: Variant, declared: TensorMap, names: Names, problem: Problem, room: int) -> TiledTensor | None:
+def _evaluate_map(
+    variant: Variant, declared: TensorMap, names: Names, problem: Problem, workspace: int
+) -> TiledTensor | None:
     def numbers(expressions: Iterable[Expression]) -> tuple[int, ...]:
         return tuple(evaluate(variant, each, names) for each in expressions)
 
@@ -103,34 +110,35 @@ def _tiled(variant: Variant, declared: TensorMap, names: Names, problem: Problem
     offset, swizzle = numbers((declared.offset, declared.swizzle))
     strides = tuple(storage.nbytes(elements) for elements in pitch)
     tensor = TiledTensor(mapped, offset, shape, strides, numbers(declared.box), swizzle)
-    whole = room if mapped == "workspace" else problem.operand_bytes(mapped)
-    if fault := _fault(tensor, storage, whole):
+    whole = workspace if mapped == "workspace" else problem.operand_bytes(mapped)
+    if fault := _explain_misfit(tensor, storage, whole):
         raise Excluded(f"tensor map of {mapped}: {fault} ({variant.path}:{declared.line})")
     return tensor
 
 
-def _fault(tensor: TiledTensor, storage: StorageType, whole: int) -> str:
-    """Why TMA cannot take a tensor of such elements in an array of `whole` bytes, or ""."""
+def _explain_misfit(tensor: TiledTensor, storage: StorageType, whole: int) -> str:
+    """Return why TMA cannot move a tensor of such elements in an array of `whole` bytes, or ""."""
     width = storage.nbytes(tensor.box[0])
     if not all(1 <= elements <= _MOST_ELEMENTS for elements in tensor.shape):
-        return f"a shape of {_by(tensor.shape)}, each from 1 to 2^32"
+        return f"shape {_join_by_x(tensor.shape)}; each dimension must be 1 to 2^32"
     if not all(1 <= elements <= _MOST_BOX for elements in tensor.box):
-        return f"a box of {_by(tensor.box)}, each from 1 to {_MOST_BOX}"
+        return f"box {_join_by_x(tensor.box)}; each dimension must be 1 to {_MOST_BOX}"
     if width % _GRAIN:
-        return f"a row of the box is {width} bytes, no multiple of {_GRAIN}"
+        return f"a row of the box is {width} bytes; it must be a multiple of {_GRAIN}"
     if tensor.swizzle not in SWIZZLES:
-        return f"a swizzle of {tensor.swizzle} bytes; known: {', '.join(map(str, SWIZZLES))}"
+        return f"swizzle of {tensor.swizzle} bytes; known: {', '.join(map(str, SWIZZLES))}"
     if 0 < tensor.swizzle < width:
-        return f"a row of the box is {width} bytes, a swizzle of {tensor.swizzle} takes no more than that"
+        most = f"with a swizzle of {tensor.swizzle} it may have at most {tensor.swizzle}"
+        return f"a row of the box is {width} bytes; {most}"
     for stride in tensor.strides:
         if stride % _GRAIN or not 0 < stride <= _MOST_STRIDE:
-            return f"rows lie {stride} bytes apart, TMA needs a multiple of {_GRAIN}, up to 2^40"
+            return f"rows are {stride} bytes apart; TMA needs a multiple of {_GRAIN} up to 2^40"
     if tensor.offset % _GRAIN or tensor.offset < 0:
-        return f"begins at byte {tensor.offset}, no multiple of {_GRAIN}"
+        return f"begins at byte {tensor.offset}; that must be a multiple of {_GRAIN}"
     steps = zip(tensor.shape[1:], tensor.strides, strict=True)
     end = tensor.offset + storage.nbytes(tensor.shape[0]) + sum((count - 1) * stride for count, stride in steps)
-    return f"ends at byte {end}, the array at {whole}" if end > whole else ""
+    return f"ends at byte {end}, but the array ends at byte {whole}" if end > whole else ""
 
 
-def _by(numbers: Iterable[int]) -> str:
+def _join_by_x(numbers: Iterable[int]) -> str:
     return " x ".join(map(str, numbers))

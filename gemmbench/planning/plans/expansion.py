@@ -1,4 +1,4 @@
-"""From problems, variants and values to plans: every configuration runs, or says why not."""
+"""From problems and variants to plans: every configuration becomes a plan, or a skip with its reason."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def check_memory(problems: Sequence[Problem], targets: Mapping[str, Target]) -> 
         if problem.bytes > smallest.memory:
             need, have = problem.bytes / 2**30, smallest.memory / 2**30
             raise UsageError(
-                f"size {problem.size}: its operands need {need:,.1f} GiB, the {smallest.kind} device has {have:,.1f}; "
-                "take a smaller size"
+                f"size {problem.size}: its operands need {need:,.1f} GiB, but the {smallest.kind} device has "
+                f"{have:,.1f} GiB; choose a smaller size"
             )
 
 
@@ -48,18 +48,18 @@ def make_plans(
     targets: Mapping[str, Target],
     refuses: Refusal,
 ) -> list[Plan | Skip]:
-    """Plan every problem on every variant and configuration, problems first, variants in order.
+    """Plan every problem with every variant and configuration: problem by problem, variants in order.
 
-    `targets` maps a back end to what it offers; `primary` is the one kernels run on.
+    `targets` maps a back end to its device; `primary` is the one that kernels run on.
     """
-    found: list[Plan | Skip] = []
+    plans: list[Plan | Skip] = []
     for problem, (variant, configs) in itertools.product(problems, chosen):
         device = choose_backend(variant, primary, targets)
-        found += _planned(problem, variant, configs, device, targets.get(device), refuses)
-    return found
+        plans += _plan_configurations(problem, variant, configs, device, targets.get(device), refuses)
+    return plans
 
 
-def _planned(
+def _plan_configurations(
     problem: Problem,
     variant: Variant,
     configs: Sequence[Config],
@@ -71,28 +71,29 @@ def _planned(
     if refusal or target is None:
         return [Skip(problem, variant, config, device, refusal) for config in configs]
     if variant.picks:
-        return [_picked(problem, variant, device, target, refuses)]
-    return [_plan(problem, variant, config, device, target) for config in configs]
+        return [_plan_pick(problem, variant, device, target, refuses)]
+    return [_make_plan(problem, variant, config, device, target) for config in configs]
 
 
-def _picked(problem: Problem, variant: Variant, device: str, target: Target, refuses: Refusal) -> Plan | Skip:
-    """The plan of the first row of `pick` that holds and can run, under the name of `variant`."""
-    reason = f"no row of its pick holds for this problem ({variant.path})"
+def _plan_pick(problem: Problem, variant: Variant, device: str, target: Target, refuses: Refusal) -> Plan | Skip:
+    """Plan the first row of `pick` that matches and can run, under the name of `variant`."""
+    reason = f"no row of its `pick` matches this problem ({variant.path})"
     for pick in variant.picks:
         code = pick.code
-        assert code is not None, "a catalog looks it up"
+        assert code is not None, "the catalog fills it in"
         try:
-            if pick.when is not None and not evaluate(variant, pick.when, _names(problem, target)):
+            if pick.when is not None and not evaluate(variant, pick.when, _collect_names(problem, target)):
                 continue
         except Excluded as fault:
             reason = str(fault)
             continue
         chosen = Config(tuple({**code.default(), **dict(pick.params)}.items()))
-        (found,) = _planned(problem, code, [chosen], device, target, refuses)
-        if isinstance(found, Plan):
-            row = replace(found.variant, name=variant.name, order=variant.order)
-            return replace(found, variant=row, config=replace(found.config, picked=found.config.picked or code.name))
-        reason = f"{code.name}: {found.reason}"
+        (plan,) = _plan_configurations(problem, code, [chosen], device, target, refuses)
+        if isinstance(plan, Plan):
+            renamed = replace(plan.variant, name=variant.name, order=variant.order)
+            config = replace(plan.config, picked=plan.config.picked or code.name)
+            return replace(plan, variant=renamed, config=config)
+        reason = f"{code.name}: {plan.reason}"
     return Skip(problem, variant, Config(), device, reason)
 
 
@@ -102,21 +103,21 @@ def plan_network(
     """Plan a variant that computes a whole network."""
     if reason := explain_unfit_device(variant, target) or refuses(variant, device):
         return Skip(network.problem, variant, config, device, reason)
-    assert target is not None  # or it would be unfit
-    return _plan(network.problem, variant, config, device, target, network)
+    assert target is not None  # explain_unfit_device has a reason for None
+    return _make_plan(network.problem, variant, config, device, target, network)
 
 
-def _plan(
+def _make_plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    names = {**_names(problem, target, network), **dict(config.values)}
+    names = {**_collect_names(problem, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
-        launched, room = evaluate_launches(variant, names, target), evaluate_workspace(variant, names)
-        maps = evaluate_tensor_maps(variant, names, problem, room)
+        launches, workspace = evaluate_launches(variant, names, target), evaluate_workspace(variant, names)
+        maps = evaluate_tensor_maps(variant, names, problem, workspace)
     except Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
-    geometry = launched[-1][1] if launched else None
+    geometry = launches[-1][1] if launches else None
     arch = choose_architecture(variant, target.sm) if target.sm else ""
     return Plan(
         problem,
@@ -126,13 +127,13 @@ def _plan(
         arch,
         geometry,
         network=network,
-        launches=launched,
-        workspace=room,
+        launches=launches,
+        workspace=workspace,
         tensor_maps=maps,
     )
 
 
-def _names(problem: Problem, target: Target, network: Network | None = None) -> Names:
+def _collect_names(problem: Problem, target: Target, network: Network | None = None) -> Names:
     names = {"M": problem.M, "N": problem.N, "K": problem.K, "BYTES": problem.storage("A").nbytes(1)}
     names |= {"TRANS_A": int(problem.trans_a), "TRANS_B": int(problem.trans_b)}
     return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}

@@ -13,7 +13,7 @@ from gemmbench.planning.problems.problem import Problem
 
 @dataclass(frozen=True)
 class Target:
-    """What planning must know of a device.
+    """What planning needs to know about a device.
 
     `kind` is the name of its back end, `sm` its compute capability as an integer (90 for
     9.0; 0 if it has none), `sms` its multiprocessors or cores, `smem` the most shared
@@ -35,7 +35,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The numbers of one launch: blocks, threads of a block, dynamic shared bytes."""
+    """The numbers of one launch: blocks, threads per block, dynamic shared bytes."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -54,7 +54,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class TiledTensor:
-    """The numbers of one tensor map: what `cuTensorMapEncodeTiled` takes, but for the address.
+    """The numbers of one tensor map: the arguments of `cuTensorMapEncodeTiled` except the address.
 
     `operand` is A, B, C or workspace, `offset` and `strides` are bytes, `shape` and `box` elements,
     innermost first; the innermost dimension has no stride.
@@ -70,9 +70,9 @@ class TiledTensor:
 
 @dataclass(frozen=True)
 class Config:
-    """An ordered choice of one value for each parameter; prints `BM=128 BN=128`.
+    """One value for each parameter, in order; prints `BM=128 BN=128`.
 
-    `picked` names the variant that one which dispatches chose; then it prints `picked: BM=128 BN=128`.
+    `picked` is the variant that a variant with `pick` chose; then it prints `picked: BM=128 BN=128`.
     """
 
     values: tuple[tuple[str, int], ...] = ()
@@ -83,9 +83,9 @@ class Config:
 
 
 def format_configuration(values: Mapping[str, int], picked: str = "") -> str:
-    """A configuration in words: `BM=128 BN=128`, or `sgemm: BM=128 BN=128` where one was picked."""
-    words = " ".join(f"{name}={value}" for name, value in values.items())
-    return ": ".join(filter(None, (picked, words)))
+    """Write a configuration as `BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant was picked."""
+    assignments = " ".join(f"{name}={value}" for name, value in values.items())
+    return ": ".join(filter(None, (picked, assignments)))
 
 
 @dataclass(frozen=True)
@@ -119,17 +119,17 @@ class Plan:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The kernels it launches, in order; of a host function its name, of a library nothing."""
+        """The kernels that it launches, in order; the name of a host function; nothing for a library."""
         host = self.variant.launch.symbol if self.variant.launch else ""
         return tuple(symbol for symbol, _ in self.launches) or tuple(filter(None, (host,)))
 
-    def each_launch(self) -> tuple[Plan, ...]:
-        """A plan for every launch, with it alone."""
+    def split_launches(self) -> tuple[Plan, ...]:
+        """Return one plan per launch, with only that launch."""
         return tuple(replace(self, geometry=one[1], launches=(one,)) for one in self.launches)
 
     @cached_property
     def defines(self) -> tuple[tuple[str, str], ...]:
-        """The macros of this plan, in the order they are written."""
+        """The macros of this plan, in the order in which they are defined."""
         precision, problem = self.problem.precision, self.problem
         types = [("TA", precision.a.ctype), ("TB", precision.b.ctype), ("TC", precision.c.ctype)]
         types += [("TACC", precision.accumulator.type.ctype)]
@@ -141,7 +141,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Skip:
-    """A plan that cannot run here, and the sentence that says why."""
+    """A configuration that cannot run here, and the reason."""
 
     problem: Problem
     variant: Variant

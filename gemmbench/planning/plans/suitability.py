@@ -9,11 +9,14 @@ from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems.problem import Problem
 
 Refusal = Callable[[Variant, str], str]
-"""(variant, device) -> why that back end cannot run it, or ""."""
+"""(variant, device) -> why that back end cannot run the variant, or ""."""
 
 
 def choose_backend(variant: Variant, primary: str, targets: Mapping[str, Target]) -> str:
-    """The back end that runs a variant: the primary one if it can, else the host, else the one it needs."""
+    """Return the back end that runs a variant: the primary one if it can, else another that is available.
+
+    Where none is available, it is the one that the variant needs.
+    """
     target = targets.get(primary)
     if primary in variant.devices or (target and target.runs_every_variant):
         return primary
@@ -21,28 +24,29 @@ def choose_backend(variant: Variant, primary: str, targets: Mapping[str, Target]
 
 
 def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None) -> str:
+    """Return why a device cannot run a variant on a problem; "" if it can."""
     if variant.computes != "gemm":
-        return f"computes a whole network, not a GEMM: gemmbench mlp {variant.name}"
+        return f"computes a whole network, not a GEMM; use gemmbench mlp {variant.name}"
     if problem.precision_name not in variant.precisions:
-        return f"precision {problem.precision_name} is not among its precisions: {', '.join(variant.precisions)}"
+        return f"does not support precision {problem.precision_name}; supports {', '.join(variant.precisions)}"
     if problem.layout not in variant.layouts:
-        return f"layout {problem.layout} is not among its layouts: {', '.join(variant.layouts)}"
+        return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
     return explain_unfit_device(variant, target)
 
 
 def explain_unfit_device(variant: Variant, target: Target | None) -> str:
-    """Why a device cannot run a variant, whatever the problem; "" if it can."""
+    """Return why a device cannot run a variant on any problem; "" if it can."""
     if target is None:
         return "needs an NVIDIA GPU; this run has none"
     if target.sm and target.sm < variant.min_sm:
-        return f"needs compute capability {variant.min_sm / 10}, the device has {target.sm / 10}"
+        return f"needs compute capability {variant.min_sm / 10}; the device has {target.sm / 10}"
     if target.sm and not choose_architecture(variant, target.sm):
-        return f"is written for sm_{', sm_'.join(variant.arch)} alone, the device is sm_{target.sm}"
+        return f"is written for sm_{', sm_'.join(variant.arch)} only; the device is sm_{target.sm}"
     return ""
 
 
 def explain_unready(variant: Variant, device: str, target: Target | None, refuses: Refusal) -> str:
-    """Why a back end cannot run a variant, or any that it picks from, whatever the problem; "" if it can."""
+    """Return why a back end cannot run a variant, or any that it picks from; "" if it can."""
     if reason := explain_unfit_device(variant, target) or refuses(variant, device):
         return reason
     reasons = [explain_unready(pick.code, device, target, refuses) for pick in variant.picks if pick.code]
@@ -50,7 +54,7 @@ def explain_unready(variant: Variant, device: str, target: Target | None, refuse
 
 
 def choose_architecture(variant: Variant, sm: int) -> str:
-    """What the compiler is told: the variant's own name for this device, else the device's number."""
+    """Return the architecture to compile for: the one that the variant names, else that of the device."""
     if not variant.arch:
         return str(sm)
     return next((name for name in variant.arch if name.rstrip("af") == str(sm)), "")

@@ -1,4 +1,4 @@
-"""What `verify` asks: the shapes where kernels break, and one change of every parameter."""
+"""The problems of `verify`: shapes where kernels break, and one change of every parameter."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SHAPES: tuple[Shape, ...] = (
     (64, 128, 1),
 )
 LARGE: Shape = (1000, 1000, 1000)
-# Where each launch is slowed a hundred times: one shape that fits no tile, and one that is whole tiles.
+# For the sanitizer, which slows launches a hundred times: one shape that fits no tile, and one of whole tiles.
 SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
 
 
 def make_problems(shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequence[str]) -> list[Problem]:
-    """Every combination, with alpha and beta that a kernel cannot ignore unseen."""
+    """Return every combination, with an alpha and a beta that no kernel can ignore unnoticed."""
     return [
         Problem(*shape, layout=layout, precision_name=kind, alpha=ALPHA, beta=BETA)
         for kind in precisions
@@ -40,9 +40,9 @@ def make_problems(shapes: Sequence[Shape], layouts: Sequence[str], precisions: S
 
 
 def change_each_parameter(variant: Variant) -> list[Config]:
-    """The default configuration, then for each parameter each other value with the rest at default."""
+    """Return the default configuration, then every other value of each parameter with the rest at default."""
     default = variant.default()
-    found = [Config(tuple(default.items()))]
+    configs = [Config(tuple(default.items()))]
     for name, values in variant.params:
-        found += [Config(tuple({**default, name: value}.items())) for value in values[1:]]
-    return found
+        configs += [Config(tuple({**default, name: value}.items())) for value in values[1:]]
+    return configs

@@ -1,4 +1,4 @@
-"""Panels: C cut into bands of whole rows, each of them a GEMM of its own.
+"""Panels: C is cut into bands of whole rows, each of which is a GEMM of its own.
 
 A M x K          B K x N        C M x N
 +--------+                      +-----------+
@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from gemmbench.planning.problems.problem import Problem
 
 ROWS = 64
-"""A panel but the last has a multiple of this many rows: tiles fit, and every panel begins at an aligned address."""
+"""The rows of every panel but the last are a multiple of this: tiles fit, and panels begin at aligned addresses."""
 
 
 @dataclass(frozen=True)
 class PanelCut:
-    """How a job is cut: into `panels` panels at most, which `streams` streams take in turn."""
+    """How a job is cut: into at most `panels` panels, which `streams` streams take in turn."""
 
     panels: int = 8
     streams: int = 3
@@ -34,12 +34,12 @@ class Panel:
     rows: int
 
     def make_problem(self, problem: Problem) -> Problem:
-        """The panel as a problem: the same layout and scalars, fewer rows."""
+        """Return the panel as a problem: the same layout and scalars, fewer rows."""
         return replace(problem, M=self.rows)
 
 
 def cut_into_panels(problem: Problem, panels: int) -> tuple[Panel, ...]:
-    """Cut a problem into panels of equal height, `panels` of them or as many as ROWS allows; the last may be lower."""
+    """Cut a problem into `panels` panels, or as many as ROWS allows; all but the last have the same height."""
     height = -(-problem.M // panels)
     height = -(-height // ROWS) * ROWS
     return tuple(Panel(first, min(height, problem.M - first)) for first in range(0, problem.M, height))

@@ -19,7 +19,9 @@ def find_config(name: str) -> Path:
         if path.is_file():
             return path
     known = sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
-    raise UsageError(f"no config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or the path of a file")
+    raise UsageError(
+        f"unknown config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or give the path of a file"
+    )
 
 
 def name_config(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Time limits: what may take how long before it becomes a row that says so."""
+"""Time limits: how long a compilation, a launch and a sweep may take."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gemmbench.errors import UsageError
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Seconds: for compiling one kernel, for one launch, for the whole sweep (inf: as long as it takes)."""
+    """Seconds for compiling one kernel, for one launch and for the whole sweep (inf: no limit)."""
 
     compile: float = 120.0
     launch: float = 60.0
     sweep: float = math.inf
 
     @classmethod
-    def make(cls, **asked: float | None) -> TimeLimits:
-        """The limits that were asked for, None for the usual one. Raises UsageError."""
-        for name, seconds in asked.items():
+    def make(cls, **given: float | None) -> TimeLimits:
+        """Return the given limits, None for the default. Raises UsageError."""
+        for name, seconds in given.items():
             if seconds is not None and not seconds > 0:
                 raise UsageError(f"--{name}-limit {seconds:g}: give a positive number of seconds")
-        return cls(**{name: seconds for name, seconds in asked.items() if seconds is not None})
+        return cls(**{name: seconds for name, seconds in given.items() if seconds is not None})

@@ -1,4 +1,7 @@
-"""What the command line says about a sweep; apart from planning.sweeps.sweep_config, so that --help needs no YAML."""
+"""What the command line changes in a config file.
+
+This is not part of planning.sweeps.sweep_config, because --help must not load YAML.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ Fill = Literal["uniform", "normal", "zeros", "ones", "ints"]
 
 @dataclass
 class SweepOverrides:
-    """What the command line says; None or empty leaves the config's word."""
+    """What the command line changes; None or empty leaves the config's value."""
 
     variants: tuple[str, ...] = ()
     sizes: str | None = None

@@ -1,4 +1,4 @@
-"""Parameters, precisions and layouts as they are chosen on the command line and in configs."""
+"""Parameters, precisions and layouts as they are written on the command line and in config files."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
 
 
 def parse_params(written: Sequence[str]) -> Params:
-    """Parameters as the command line writes them, `BM=64,128` or `all`. Raises UsageError."""
-    found: dict[str, tuple[int, ...]] = {}
+    """Parse parameters written as `BM=64,128` or `all`. Raises UsageError."""
+    params: dict[str, tuple[int, ...]] = {}
     for text in written:
         name, _, values = text.partition("=")
         if text == ALL:
-            found[ALL] = ()
+            params[ALL] = ()
         elif not _PARAM.fullmatch(text) or name == ALL:
-            raise UsageError(f"--param '{text}' is not one; write --param BM=64,128 or --param all")
+            raise UsageError(f"cannot parse --param '{text}'; write --param BM=64,128 or --param all")
         else:
-            found[name.strip()] = tuple(dict.fromkeys(int(part) for part in values.split(",")))
-    return found
+            params[name.strip()] = tuple(dict.fromkeys(int(part) for part in values.split(",")))
+    return params
 
 
 def parse_precisions(names: str | Sequence[str] | None) -> list[str]:
-    """Precisions, listed or separated by commas; [] for None. Raises UsageError."""
-    return [find_precision(name).name for name in _listed("precisions", names)]
+    """Parse precisions, a list or separated by commas; [] for None. Raises UsageError."""
+    return [find_precision(name).name for name in _split_names("precisions", names)]
 
 
 def parse_layouts(names: str | Sequence[str] | None) -> list[str]:
-    """Layouts, listed or separated by commas; [] for None. Raises UsageError."""
-    listed = _listed("layouts", names)
-    for name in listed:
+    """Parse layouts, a list or separated by commas; [] for None. Raises UsageError."""
+    layouts = _split_names("layouts", names)
+    for name in layouts:
         if name not in LAYOUTS:
             raise UsageError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}; known: {', '.join(LAYOUTS)}")
-    return listed
+    return layouts
 
 
-def _listed(what: str, names: str | Sequence[str] | None) -> list[str]:
+def _split_names(what: str, names: str | Sequence[str] | None) -> list[str]:
     if names is None:
         return []
-    found = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
-    if not found:
+    parts = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
+    if not parts:
         raise UsageError(f"{what}: empty; name at least one")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(parts))

@@ -91,7 +91,7 @@ def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, 
     if choose_backend(variant, devices.primary, devices.targets) in devices.targets:
         return name
     if explicit:
-        raise UsageError(f"baseline {name} needs a GPU; take --baseline {devices.default_baseline}")
+        raise UsageError(f"baseline {name} needs a GPU; use --baseline {devices.default_baseline}")
     return devices.default_baseline
 
 

@@ -1,4 +1,4 @@
-"""A post: the table it published, row by row, and the plans that repeat it here."""
+"""Posts: the table that a post published, row by row, and the plans that repeat it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ColumnKind = Literal["label", "time_ms", "time_s", "gflops", "gflops_mnk", "perc
 
 
 class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
-    """What a post printed for one row: `size` as M x N x K, and a time or percent."""
+    """What a post published for one row: `size` as M x N x K, and a time or a percentage."""
 
     size: int | str = ""
     time_ms: float | int | None = None
@@ -22,7 +22,7 @@ class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
-    """One row: the post's name for it, the variant that repeats it, what was published."""
+    """One row: its name in the post, the variant that repeats it, and what was published."""
 
     label: str
     variant: str
@@ -34,7 +34,7 @@ class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PostModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The key `post` of a config: where the table comes from, its columns, its rows."""
+    """The key `post` of a config file: where the table is from, its columns and its rows."""
 
     title: str
     source: str
@@ -63,7 +63,7 @@ class PostRow:
     published_percent: float | None
 
     def fits(self, problem: Problem) -> bool:
-        """The row is repeated on this problem."""
+        """Whether the row is repeated on this problem."""
         shape = (problem.M, problem.N, problem.K)
         same = (problem.layout, problem.precision_name) == (self.layout, self.precision)
         return same and (not self.shapes or shape in self.shapes)
@@ -79,7 +79,7 @@ class PostRow:
 
 @dataclass(frozen=True)
 class Post:
-    """A post and its table. `columns` maps the post's own headings to what stands below them.
+    """A post and its table. `columns` maps the headings of the post to the values below them.
 
     `config` is the name, or the file, that the post was read from.
     """

@@ -1,4 +1,4 @@
-"""A sweep: what is measured and how."""
+"""Sweeps: everything that a run measures, and how."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gemmbench.planning.sweeps.post import Post, PostRow
 class VariantChoice:
     """One variant of a sweep, with the parameter values to try ({}: its default configuration).
 
-    `own` parameters were written for this variant alone. `line` is where in the config; None
-    for the command line. A choice that repeats a row of a post is measured on the problems of
-    that row alone.
+    With `own` the parameters were written for this variant only. `line` is that of the config file;
+    None for the command line. A choice that repeats a row of a post is measured on the problems of
+    that row only.
     """
 
     name: str
@@ -26,13 +26,15 @@ class VariantChoice:
     row: PostRow | None = None
 
     def fits(self, problem: Problem) -> bool:
-        """The choice is measured on this problem."""
+        """Whether the choice is measured on this problem."""
         return self.row is None or self.row.fits(problem)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Everything a run is asked for. `location` is the config file, `baseline_line` where it names the baseline.
+    """Everything that a run measures.
+
+    `location` is the config file, `baseline_line` the line where it names the baseline.
 
     `rivals` are variants whose ratios to each other matter as much as those to the baseline.
     """

@@ -56,10 +56,10 @@ def test_every_parameter_array_begins_at_a_multiple_of_256_bytes_and_none_overla
         (["784x100", "90x10"], ["relu", "softmax"], 1, "90x10 does not fit 784x100: layer 1 gives 100 values, layer 2"),
         (["784x100"], ["relu", "relu"], 1, "2 for 1 layers; give one for each layer"),
         (["784x100"], ["rely"], 1, "unknown 'rely' (did you mean 'relu'?); known: linear, relu, softmax"),
-        (["4x4", "4x4"], ["softmax", "relu"], 1, "softmax after layer 1 of 2; it may follow the last alone"),
+        (["4x4", "4x4"], ["softmax", "relu"], 1, "softmax after layer 1 of 2; only the last layer may have it"),
         (["784"], ["relu"], 1, "'784' is not a layer; write inputs x outputs, both positive, such as 784x100"),
         (["0x10"], ["relu"], 1, "'0x10' is not a layer"),
-        ([], [], 1, "layers: none"),
+        ([], [], 1, "layers: no layers given"),
         (["4x4"], ["relu"], 0, "batch: 0 is not positive; a batch needs at least one row, such as 256"),
         (["4x4"], ["relu"], 2**31, "the most a kernel's int can count"),
     ],
@@ -119,7 +119,7 @@ def test_a_network_too_wide_for_a_kernel_is_a_skip_with_the_line():
     wide = Network((784, 4000, 10), ("relu", "softmax"), 256)
     assert "require FIRST //" in planned("mlp_cluster", of=wide).reason
     deep = Network((784, 300, 300, 10), ("relu", "relu", "softmax"), 256)
-    assert "bytes of shared memory, a block may have" in planned("mlp_cluster", of=deep).reason
+    assert "bytes of shared memory; a block may have" in planned("mlp_cluster", of=deep).reason
 
 
 def test_a_layer_that_a_kernel_cannot_take_is_named():
@@ -143,7 +143,7 @@ def test_a_network_kernel_is_no_gemm():
     variant = read_variant(data_folder("cuda") / "mlp" / "mlp_fused.cu")
     (skip,) = make_plans([Problem(8, 8, 8)], [(variant, [Config()])], "cuda", {"cuda": GPU}, lambda *_: "")
     assert isinstance(skip, Skip)
-    assert skip.reason == "computes a whole network, not a GEMM: gemmbench mlp mlp_fused"
+    assert skip.reason == "computes a whole network, not a GEMM; use gemmbench mlp mlp_fused"
 
 
 # Configs

@@ -57,7 +57,7 @@ def test_the_main_launch_is_the_last_that_takes_place(plan):
 
 def test_no_launch_at_all_is_a_skip(plan):
     found = plan(Problem(8, 4, 33, "nn"), **{**SEVERAL, "launches": LAUNCHES[:1]})
-    assert isinstance(found, Skip) and found.reason.startswith("every launch is left out by its `when` (")
+    assert isinstance(found, Skip) and found.reason.startswith("no launch takes place: every `when` is false (")
 
 
 def test_every_launch_keeps_to_the_device_s_limits(plan):
@@ -67,8 +67,8 @@ def test_every_launch_keeps_to_the_device_s_limits(plan):
 
 def test_a_plan_for_each_launch(plan):
     both = plan(Problem(8, 4, 33, "tn"), **SEVERAL)
-    assert [(one.symbols, one.geometry.threads) for one in both.each_launch()] == [(("turn",), 256), (("gemm",), 64)]
-    assert {one.defines for one in both.each_launch()} == {both.defines}
+    assert [(one.symbols, one.geometry.threads) for one in both.split_launches()] == [(("turn",), 256), (("gemm",), 64)]
+    assert {one.defines for one in both.split_launches()} == {both.defines}
 
 
 def test_a_plan_by_hand_launches_its_geometry(make_plan):
@@ -108,7 +108,9 @@ def test_a_map_of_three_dimensions_has_a_pitch_for_each_but_the_innermost(tiled)
 def test_bytes_are_those_of_the_precision(tiled):
     text = "operand: A\n    box: [16, 8]\n    swizzle: 32"
     assert tiled(text, Problem(16, 32, 24, precision_name="f16")).strides == (48,)
-    assert "a row of the box is 128 bytes, a swizzle of 32" in tiled(text, Problem(16, 32, 24, precision_name="f64"))
+    assert "a row of the box is 128 bytes; with a swizzle of 32" in tiled(
+        text, Problem(16, 32, 24, precision_name="f64")
+    )
 
 
 def test_a_map_that_is_not_used_is_not_checked(tiled):
@@ -119,18 +121,18 @@ def test_a_map_that_is_not_used_is_not_checked(tiled):
 @pytest.mark.parametrize(
     ("changed", "problem", "words"),
     [
-        ("", Problem(16, 32, 9), "rows lie 36 bytes apart, TMA needs a multiple of 16"),
-        ("box: [8, 257]", Problem(16, 32, 8), "a box of 8 x 257, each from 1 to 256"),
-        ("box: [8, 0]", Problem(16, 32, 8), "a box of 8 x 0, each from 1 to 256"),
-        ("box: [6, 8]", Problem(16, 32, 8), "a row of the box is 24 bytes, no multiple of 16"),
-        ("swizzle: M", Problem(16, 32, 8), "a swizzle of 16 bytes; known: 0, 32, 64, 128"),
-        ("box: [64, 8]\n    swizzle: 128", Problem(16, 32, 8), "a row of the box is 256 bytes, a swizzle of 128"),
-        ("offset: 8", Problem(16, 32, 8), "begins at byte 8, no multiple of 16"),
+        ("", Problem(16, 32, 9), "rows are 36 bytes apart; TMA needs a multiple of 16"),
+        ("box: [8, 257]", Problem(16, 32, 8), "box 8 x 257; each dimension must be 1 to 256"),
+        ("box: [8, 0]", Problem(16, 32, 8), "box 8 x 0; each dimension must be 1 to 256"),
+        ("box: [6, 8]", Problem(16, 32, 8), "a row of the box is 24 bytes; it must be a multiple of 16"),
+        ("swizzle: M", Problem(16, 32, 8), "swizzle of 16 bytes; known: 0, 32, 64, 128"),
+        ("box: [64, 8]\n    swizzle: 128", Problem(16, 32, 8), "a row of the box is 256 bytes; with a swizzle of 128"),
+        ("offset: 8", Problem(16, 32, 8), "begins at byte 8; that must be a multiple of 16"),
         ("offset: -16", Problem(16, 32, 8), "begins at byte -16"),
-        ("offset: 16", Problem(16, 32, 8), "ends at byte 528, the array at 512"),
-        ("shape: [K, M + 1]", Problem(16, 32, 8), "ends at byte 544, the array at 512"),
-        ("shape: [K, 0]", Problem(16, 32, 8), "a shape of 8 x 0, each from 1 to 2^32"),
-        ("pitch: -8", Problem(16, 32, 8), "rows lie -32 bytes apart"),
+        ("offset: 16", Problem(16, 32, 8), "ends at byte 528, but the array ends at byte 512"),
+        ("shape: [K, M + 1]", Problem(16, 32, 8), "ends at byte 544, but the array ends at byte 512"),
+        ("shape: [K, 0]", Problem(16, 32, 8), "shape 8 x 0; each dimension must be 1 to 2^32"),
+        ("pitch: -8", Problem(16, 32, 8), "rows are -32 bytes apart"),
     ],
 )
 def test_what_tma_cannot_do_is_a_skip_with_the_line(tiled, changed, problem, words):
@@ -143,7 +145,7 @@ def test_what_tma_cannot_do_is_a_skip_with_the_line(tiled, changed, problem, wor
 def test_a_device_without_tma_is_a_skip(plan):
     old = Target("cuda", sm=80, sms=1, smem=1 << 16, l2=0, memory=1 << 30)
     found = plan(Problem(16, 32, 8), old, tensor_maps=["operand: A\n    box: [8, 2]"])
-    assert found.reason == "needs compute capability 9.0, the device has 8.0"
+    assert found.reason == "needs compute capability 9.0; the device has 8.0"
 
 
 def test_the_layout_can_be_read_everywhere(plan):

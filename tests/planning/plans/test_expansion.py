@@ -86,14 +86,14 @@ def test_a_division_by_zero_is_a_skip(plans):
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"block": ["32", "33"]}, "a block of 1056 threads, 1 to 1024 are possible"),
+        ({"block": ["32", "33"]}, "a block of 1056 threads; a block may have 1 to 1024"),
         ({"block": ["0"]}, "a block of 0 threads"),
-        ({"block": ["-16", "-16"]}, "a block of 256 threads, 1 to 1024 are possible"),
-        ({"grid": ["0"]}, "a grid of 0 x 1 x 1 blocks is outside the device's limits"),
-        ({"grid": ["1", "65536"]}, "a grid of 1 x 65536 x 1 blocks is outside"),
-        ({"grid": ["2147483648"]}, "a grid of 2147483648 x 1 x 1 blocks is outside"),
-        ({"grid": ["1", "1", "70000"]}, "a grid of 1 x 1 x 70000 blocks is outside"),
-        ({"shared": "SMEM + 1"}, "65537 bytes of shared memory, a block may have 65536"),
+        ({"block": ["-16", "-16"]}, "a block of 256 threads; a block may have 1 to 1024"),
+        ({"grid": ["0"]}, "a grid of 0 x 1 x 1 blocks exceeds the device's limits"),
+        ({"grid": ["1", "65536"]}, "a grid of 1 x 65536 x 1 blocks exceeds"),
+        ({"grid": ["2147483648"]}, "a grid of 2147483648 x 1 x 1 blocks exceeds"),
+        ({"grid": ["1", "1", "70000"]}, "a grid of 1 x 1 x 70000 blocks exceeds"),
+        ({"shared": "SMEM + 1"}, "65537 bytes of shared memory; a block may have 65536"),
         ({"shared": "-1"}, "-1 bytes of shared memory"),
     ],
 )
@@ -109,7 +109,7 @@ def test_a_grid_at_the_limit_runs(plans):
 
 
 def test_a_device_that_is_too_old_is_a_skip(plans):
-    assert reason(plans(min_sm="100")) == "needs compute capability 10.0, the device has 9.0"
+    assert reason(plans(min_sm="100")) == "needs compute capability 10.0; the device has 9.0"
     assert isinstance(plans(min_sm="90")[0], Plan)
 
 
@@ -122,13 +122,13 @@ def test_code_for_one_architecture_is_compiled_under_its_own_name(plans, arch, s
 
 
 def test_code_for_another_architecture_is_a_skip(plans):
-    assert reason(plans(arch="[100a, 103a]")) == "is written for sm_100a, sm_103a alone, the device is sm_90"
+    assert reason(plans(arch="[100a, 103a]")) == "is written for sm_100a, sm_103a only; the device is sm_90"
 
 
 def test_precision_and_layout_that_a_variant_lacks_are_skips(plans):
     found = reason(plans(Problem(8, 8, 8, "nn", "tf32"), {}))
-    assert found == "precision tf32 is not among its precisions: f32"
-    assert reason(plans(Problem(8, 8, 8, "tt"), {})) == "layout tt is not among its layouts: nn"
+    assert found == "does not support precision tf32; supports f32"
+    assert reason(plans(Problem(8, 8, 8, "tt"), {})) == "does not support layout tt; supports nn"
 
 
 def test_what_a_back_end_refuses_is_a_skip_for_every_configuration(write_kernel):
@@ -194,7 +194,7 @@ def test_a_parameter_that_no_chosen_variant_has_offers_the_nearest(make_variant)
     check_params([(tiled, {"TILE": (8,)}), (naive, {"TILE": (8,), ALL: ()})])
     with pytest.raises(UsageError) as fault:
         check_params([(tiled, {"TILES": (8,)}), (naive, {"TILES": (8,)})])
-    message = "no variant here has a parameter 'TILES' (did you mean 'TILE'?); known: TILE"
+    message = "no chosen variant has a parameter 'TILES' (did you mean 'TILE'?); known: TILE"
     assert str(fault.value) == message
     with pytest.raises(UsageError, match="known: none"):
         check_params([(naive, {"BM": (8,)})])
@@ -204,5 +204,5 @@ def test_a_problem_larger_than_the_smallest_memory_is_refused_before_anything_is
     check_memory([Problem(1 << 14, 1 << 14, 1 << 14)], {"cuda": GPU, "cpu": CPU})
     with pytest.raises(UsageError) as fault:
         check_memory([CUBE, Problem(1 << 15, 1 << 15, 1 << 15)], {"cuda": GPU, "cpu": CPU})
-    message = "size 32768: its operands need 12.0 GiB, the cpu device has 8.0; take a smaller size"
+    message = "size 32768: its operands need 12.0 GiB, but the cpu device has 8.0 GiB; choose a smaller size"
     assert str(fault.value) == message

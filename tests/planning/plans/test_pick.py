@@ -58,7 +58,7 @@ def test_a_row_that_cannot_run_gives_way_to_the_next(kernels):
 def test_no_row_is_a_skip_and_so_is_a_last_row_that_is_excluded(kernels):
     catalog = kernels(SMALL, "variant: large\n    when: M > 100")
     none, excluded = plan(catalog, Problem(80, 80, 8)), plan(catalog, Problem(200, 200, 7))
-    assert isinstance(none, Skip) and none.reason.startswith("no row of its pick holds for this problem (")
+    assert isinstance(none, Skip) and none.reason.startswith("no row of its `pick` matches this problem (")
     assert isinstance(excluded, Skip) and excluded.reason.startswith("large: require K % 2 == 0 (")
     assert excluded.variant.name == "best"
 
@@ -71,7 +71,7 @@ def test_a_condition_without_a_value_is_passed_over(kernels):
 
 def test_its_own_precisions_and_layouts_come_first(kernels):
     catalog = kernels("variant: small")
-    assert plan(catalog, Problem(8, 8, 8, "tn")).reason == "layout tn is not among its layouts: nn"
+    assert plan(catalog, Problem(8, 8, 8, "tn")).reason == "does not support layout tn; supports nn"
 
 
 def test_one_that_dispatches_can_be_picked_itself(kernels, write_kernel):

@@ -76,7 +76,7 @@ def test_a_negative_value_is_read(sweep):
 
 @pytest.mark.parametrize("text", ["BM", "BM=", "BM=x", "BM=8,", "BM=8;16", "BM=1.5", "BM=--4", "BM=²", "=8", "all=8"])
 def test_a_param_that_is_none_is_refused_with_both_forms(sweep, text):
-    assert fault_of(sweep, params=(text,)) == f"--param '{text}' is not one; write --param BM=64,128 or --param all"
+    assert fault_of(sweep, params=(text,)) == f"cannot parse --param '{text}'; write --param BM=64,128 or --param all"
 
 
 def test_the_measuring_policy_is_changed_key_by_key(sweep):

@@ -42,7 +42,7 @@ def test_a_baseline_that_cannot_run_here_gives_way_to_the_default(plan):
 
 
 def test_an_explicit_baseline_that_cannot_run_here_is_refused(plan):
-    with pytest.raises(UsageError, match="baseline cublas needs a GPU; take --baseline early"):
+    with pytest.raises(UsageError, match="baseline cublas needs a GPU; use --baseline early"):
         plan("late", targets=[HOST], baseline="cublas")
 
 

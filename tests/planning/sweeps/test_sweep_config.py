@@ -52,8 +52,8 @@ def test_a_config_is_found_by_path(sweep):
 def test_an_unknown_config_offers_the_nearest():
     with pytest.raises(UsageError) as fault:
         find_config("quik")
-    assert str(fault.value).startswith("no config 'quik' (did you mean 'quick'?); known: ")
-    assert "sgemm" in str(fault.value) and str(fault.value).endswith(", or the path of a file")
+    assert str(fault.value).startswith("unknown config 'quik' (did you mean 'quick'?); known: ")
+    assert "sgemm" in str(fault.value) and str(fault.value).endswith(", or give the path of a file")
 
 
 def test_what_is_left_out_has_its_default(sweep):
@@ -97,7 +97,7 @@ def test_sizes_shapes_and_axes_give_problems_each_once(sweep, text, expected):
     [
         ("sizes: []", "mine.yaml: no sizes, shapes or axes; add `sizes: [1024]`"),
         ("sizes:\n  - 64\n  - 0", "mine.yaml:4: size '0': 0 is not positive"),
-        ("sizes:\n  - 64x64", "mine.yaml:3: size '64x64' is not one; write 1024"),
+        ("sizes:\n  - 64x64", "mine.yaml:3: '64x64' is not a size; write 1024"),
         ("shapes:\n  - [1, 2]", "mine.yaml:3: shapes: [1, 2] should be [M, N, K]"),
         ("shapes:\n  - [1, 2, -3]", "mine.yaml:3: size '1x2x-3': -3 is not positive"),
         ("axes: {M: [1], N: [1]}", "mine.yaml:2: axes: has M, N; give M, N and K"),

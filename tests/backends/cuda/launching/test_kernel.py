@@ -211,13 +211,13 @@ def test_a_launch_that_asks_for_too_much_shared_memory_is_told():
 @pytest.mark.parametrize("layout", ["nn", "tn"])
 def test_the_kernels_of_these_tests_compile_for_hopper(compiler, layout):
     plan = planned("tma", Problem(40, 36, 68, layout))
-    for one in plan.each_launch():
+    for one in plan.split_launches():
         assert compiler.compile(one).build.registers > 0
     assert "cp.async.bulk.tensor.2d" in compiler.ptx(plan)
 
 
 def test_each_launch_has_build_facts_of_its_own(compiler):
     plan = planned("split_k", Problem(33, 18, 50))
-    parts, total = (compiler.compile(one).build for one in plan.each_launch())
+    parts, total = (compiler.compile(one).build for one in plan.split_launches())
     assert (parts.shared, total.shared) == (2 * 16 * 17 * 4, 0)
     assert compiler.compile(plan).build.registers == total.registers
