@@ -135,7 +135,7 @@ def test_memory_round_trip_copy_and_fill(backend):
     memory.read(0, got)
     np.testing.assert_array_equal(got[:510], sent[:510])
     assert (got[510:] == 0xABABABAB).all()
-    with pytest.raises(ValueError, match="of an allocation of 4096"):
+    with pytest.raises(ValueError, match="are outside an allocation of 4096"):
         memory.write(4090, sent)
     memory.free()
 
@@ -243,7 +243,7 @@ def test_every_algorithm_offered_is_right_and_the_rest_is_not_offered(backend):
         try:
             got = product(backend, library_plan(CUBLASLT, problem, ALGO=rank), A, B, C)
         except NotOffered as reason:
-            assert f"offers {offered} algorithms" in str(reason)
+            assert f"offers only {offered} algorithms" in str(reason)
             break
         offered += 1
         np.testing.assert_array_equal(got, reference(problem, A, B, C)[0])
@@ -289,19 +289,19 @@ def test_shared_memory_beyond_48_kib_is_asked_for(backend):
 
 def test_too_much_shared_memory_is_told(backend):
     plan = kernel_plan(backend, SHARED, Problem(1, 32, 1), block=(32, 1, 1), shared=1 << 20)
-    with pytest.raises(LaunchError, match=r"a block asks for 1,\d+,\d+ bytes of shared memory; this GPU gives"):
+    with pytest.raises(LaunchError, match=r"a block needs 1,\d+,\d+ bytes of shared memory, but this GPU has"):
         Bound(backend, plan)
 
 
 def test_too_many_threads_are_told(backend):
     bound = Bound(backend, kernel_plan(backend, EMPTY, Problem(1, 1, 1), block=(2048, 1, 1)))
-    with pytest.raises(LaunchError, match=r"CUDA_ERROR_INVALID_VALUE.*2048 threads a block"):
+    with pytest.raises(LaunchError, match=r"CUDA_ERROR_INVALID_VALUE.*2048 threads per block"):
         bound.run.time(1)
     Bound(backend, kernel_plan(backend, EMPTY, Problem(1, 1, 1))).run.time(1)
 
 
 def test_an_absurd_allocation_does_not_fit(backend):
-    with pytest.raises(OutOfMemory, match="bytes do not fit"):
+    with pytest.raises(OutOfMemory, match="cannot allocate"):
         backend.allocate(1 << 50)
 
 

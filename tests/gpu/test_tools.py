@@ -98,6 +98,6 @@ def test_separate_allocations_are_one_memory(backend):
         memory.read(start, found)
         assert (given == found).all()
         memory.fill(start, 4 * count, 0xFF)
-        with pytest.raises(ValueError, match="lie in none of 3 allocations"):
+        with pytest.raises(ValueError, match="are in none of 3 allocations"):
             memory.write(start + 4, given)
     memory.free()

@@ -1,4 +1,4 @@
-"""An open GPU."""
+"""The open GPU."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ _LIBRARIES: dict[str, type[Cublas] | type[CublasLt]] = {CUBLAS.name: Cublas, CUB
 
 
 class Loaded(Protocol):
-    """A kernel, or an open library; `errors` are what its calls raise besides pycuda's errors."""
+    """A kernel or an open library; its calls raise `errors` and pycuda's errors."""
 
     errors: tuple[type[Exception], ...]
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
-        """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none."""
+        """Fix the arguments of a launch on each operand set; `biases` are addresses, empty without a bias."""
 
 
 class CudaBackend:
-    """GPU `index` as CUDA numbers it, a `base.Backend` with `jobs.Transfers`, on its primary context.
+    """The GPU with CUDA's number `index` on its primary context: a `base.Backend` with `jobs.Transfers`.
 
-    Everything but a job that asks for more runs on one stream.
+    Everything runs on one stream, except jobs that ask for more.
 
     Use it from the thread that opened it. With `gate` False, or under a tool that
     gate.off_reason finds, windows go without a gate, and device.software says so. With
-    GEMMBENCH_GUARDS=0 operands lie without guard zones. After an error that a kernel caused
+    GEMMBENCH_GUARDS=0 operands have no guard zones. After an error that a kernel caused
     the context is lost: go on in a new process.
     """
 
@@ -64,8 +64,8 @@ class CudaBackend:
         """Open the GPU. Raises DeviceError."""
         self.guards = os.environ.get("GEMMBENCH_GUARDS") != "0"
         reason = why_gate_is_off() if gate else "switched off"
-        with ThreadPoolExecutor(1) as beside:  # importing the libraries takes as long as opening the GPU
-            versions = beside.submit(device.library_versions)
+        with ThreadPoolExecutor(1) as executor:  # importing the libraries takes as long as opening the GPU
+            versions = executor.submit(device.library_versions)
             self._cuda = load_driver()
             self.device = device.describe_gpu(index)
             helpers = _compile_helpers(self.device.target.sm)
@@ -73,7 +73,7 @@ class CudaBackend:
             try:
                 self._open(index, helpers, gate=not reason)
             except self._cuda.Error as fault:
-                raise DeviceError(f"GPU {index} cannot be opened: {fault}") from fault
+                raise DeviceError(f"cannot open GPU {index}: {fault}") from fault
         gated = {"gate": f"off: {reason}" if reason else "on"}
         self.device = replace(self.device, software={**self.device.software, **versions.result(), **gated})
 
@@ -89,25 +89,25 @@ class CudaBackend:
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._same = Equality(module.get_function("differ"), self._stream)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
-        # Without a gate host time is in the times, and looking takes host time.
+        # Without a gate the times include host time, and readings take host time.
         self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
-        """An allocation for each of `nbytes`, as one memory. Raises OutOfMemory."""
+        """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
         same = self._same
         return DeviceMemory(*nbytes, same=same) if len(nbytes) == 1 else SeparateMemory(nbytes, same)
 
     @property
     def stream(self) -> Any:
-        """Where launches are queued."""
+        """The stream on which launches are queued."""
         return self._stream
 
     def timer(self, calls: Calls, gated: bool = True) -> WindowTimer:
-        """Times launches that are no plan's."""
+        """A timer for launches that do not come from a plan."""
         return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, self._gate if gated else None)
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
-        """Load a cubin, or open a library, for a stream by its number. Raises LaunchError, NotOffered, OutOfMemory."""
+        """Load a cubin or open a library, for stream number `stream`. Raises LaunchError, NotOffered, OutOfMemory."""
         with translate_errors((self._cuda.Error,), plan.variant.name):
             if plan.variant.launch is None:
                 return self._library(plan.variant.name, stream)
@@ -129,7 +129,7 @@ class CudaBackend:
             return WindowTimer(calls, errors, self._stream, self._clock, self._gate)
 
     def host(self, nbytes: int, pinned: bool) -> HostBuffer:
-        """Raises OutOfMemory."""
+        """Allocate on the host. Raises OutOfMemory."""
         return HostBuffer(nbytes, pinned)
 
     def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> CudaJob:
@@ -144,7 +144,7 @@ class CudaBackend:
         return CudaJob(steps, address, self._streams[:count], cache(self.load), gate)
 
     def close(self) -> None:
-        """Free what the back end holds; harmless if done before."""
+        """Free everything the back end holds; may be called again."""
         if self._context is None:
             return
         atexit.unregister(self.close)
@@ -162,7 +162,7 @@ class CudaBackend:
         self._context = None
 
     def _library(self, name: str, stream: int) -> Cublas | CublasLt:
-        """One handle a stream: its workspace serves one launch at a time."""
+        """One handle per stream, since its workspace serves one launch at a time."""
         if (name, stream) not in self._libraries:
             self._libraries[name, stream] = _LIBRARIES[name](self._streams[stream], self.device.target.sm)
         return self._libraries[name, stream]
@@ -177,7 +177,7 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
 
 
 def _compile_helpers(sm: int) -> str:
-    """Path of the compiled helper kernels. Raises DeviceError without an nvcc for this GPU."""
+    """Compile the helper kernels and return the path. Raises DeviceError without an nvcc for this GPU."""
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
     text = f'#line 1 "{place}"\n{_HELPERS.read_text()}'
     try:

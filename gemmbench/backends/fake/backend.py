@@ -39,7 +39,7 @@ class FakeCompiler:
 
 
 class FakeBackend:
-    """The device; `modes` and `max_launches` as a back end must have them."""
+    """The open device."""
 
     modes: tuple[str, ...] = ("",)
     max_launches = 1000
@@ -80,7 +80,7 @@ class FakeBackend:
         return FakeJob(steps, memory, pinned, launch, self.script.transfers)
 
     def _times(self, name: str) -> Iterator[float]:
-        """The scripted times of what has that name; it goes on where it was when it is bound again."""
+        """The scripted times of this name; a second binding continues where the first one stopped."""
         seconds = self.script.times.get(name, _DEFAULT_SECONDS)
         listed = [seconds] if isinstance(seconds, (int, float)) else seconds
         return self._clocks.setdefault(name, itertools.cycle(listed))

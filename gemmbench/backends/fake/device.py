@@ -10,7 +10,7 @@ TARGET = Target(kind="fake", sm=90, sms=10, smem=100 << 10, l2=1 << 20, memory=1
 """10 multiprocessors, 1 MiB of cache."""
 
 PEAKS = Peaks(copy=9e11, fma=9.5e11, clock_hz=1e9, launch=1.5e-6, ungated=5e-6)
-"""What the device reaches at best, as far as `doctor` sees: 90 % of its bandwidth, 95 % of its arithmetic."""
+"""The best it reaches: 90 % of its bandwidth, 95 % of its arithmetic."""
 
 
 def describe_fake() -> Device:

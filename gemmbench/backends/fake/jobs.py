@@ -1,8 +1,8 @@
-"""Jobs on the fake device: copied and computed by NumPy, timed by a model small enough for a pencil.
+"""Jobs on the fake device: copied and computed by NumPy, timed by a model simple enough for pencil and paper.
 
 Three engines, one for each direction of copying and one that computes, serve the steps in the
-order they are queued; a step begins when its engine is free, its stream has ended the step
-before, and the step it waits for has ended.
+order they are queued. A step begins when its engine is free, the step before it on its stream has
+ended, and the step it waits for has ended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gemmbench.backends.base import Executable, Memory
 from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 
 RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
-"""Bytes/s to and from the device, bytes/s either way if the host's memory is pageable, flops/s of every kernel."""
+"""Bytes/s to and from the device, bytes/s both ways for pageable host memory, flops/s of every kernel."""
 
 
 class FakeHost:
@@ -44,7 +44,7 @@ class FakeJob:
         self.launches = [launch(step) if isinstance(step, LaunchStep) else None for step in steps]
 
     def run(self) -> JobTimes:
-        """Do what the steps say, then look at the clock that the model shows."""
+        """Do the steps, and return the times of the model."""
         for step, launch in zip(self.steps, self.launches, strict=True):
             if launch is not None:
                 launch.time(1)

@@ -1,4 +1,4 @@
-"""What the fake device computes: GEMMs and networks by NumPy, each with the fault that the script gives it."""
+"""What the fake device computes: GEMMs and networks by NumPy, with the faults of the script."""
 
 from __future__ import annotations
 

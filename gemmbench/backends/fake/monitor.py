@@ -1,4 +1,4 @@
-"""What the device on paper says of itself, from its script: one look after another, the last one again and again."""
+"""Sensors of the fake device: it reads the values of the script in turn, then repeats the last one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ KEYS = ("power", "temperature", "slowed", "others", "joules")
 
 
 class FakeMonitor:
-    """A `monitor.Monitor`: `power` and `temperature` listed look by look, `slowed` names, `others` a count.
+    """A `monitor.Monitor`: `power` and `temperature` have a value per reading, `slowed` has names, `others` a count.
 
-    `joules` is what the energy counter grows by between two looks at it.
+    `joules` is the increase of the energy counter between two readings.
     """
 
     def __init__(self, script: Mapping[str, Any]):
@@ -24,7 +24,7 @@ class FakeMonitor:
         self._joules = itertools.count(0.0, script.get("joules", float("nan")))
 
     def read(self) -> Reading:
-        """The next look."""
+        """The next reading."""
         return Reading(next(self._power), next(self._temperature), 1e9, 2e9, self._slowed)
 
     def energy(self) -> float:

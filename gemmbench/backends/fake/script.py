@@ -5,7 +5,7 @@ faults: {tiled: unwritten}                         # one of FAULTS
 isolated: true                                     # experiments in a process of their own, as on a GPU
 clock: 1.5e9
 transfers: {h2d: 2.0e+9, d2h: 1.0e+9}              # rates of a job's copies and launches: RATES in jobs
-watch: {power: 300, temperature: [40, 41]}         # what it says of itself: KEYS in monitor
+watch: {power: 300, temperature: [40, 41]}         # its sensors: KEYS in monitor
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build
 class Script:
     """Seconds a launch and faults by variant, the clock of every window, rates of transfers.
 
-    `watch` is what the device says of itself; without it there is no monitor.
+    `watch` has the values of the sensors; without it there is no monitor.
     """
 
     times: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Script:
     watch: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise ValueError for a time or a rate that is none, or a fault that is not known."""
+        """Raise ValueError for a bad time or rate, or an unknown fault."""
         for name, seconds in self.times.items():
             listed = seconds if isinstance(seconds, list) else [seconds]
             if not listed or not all(isinstance(each, (int, float)) and each > 0 for each in listed):

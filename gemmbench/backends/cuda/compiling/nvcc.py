@@ -1,6 +1,6 @@
-"""nvcc, called directly: plans to cubins with their build facts, to PTX, to SASS.
+"""nvcc, called directly: compiles plans to cubins with their build facts, to PTX and to SASS.
 
-pycuda's compiler module loads the driver even to compile; this needs only the toolkit.
+It needs the toolkit only; pycuda's compiler module loads the driver even to compile.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _MOST_LINES = 10
 
 
 class NvccCompiler:
-    """Compiles plans; safe to call from several threads, since each call is a process of its own.
+    """Compiles plans; safe to call from several threads, since each compilation is a process.
 
-    nvcc is looked for at the first compilation, so a run of libraries alone needs none. `limit` is
-    seconds for one compilation.
+    nvcc is located at the first compilation, so a run of libraries does not need it. `limit` is seconds
+    for one compilation.
     """
 
     def __init__(self, limit: float = TimeLimits.compile):
@@ -41,25 +41,25 @@ class NvccCompiler:
         return find_nvcc()
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile, or find in the cache; a library has nothing to compile.
+        """Compile the plan or find it in the cache; a library has nothing to compile.
 
-        The facts are those of the last kernel that it launches.
+        The facts are those of the last kernel that the plan launches.
         Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError if there is none.
         """
         if plan.variant.launch is None:
             return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
         return self.cubin(compiler_text(plan), plan.arch, plan.symbols[-1], plan.variant.path)
 
-    def cubin(self, text: str, arch: str, symbol: str, place: str) -> Artifact:
-        """Compile `text` for `arch` ("90a"); `symbol` is the kernel whose facts are told, `place` its file."""
+    def cubin(self, text: str, arch: str, symbol: str, location: str) -> Artifact:
+        """Compile `text` for `arch` ("90a"); `symbol` is the kernel whose facts are kept, `location` its file."""
         key = cache.content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
 
         def build(draft: Path) -> Build:
-            said = self._run(["-cubin", "-Xptxas", "-v"], text, arch, draft, place)
-            facts = ptxas.read_build_facts(said, symbol)
+            output = self._run(["-cubin", "-Xptxas", "-v"], text, arch, draft, location)
+            facts = ptxas.read_build_facts(output, symbol)
             if facts is None:
-                others = ", ".join(ptxas.list_kernels(said)) or "none"
-                raise BuildError(f"{place}: no extern \"C\" kernel '{symbol}'; kernels here: {others}")
+                others = ", ".join(ptxas.list_kernels(output)) or "none"
+                raise BuildError(f"{location}: no extern \"C\" kernel '{symbol}'; kernels here: {others}")
             return facts
 
         return cache.fetch_or_build(key, ".cubin", build)
@@ -79,30 +79,30 @@ class NvccCompiler:
             raise DeviceError(f"cuobjdump failed: {done.stderr.strip()}")
         return done.stdout
 
-    def _run(self, mode: list[str], text: str, arch: str, out: Path, place: str) -> str:
-        """Compile `text` to `out` and return what the compiler said."""
+    def _run(self, mode: list[str], text: str, arch: str, out: Path, location: str) -> str:
+        """Compile `text` to `out` and return the compiler's output."""
         source = out.with_suffix(".cu")
         source.write_text(text)
-        # -arch=sm_90a would also run a pass for plain sm_90 under some nvcc; this never does.
+        # With -arch=sm_90a some versions of nvcc would also compile for plain sm_90.
         code = "sm" if "-cubin" in mode else "compute"
         target = f"-gencode=arch=compute_{arch},code={code}_{arch}"
         command = [self.path, *mode, *_FLAGS, target, "-o", str(out), str(source)]
         done = run_limited(command, self._limit)
         if done.returncode:
-            raise BuildError(self._complaint(done.stderr or done.stdout, arch, place))
+            raise BuildError(self._explain_errors(done.stderr or done.stdout, arch, location))
         return done.stderr + done.stdout
 
-    def _complaint(self, said: str, arch: str, place: str) -> str:
-        if "Unsupported gpu architecture" in said:
+    def _explain_errors(self, output: str, arch: str, location: str) -> str:
+        if "Unsupported gpu architecture" in output:
             return (
-                f"{place}: nvcc {nvcc_version(self.path)} does not compile for sm_{arch}; "
+                f"{location}: nvcc {nvcc_version(self.path)} does not compile for sm_{arch}; "
                 "name the nvcc of another toolkit in CUDACXX"
             )
-        return "\n".join([f"{place} does not compile:", *ptxas.extract_errors(said)[:_MOST_LINES]])
+        return "\n".join([f"{location} does not compile:", *ptxas.extract_errors(output)[:_MOST_LINES]])
 
 
 def _find_cublas_release() -> str:
-    """The release of NVIDIA's cuBLAS wheel, "" if cuBLAS comes from elsewhere."""
+    """The release of NVIDIA's cuBLAS wheel, "" if cuBLAS does not come from a wheel."""
     for wheel in ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12"):
         try:
             return metadata.version(wheel)

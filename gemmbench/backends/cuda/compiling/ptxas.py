@@ -1,4 +1,4 @@
-"""Reading what nvcc and `ptxas -v` print."""
+"""Reads what nvcc and `ptxas -v` print."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
 _STACK = re.compile(r"(\d+) bytes stack frame")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
-_PLACE = re.compile(r"^(\S[^(\n]*)\((\d+)\): ")
+_LOCATION = re.compile(r"^(\S[^(\n]*)\((\d+)\): ")
 _NOISE = re.compile(r"^ptxas info|^\s*$|^Remark: |errors? detected in the compilation of")
 
 
-def list_kernels(said: str) -> list[str]:
-    """The kernels that were compiled, by the names they have in the machine code."""
-    return _SECTION.findall(said)
+def list_kernels(output: str) -> list[str]:
+    """The compiled kernels, by their names in the machine code."""
+    return _SECTION.findall(output)
 
 
-def read_build_facts(said: str, symbol: str) -> Build | None:
+def read_build_facts(output: str, symbol: str) -> Build | None:
     """The build facts of one kernel, or None if it was not compiled.
 
     Spilled bytes count stores plus loads, those of functions it calls included; the stack is the largest frame.
     """
-    parts = _SECTION.split(said)  # text, name, text, name, text ...
+    parts = _SECTION.split(output)  # text, name, text, name, text ...
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     if symbol not in sections:
         return None
@@ -39,9 +39,9 @@ def read_build_facts(said: str, symbol: str) -> Build | None:
     )
 
 
-def extract_errors(said: str) -> list[str]:
-    """The lines from the first error on, without noise, places written `file:line:`."""
-    lines = [_PLACE.sub(r"\1:\2: ", line) for line in said.splitlines() if not _NOISE.search(line)]
+def extract_errors(output: str) -> list[str]:
+    """The lines from the first error on, without noise; locations are written `file:line:`."""
+    lines = [_LOCATION.sub(r"\1:\2: ", line) for line in output.splitlines() if not _NOISE.search(line)]
     first = next((number for number, line in enumerate(lines) if _is_error(line)), 0)
     return lines[first:]
 

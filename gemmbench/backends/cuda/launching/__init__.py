@@ -1,0 +1,11 @@
+"""From a cubin to a time.
+
+cubin_module    loads a cubin as pycuda's SourceModule
+kernel          binds a loaded plan to its operands
+tensor_maps     the arrays that TMA copies
+packed_launch   queues one launch with the least host time
+graphs          several launches as one
+window          times launches that run back to back
+gate            holds the stream until all launches are queued
+clock           the SM clock while they ran
+"""

@@ -19,7 +19,7 @@ _SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
 
 
 def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
-    """Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if it cannot be told.
+    """Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if unknown.
 
     The median over the multiprocessors that both stamps met and at least 50 us lie between.
     """

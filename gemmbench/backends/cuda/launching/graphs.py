@@ -1,4 +1,4 @@
-"""Several launches as one: queued one after the other, or recorded as a CUDA graph and replayed.
+"""Several launches as one: queued in turn, or recorded as a CUDA graph and replayed.
 
 pycuda has no graphs; cuda.bindings, which nvmath-python brings, shares its stream.
 """
@@ -41,7 +41,7 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
 
 
 class Graph:
-    """What `queue` queues on a stream, recorded and uploaded; the executable graph goes with the object."""
+    """A graph of what `queue` queues, recorded and uploaded; it is freed with this object."""
 
     def __init__(self, driver: Any, queue: Callable[[], object], stream: Any):
         self._driver, self._stream = driver, driver.CUstream(stream.handle)
@@ -50,13 +50,13 @@ class Graph:
         try:
             queue()
         except BaseException:
-            driver.cuStreamEndCapture(self._stream)  # else the stream could not be used again
+            driver.cuStreamEndCapture(self._stream)  # otherwise the stream would be unusable
             raise
         graph = self._ask("cuStreamEndCapture", self._stream)
         self._graph = self._ask("cuGraphInstantiate", graph, 0)
         self._ask("cuGraphDestroy", graph)
-        weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context goes first
-        self._ask("cuGraphUpload", self._graph, self._stream)  # else the first launch would do it, behind a gate
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context is gone by then
+        self._ask("cuGraphUpload", self._graph, self._stream)  # otherwise the first launch would, behind a gate
 
     def launch(self) -> None:
         """Queue the graph. Raises LaunchError."""

@@ -15,7 +15,7 @@ from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Geometry, Plan
 
-# Of a block, static and dynamic together: what every GPU gives without being asked.
+# Shared memory of a block, static and dynamic, that every GPU gives without being asked.
 _PORTABLE_SHARED = 48 * 1024
 _SCALARS = {"float32": "f", "float64": "d", "float16": "e", "int32": "i"}
 """Letters of the struct module for alpha and beta."""
@@ -25,7 +25,7 @@ Addresses = Sequence[tuple[int, int, int]]
 
 
 class Kernel:
-    """All that a plan launches, of one loaded cubin; `smem` is the most bytes of shared memory a block gets."""
+    """All kernels that a plan launches, from one loaded cubin; `smem` is the most shared memory of a block."""
 
     errors: tuple[type[Exception], ...] = ()
 
@@ -39,9 +39,9 @@ class Kernel:
         self._stream = stream
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
-        """Fix the arguments of a launch on each operand set; `biases` are addresses too, none if it adds none.
+        """Fix the arguments of a launch on each operand set; `biases` are addresses, empty without a bias.
 
-        The workspace and the tensor maps go with what is returned. Raises NotOffered, OutOfMemory.
+        The workspace and the tensor maps live as long as what is returned. Raises NotOffered, OutOfMemory.
         """
         workspace = _allocate_zeroed(plan.workspace) if plan.workspace else None
         at = workspace.address if workspace else 0
@@ -62,26 +62,26 @@ class Kernel:
 
 
 class _KernelLaunch:
-    """One kernel and its numbers."""
+    """One kernel with its grid, block and shared memory."""
 
     def __init__(self, function: Any, symbol: str, geometry: Geometry, smem: int):
         cuda = load_driver()
         shared = function.shared_size_bytes + geometry.shared
         if shared > smem:
-            raise LaunchError(f"a block asks for {shared:,} bytes of shared memory; this GPU gives {smem:,}")
+            raise LaunchError(f"a block needs {shared:,} bytes of shared memory, but this GPU has {smem:,} for a block")
         if shared > _PORTABLE_SHARED:
             function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared)
         self._function, self._geometry = function, geometry
         self.words = _describe_launch(symbol, geometry, function.num_regs)
 
     def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> partial[None]:
-        """What queues it."""
+        """A callable that queues the launch with these arguments."""
         where = self._geometry.grid, self._geometry.block, stream
         return pack_launch(self._function, *where, layout, *arguments, shared=self._geometry.shared)
 
 
 def _standard_arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list[float]]:
-    """The arguments that every kernel has, and their letters of the struct module."""
+    """The arguments of every kernel, and their letters for the struct module."""
     problem, (A, B, C) = plan.problem, at
     if plan.network:
         return "iPPP", [problem.M, A, B, C]
@@ -97,5 +97,5 @@ def _allocate_zeroed(nbytes: int) -> DeviceMemory:
 
 def _describe_launch(symbol: str, geometry: Geometry, registers: int) -> str:
     grid, block = ("x".join(map(str, shape)) for shape in (geometry.grid, geometry.block))
-    threads = f"{geometry.threads} threads a block, {registers} registers a thread"
+    threads = f"{geometry.threads} threads per block, {registers} registers per thread"
     return f"{symbol}: grid {grid}, block {block}, {threads}, {geometry.shared} dynamic shared bytes"

@@ -1,4 +1,4 @@
-"""Tensor maps: what TMA must know of an array, encoded by the driver and written to device memory.
+"""Tensor maps: descriptions of arrays for TMA, encoded by the driver and written to device memory.
 
 pycuda has no tensor maps; cuda.bindings, which nvmath-python brings, encodes them without
 a device call. The kernel gets a pointer: a map passed by value through pycuda's launch
@@ -18,7 +18,7 @@ from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Plan, TiledTensor
 
 BYTES = 128
-"""Of one map; it must lie at a multiple of 64."""
+"""Size of one map; its address must be a multiple of 64."""
 _GRAIN = 16
 # Element types of CUtensorMapDataType by storage type; TMA moves bytes of what it has no name for.
 _TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32"}
@@ -55,7 +55,7 @@ def encode_maps(plan: Plan, places: Places) -> np.ndarray:
 
 def _encode(driver: Any, kind: str, tensor: TiledTensor, address: int) -> list[int]:
     if address % _GRAIN:
-        raise NotOffered(f"tensor map of {tensor.operand}: its address is no multiple of {_GRAIN} here")
+        raise NotOffered(f"tensor map of {tensor.operand}: its address is not a multiple of {_GRAIN} here")
     none, swizzle = "NONE", f"{tensor.swizzle}B" if tensor.swizzle else "NONE"
     code, made = driver.cuTensorMapEncodeTiled(
         _constant(driver.CUtensorMapDataType, "DATA_TYPE", kind),
@@ -71,7 +71,7 @@ def _encode(driver: Any, kind: str, tensor: TiledTensor, address: int) -> list[i
         _constant(driver.CUtensorMapFloatOOBfill, "FLOAT_OOB_FILL", none),
     )
     if code != driver.CUresult.CUDA_SUCCESS:
-        raise NotOffered(f"tensor map of {tensor.operand}: the driver does not take {tensor}: {code.name}")
+        raise NotOffered(f"tensor map of {tensor.operand}: the driver rejects {tensor}: {code.name}")
     return [int(word) for word in made.opaque]
 
 

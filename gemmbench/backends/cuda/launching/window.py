@@ -1,4 +1,4 @@
-"""Timing launches: one window is one event pair around launches that run back to back."""
+"""Timing: a window is a pair of events around launches that run back to back."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
 from gemmbench.backends.cuda.system.driver import load_driver
 
+_REPEATED = "a gate opened by itself before its window was queued; measured again without a gate"
+
 
 @dataclass(frozen=True)
 class Calls:
-    """A bound plan as the timer sees it.
+    """What the timer needs of a bound plan.
 
     `queue` holds a callable for each operand set; it queues one launch on the back end's
-    stream. `launch` is a launch in words for error messages, `kernels` the most kernels it
-    may queue, and `keep` whatever the callables point into.
+    stream. `launch` describes a launch for error messages, `kernels` is the most kernels it
+    may queue, and `keep` whatever must outlive the callables.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -31,7 +33,7 @@ class Calls:
 
 
 def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
-    """Several callables as one."""
+    """One callable that calls several in turn."""
     if len(queue) == 1:
         return queue[0]
 
@@ -43,7 +45,7 @@ def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]
 
 
 class WindowTimer:
-    """Runs and times a bound plan, a `base.Executable`; kernels and libraries share it.
+    """A `base.Executable`: runs and times a bound plan, of kernels or a library.
 
     The launches rotate through the operand sets, from the first set on and from call to
     call where they stopped. Host time stays out: a gate holds the stream until all is
@@ -61,11 +63,11 @@ class WindowTimer:
         self._loaded = False
 
     def queue(self) -> None:
-        """Queue the next launch on `stream`, and neither time it nor wait."""
+        """Queue the next launch on `stream`, without timing it or waiting."""
         next(self._rotation)()
 
     def time(self, launches: int) -> Window:
-        """Run `launches` launches and time them, in as many windows as the launch queue asks for.
+        """Run `launches` launches and time them, in as many windows as the launch queue requires.
 
         A window whose gate gave up is void: its launches are run and timed again without a
         gate, under a RuntimeWarning. Raises LaunchError, LaunchTimeout or OutOfMemory.
@@ -76,7 +78,7 @@ class WindowTimer:
             )
 
     def profile(self) -> None:
-        """Run one launch inside the range that a profiler is told to watch: nothing of ours is in it.
+        """Run one launch, and nothing else, inside the range that a profiler records.
 
         Raises as time does.
         """
@@ -93,7 +95,7 @@ class WindowTimer:
         window = self._time_window(launches, gate)
         if gate is None or not gate.expired:
             return window
-        warnings.warn("a gate gave up before its window was queued: measured again without", RuntimeWarning, 2)
+        warnings.warn(_REPEATED, RuntimeWarning, 2)
         return self._time_window(launches, None)
 
     def _time_window(self, launches: int, gate: Gate | None) -> Window:
@@ -121,7 +123,7 @@ def _split_launches(launches: int, most: int) -> Iterator[int]:
 
 
 def _join_windows(windows: list[Window]) -> Window:
-    """Several windows as one; its clock is the mean over time, 0 if one is unknown."""
+    """Several windows as one; its clock is the mean over time, or 0 if one is unknown."""
     seconds = sum(window.seconds for window in windows)
     cycles = sum(window.clock_hz * window.seconds for window in windows)
     known = all(window.clock_hz for window in windows)

@@ -26,7 +26,7 @@ class Cublas:
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASError,)
         self._workspace = cuda.mem_alloc(WORKSPACE)
         self._api.set_stream(self._handle, stream.handle)
-        # After the stream: setting a stream puts the default workspace back.
+        # After the stream: setting a stream restores the default workspace.
         self._api.set_workspace(self._handle, int(self._workspace), WORKSPACE)
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
@@ -46,6 +46,6 @@ class Cublas:
         return Calls(queue, "cublasGemmEx", KERNELS, keep=scalars)
 
     def close(self) -> None:
-        """Give handle and workspace back."""
+        """Free handle and workspace."""
         self._api.destroy(self._handle)
         self._workspace.free()

@@ -30,7 +30,7 @@ from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Plan
 
 _EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6}  # cublasLtEpilogue_t
-_ALIGNED = 256  # the most alignment, in bytes, that the heuristic makes use of
+_ALIGNED = 256  # the largest alignment, in bytes, that the heuristic uses
 
 
 class CublasLt:
@@ -71,8 +71,8 @@ class CublasLt:
     ) -> tuple[_Matmul, np.ndarray]:
         """The descriptors, and the algorithms for them.
 
-        Where pedantic f32 has no algorithm with this epilogue, plain f32 is taken: it keeps
-        off the tensor cores too.
+        If pedantic f32 has no algorithm with this epilogue, plain f32 is used: it does not use
+        tensor cores either.
         """
         epilogue, kinds = _EPILOGUES[plan.epilogue], [types]
         if plan.epilogue and plan.problem.precision_name == "f32":
@@ -90,13 +90,13 @@ class CublasLt:
         return matmul, offered
 
     def close(self) -> None:
-        """Give handle and workspace back."""
+        """Free handle and workspace."""
         self._api.destroy(self._handle)
         self._workspace.free()
 
 
 class _Matmul:
-    """The descriptors of one product, given back with the object; column-major, so B is its first operand."""
+    """The descriptors of one product, freed with the object; column-major, so B is its first operand."""
 
     def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, epilogue: int):
         self._api, self._types, self._shape, self._epilogue = api, types, shape, epilogue
@@ -123,7 +123,7 @@ class _Matmul:
         return created
 
     def list_algorithms(self, handle: int, alignments: tuple[int, int, int], bias: int = 0) -> np.ndarray:
-        """The algorithms for operands so aligned, best first, as cublasLtMatmulHeuristicResult_t."""
+        """The algorithms for operands of this alignment, best first, as cublasLtMatmulHeuristicResult_t."""
         results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
         first, second, result = self.layouts
@@ -176,7 +176,7 @@ def _alignments(addresses: Addresses) -> tuple[int, int, int]:
 
 
 def _algorithm_address(offered: np.ndarray, rank: int) -> int:
-    """Where the algorithm of this rank lies, the first field of its result."""
+    """Address of the algorithm with this rank: the first field of its result."""
     if rank >= len(offered):
-        raise NotOffered(f"the heuristic offers {len(offered)} algorithms for this problem")
+        raise NotOffered(f"the heuristic offers only {len(offered)} algorithms for this problem")
     return offered.ctypes.data + rank * offered.itemsize

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 WORKSPACE = 32 << 20
-"""Bytes of device memory each library may use beside the operands."""
+"""Bytes of device memory that each library may use in addition to the operands."""
 
 KERNELS = 2
-"""Kernels a library may queue for one GEMM: the product and, where K is split, the sum of its parts."""
+"""Kernels a library may queue for one GEMM: the product and, if K is split, the sum of its parts."""
 
 ALGORITHMS = 8
-"""How many algorithms the heuristic of cuBLASLt is asked for."""
+"""How many algorithms to request from the heuristic of cuBLASLt."""
 
 MATH = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores"
 """Math modes: pedantic is plain FP32, without tensor cores."""
@@ -84,7 +84,7 @@ class ColumnMajor:
 
 
 def to_column_major(problem: Problem) -> ColumnMajor:
-    """The problem as cuBLAS takes it."""
+    """The problem as cuBLAS sees it."""
     M, N, K = problem.M, problem.N, problem.K
     ld_b, ld_a = K if problem.trans_b else N, M if problem.trans_a else K
     return ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, ld_b, ld_a, N)
@@ -106,7 +106,7 @@ class Types:
     scalar: str
 
     def scalars(self, alpha: float, beta: float) -> np.ndarray:
-        """alpha and beta as the library reads them."""
+        """alpha and beta in the type that the library reads."""
         import numpy as np
 
         return np.array([alpha, beta], self.scalar)
@@ -133,12 +133,12 @@ def _compute_type(precision: Precision) -> str:
 
 
 def open_library(name: str) -> tuple[ModuleType, int]:
-    """nvmath's bindings of a library, and a handle of it. Raises NotOffered if one is missing."""
+    """Open a library: nvmath's bindings and a handle. Raises NotOffered if either is missing."""
     try:
         api = import_module(f"nvmath.bindings.{name}")
     except ImportError as fault:
         raise NotOffered("nvmath-python is not installed: pip install 'gemmbench[cuda]'") from fault
     try:
         return api, api.create()
-    except Exception as fault:  # no library, a library of another CUDA, no memory: each has a class of its own
-        raise NotOffered(f"{name} cannot be opened: {fault}") from fault
+    except Exception as fault:  # a missing library, one of another CUDA, no memory: each raises its own class
+        raise NotOffered(f"cannot open {name}: {fault}") from fault

@@ -12,14 +12,14 @@ from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import OutOfMemory
 
 Comparison = Callable[[int, int, int], bool] | None
-"""(address, other address, bytes): whether they hold the same."""
+"""(address, other address, bytes) -> whether they hold the same bytes."""
 
 
 class DeviceMemory:
-    """One allocation, a `base.Memory`; `address` is what an offset is added to.
+    """A `base.Memory` of one allocation; offsets are added to `address`.
 
-    The copies are those of the legacy default stream: they wait for what the back end's
-    stream holds, and it waits for them. Each raises LaunchError for a kernel that crashed
+    Copies run on the legacy default stream: they wait for the back end's stream, and it waits for
+    them. Each raises LaunchError for a kernel that crashed
     before, ValueError for a range outside the allocation.
     """
 
@@ -53,19 +53,19 @@ class DeviceMemory:
             self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Two ranges hold the same bytes; asked of a memory that was given what compares them."""
+        """Whether two ranges hold the same bytes; only for a memory made with a comparison."""
         assert self._same is not None
         with translate_errors((self._cuda.Error,)):
             return self._same(self._at(one, nbytes), self._at(other, nbytes), nbytes)
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         with translate_errors((self._cuda.Error,)):
             self._allocation.free()
 
     def _at(self, offset: int, nbytes: int) -> int:
         if offset < 0 or offset + nbytes > self.nbytes:
-            raise ValueError(f"bytes {offset} to {offset + nbytes} of an allocation of {self.nbytes}")
+            raise ValueError(f"bytes {offset} to {offset + nbytes} are outside an allocation of {self.nbytes}")
         return self.address + offset
 
 
@@ -81,7 +81,7 @@ class SeparateMemory(DeviceMemory):
         self.starts = tuple(map(int, self._allocations))
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         with translate_errors((self._cuda.Error,)):
             for allocation in self._allocations:
                 allocation.free()
@@ -90,7 +90,7 @@ class SeparateMemory(DeviceMemory):
         for start, size in zip(self.starts, self._sizes, strict=True):
             if start <= offset and offset + nbytes <= start + size:
                 return offset
-        raise ValueError(f"bytes {offset:#x} to {offset + nbytes:#x} lie in none of {len(self.starts)} allocations")
+        raise ValueError(f"bytes {offset:#x} to {offset + nbytes:#x} are in none of {len(self.starts)} allocations")
 
 
 def _allocate(cuda: Any, nbytes: int) -> Any:
@@ -98,4 +98,4 @@ def _allocate(cuda: Any, nbytes: int) -> Any:
         return cuda.mem_alloc(nbytes)
     except (cuda.MemoryError, OverflowError) as fault:
         free, total = cuda.mem_get_info()
-        raise OutOfMemory(f"{nbytes:,} bytes do not fit: {free:,} of {total:,} are free") from fault
+        raise OutOfMemory(f"cannot allocate {nbytes:,} bytes: {free:,} of {total:,} are free") from fault

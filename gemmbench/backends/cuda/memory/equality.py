@@ -1,4 +1,4 @@
-"""Do two ranges of a GPU's memory hold the same? Answered there: the copy to the host takes longer than a GEMM."""
+"""Compares two ranges of a GPU's memory there, since a copy to the host takes longer than a GEMM."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Equality:
         self._found = cuda.mem_alloc(4)
 
     def __call__(self, one: int, other: int, nbytes: int) -> bool:
-        """The `nbytes` at two addresses, both multiples of 16, are the same. Raises pycuda's errors."""
+        """Whether the `nbytes` at two addresses, multiples of 16, are the same. Raises pycuda's errors."""
         found, grid, block = np.ones(1, np.uint32), (_BLOCKS, 1, 1), (_THREADS, 1, 1)
         self._cuda.memset_d32(self._found, 0, 1)
         pack_launch(self._kernel, grid, block, self._stream, "PPQP", one, other, nbytes, int(self._found))()

@@ -6,9 +6,9 @@ What is queued for a job on three streams, behind the gate that holds all of it:
     stream 1                 wait start, B | A in | launch | C out | ... | done
     stream 2                 wait start, B | A in | launch | C out | ... | done
 
-A copy of pageable memory holds the host while the driver stages it (CUDA driver API, "API
-synchronization behavior"), and would never return behind a gate: such a job goes without, and
-its times are those its user sees, host included.
+A copy of pageable memory blocks the host while the driver stages it (CUDA driver API, "API
+synchronization behavior") and would never return behind a gate. Such a job has no gate, and its times
+include the host, as its user sees them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from gemmbench.planning.plans.plan import Plan
 Load = Callable[[Artifact, Plan, int], Any]
 """(artifact, plan, number of the stream) -> a `backend.Loaded` that launches on that stream."""
 
+_REPEATED = "a gate opened by itself before its job was queued; measured again without a gate"
+
 
 class HostBuffer:
-    """Bytes on the host, page-locked or not, a `jobs.HostMemory`; every page is touched, so that no copy faults."""
+    """A `jobs.HostMemory`, page-locked or not; every page is touched, so that no copy takes page faults."""
 
     def __init__(self, nbytes: int, pinned: bool):
         """Allocate. Raises OutOfMemory."""
@@ -41,13 +43,13 @@ class HostBuffer:
         try:
             self.bytes = cuda.pagelocked_empty(nbytes, np.uint8) if pinned else np.empty(nbytes, np.uint8)
         except (cuda.Error, MemoryError, OverflowError) as fault:
-            what = f"{nbytes:,} bytes of host memory cannot be {'page-locked' if pinned else 'had'}"
+            what = f"cannot {'page-lock' if pinned else 'allocate'} {nbytes:,} bytes of host memory"
             raise OutOfMemory(f"{what}: take a smaller size [{fault}]") from fault
         self._pinned: Any = self.bytes.base if pinned else None
         self.bytes.fill(0)
 
     def free(self) -> None:
-        """Give the memory back; harmless if done before."""
+        """Free the memory; may be called again."""
         self.bytes = np.empty(0, np.uint8)
         if self._pinned is not None:
             self._pinned.free()
@@ -55,7 +57,7 @@ class HostBuffer:
 
 
 class CudaJob:
-    """Steps bound to streams and device memory, a `jobs.Job`.
+    """A `jobs.Job`: steps bound to streams and device memory.
 
     `address` is that of the device memory, `streams` are numbered as in the steps, the gate
     holds the first of them. The first run goes without, since CUDA loads code at its first
@@ -90,7 +92,7 @@ class CudaJob:
 
     @property
     def _alone(self) -> bool:
-        """There is one stream: its parts can be told from each other."""
+        """There is only one stream, so the times of its parts can be separated."""
         return len(self._streams) == 1
 
     def run(self) -> JobTimes:
@@ -101,7 +103,7 @@ class CudaJob:
             parts = self._time_run(gate)
             if gate is None or not gate.expired:
                 return parts
-            warnings.warn("a gate gave up before its job was queued: measured again without", RuntimeWarning, 2)
+            warnings.warn(_REPEATED, RuntimeWarning, 2)
             return self._time_run(None)
 
     def _time_run(self, gate: Gate | None) -> JobTimes:
@@ -172,13 +174,13 @@ def _step_kind(step: JobStep) -> str:
 
 
 def _last_steps_of_kind(steps: Sequence[JobStep]) -> dict[int, str]:
-    """The steps after which another kind follows, or nothing, with their kinds."""
+    """The last step of each run of steps of one kind, with the kind."""
     kinds = [*map(_step_kind, steps), ""]
     return {number: kind for number, kind in enumerate(kinds[:-1]) if kind != kinds[number + 1]}
 
 
 def _rectangle_copy(cuda: Any, host: np.ndarray, device: int) -> Any:
-    """A 2-D copy to the device, from rows that lie apart to rows that are packed; call it with a stream."""
+    """A 2-D copy to the device, from rows that are apart to packed rows; call it with a stream."""
     height, width = host.shape
     copy = cuda.Memcpy2D()
     copy.set_src_host(host)

@@ -1,4 +1,4 @@
-"""What must be right before a GPU can be measured, looked at without opening it."""
+"""What `doctor` examines before a GPU is measured; the GPU is not opened."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _PARAMETERS = Path("/proc/driver/nvidia/params")
 _BUSY = 5  # percent of the last second in which kernels ran
 
 
-def examine_gpu(index: int, asked: bool) -> list[HealthCheck]:
-    """Look at all that GPU `index` needs; that there is none is a fault only if it was `asked` for."""
+def examine_gpu(index: int, required: bool) -> list[HealthCheck]:
+    """Check all that GPU `index` needs; a missing GPU is a fault only if it is `required`."""
     gpu = probe.find_gpu(index)
     if gpu is None:
-        return [_report_no_gpu(index, asked), _check_toolkit(0, 0, fatal=False)]
+        return [_report_no_gpu(index, required), _check_toolkit(0, 0, fatal=False)]
     with probe.nvml_session() as nvml:
-        spoken = probe.query_nvml(nvml, "nvmlSystemGetCudaDriverVersion") or 0 if nvml else 0
+        supported = probe.query_nvml(nvml, "nvmlSystemGetCudaDriverVersion") or 0 if nvml else 0
         version = probe.decode(probe.query_nvml(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
-        said = f"{gpu.name}, compute capability {gpu.sm / 10}, {gpu.memory >> 30} GiB" if gpu.sm else gpu.name
+        description = f"{gpu.name}, compute capability {gpu.sm / 10}, {gpu.memory >> 30} GiB" if gpu.sm else gpu.name
         return [
-            _check_driver(version, spoken),
-            passed_check("GPU", said),
-            _check_toolkit(gpu.sm, spoken, fatal=True),
+            _check_driver(version, supported),
+            passed_check("GPU", description),
+            _check_toolkit(gpu.sm, supported, fatal=True),
             _check_pycuda(),
             _check_libraries(),
             _check_disassembler(),
@@ -48,40 +48,40 @@ def examine_gpu(index: int, asked: bool) -> list[HealthCheck]:
         ]
 
 
-def _report_no_gpu(index: int, asked: bool) -> HealthCheck:
+def _report_no_gpu(index: int, required: bool) -> HealthCheck:
     why = (probe.why_no_gpu() if not probe.list_visible() else "") or f"there is no GPU number {index}"
-    return failed_check("GPU", f"none: {why}", "install the driver, or go on with --device cpu", fatal=asked)
+    return failed_check("GPU", f"none: {why}", "install the driver, or go on with --device cpu", fatal=required)
 
 
-def _check_driver(version: str, spoken: int) -> HealthCheck:
+def _check_driver(version: str, supported: int) -> HealthCheck:
     if not version and _DRIVER.is_file():
         found = re.search(r"Kernel Module\D*([\d.]+)", _DRIVER.read_text(errors="replace"))
         version = found[1] if found else ""
-    cuda = f", CUDA {spoken // 1000}.{spoken % 1000 // 10}" if spoken else ""
+    cuda = f", CUDA {supported // 1000}.{supported % 1000 // 10}" if supported else ""
     return passed_check("driver", (version or "version unknown") + cuda)
 
 
-def _check_toolkit(sm: int, spoken: int, fatal: bool) -> HealthCheck:
-    """nvcc, whether it knows the architecture `sm`, and whether the driver, which speaks CUDA `spoken`, knows it."""
+def _check_toolkit(sm: int, supported: int, fatal: bool) -> HealthCheck:
+    """Check nvcc: does it compile for `sm`, and does the driver, which supports CUDA `supported`, load its code?"""
     try:
         path = toolkit.find_nvcc()
         version = toolkit.nvcc_version(path)
     except DeviceError as fault:
         return failed_check("nvcc", str(fault).partition(":")[0], _TOOLKIT, fatal)
-    said = f"{version} at {path}"
+    nvcc = f"{version} at {path}"
     if sm and f"sm_{sm}" not in _list_architectures(path):
         return failed_check(
-            "nvcc", f"{said} does not compile for sm_{sm}", "name the nvcc of another toolkit in CUDACXX", fatal
+            "nvcc", f"{nvcc} does not compile for sm_{sm}", "name the nvcc of another toolkit in CUDACXX", fatal
         )
-    if spoken and int(version.split(".")[0]) > spoken // 1000:
+    if supported and int(version.split(".")[0]) > supported // 1000:
         return failed_check(
-            "nvcc", f"{said} is newer than the driver", "update the driver, or take an older toolkit", fatal
+            "nvcc", f"{nvcc} is newer than the driver", "update the driver, or take an older toolkit", fatal
         )
-    return passed_check("nvcc", f"{said}, compiles for sm_{sm}" if sm else said)
+    return passed_check("nvcc", f"{nvcc}, compiles for sm_{sm}" if sm else nvcc)
 
 
 def _list_architectures(path: str) -> list[str]:
-    """What this nvcc makes machine code for."""
+    """The architectures that this nvcc compiles for."""
     done = subprocess.run([path, "--list-gpu-code"], capture_output=True, text=True, check=False)
     return done.stdout.split()
 
@@ -113,7 +113,7 @@ def _check_disassembler() -> HealthCheck:
 
 
 def _check_counters() -> HealthCheck:
-    """Whether Nsight Compute may read hardware counters; a module parameter of the driver keeps them to root."""
+    """Check whether Nsight Compute may read hardware counters; a parameter of the driver restricts them to root."""
     what = "counters"
     try:
         found = re.search(r"^RmProfilingAdminOnly: (\d)", _PARAMETERS.read_text(), re.MULTILINE)
@@ -130,7 +130,9 @@ def _check_counters() -> HealthCheck:
 def _check_gate() -> HealthCheck:
     if reason := why_gate_is_off():
         return failed_check(
-            "gate", f"off: {reason}; short kernels read too slow", "leave the tool, or unset the variable"
+            "gate",
+            f"off because of {reason}: times of short kernels are too long",
+            "leave the tool, or unset the variable",
         )
     return passed_check("gate", "launches queue behind it")
 
@@ -157,7 +159,7 @@ def _check_load(nvml: ModuleType | None, index: int) -> Iterator[HealthCheck]:
 
 
 def _nvml_handle(nvml: ModuleType, index: int) -> Any:
-    """NVML's handle of GPU `index` as CUDA numbers it."""
+    """NVML's handle of the GPU with CUDA's number `index`."""
     try:
         cuda = load_driver()
     except DeviceError:

@@ -18,13 +18,13 @@ from gemmbench.planning.problems.precision import PRECISIONS
 
 
 def describe_gpu(index: int = 0) -> Device:
-    """Describe GPU `index` as CUDA numbers it; `memory` is all it has, used or not.
+    """Describe the GPU with CUDA's number `index`; `memory` is its total, used or not.
 
     Raises DeviceError if there is no such GPU, or CUDA or pycuda does not load.
     """
     cuda = load_driver()
     if not 0 <= index < cuda.Device.count():
-        raise DeviceError(f"no GPU {index}: CUDA sees {cuda.Device.count()}, numbered from 0")
+        raise DeviceError(f"no GPU {index}: CUDA finds {cuda.Device.count()}, numbered from 0")
     gpu = cuda.Device(index)
     with probe.nvml_session() as nvml:
         clock, bandwidth = _clock_and_bandwidth(cuda, gpu, nvml)
@@ -45,7 +45,7 @@ def describe_gpu(index: int = 0) -> Device:
 
 
 def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
-    """Operations a cycle of the whole device by precision; only what data sheets give."""
+    """Operations of the whole device in a cycle, by precision; only those that data sheets give."""
     rates = {kind.name: kind.peak.of_device(name, sm) for kind in PRECISIONS.values()}
     return {kind: float(sms * rate) for kind, rate in rates.items() if rate is not None}
 
@@ -74,9 +74,9 @@ def _target(cuda: ModuleType, gpu: Any) -> Target:
 
 
 def _clock_and_bandwidth(cuda: ModuleType, gpu: Any, nvml: ModuleType | None) -> tuple[float, float]:
-    """The highest SM clock in Hz, and memory bandwidth in bytes/s: two transfers a memory clock.
+    """The highest SM clock in Hz, and memory bandwidth in bytes/s: two transfers per memory clock.
 
-    The attributes count kHz; NVML, in MHz, helps out where they say 0.
+    The attributes are kHz; NVML, in MHz, fills in where they are 0.
     """
     attribute = cuda.device_attribute
     core = gpu.get_attribute(attribute.CLOCK_RATE) * 1e3
@@ -94,11 +94,11 @@ def _max_clock(nvml: ModuleType, handle: object, which: int) -> float:
 
 
 def _software_versions(cuda: ModuleType) -> dict[str, str]:
-    """CUDA the driver speaks, nvcc and pycuda with the CUDA it was built for."""
-    spoken = cuda.get_driver_version()
+    """Versions of the CUDA that the driver supports, of nvcc, and of pycuda with the CUDA it was built for."""
+    supported = cuda.get_driver_version()
     built = ".".join(map(str, cuda.get_version()[:2]))
     return {
-        "cuda": f"{spoken // 1000}.{spoken % 1000 // 10}",
+        "cuda": f"{supported // 1000}.{supported % 1000 // 10}",
         "nvcc": _nvcc_version(),
         "pycuda": f"{metadata.version('pycuda')} (CUDA {built})",
     }

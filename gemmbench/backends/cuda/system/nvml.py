@@ -1,7 +1,7 @@
-"""A GPU watched through NVML: how it is set up, and what changes under load.
+"""A GPU through NVML: how it is set up, and what changes under load.
 
-NVML comes with the driver; `nvidia-ml-py` (module pynvml) is how Python asks it. Without
-it, or where a question is not permitted, the answers are missing and nothing else changes.
+NVML comes with the driver; Python uses it through `nvidia-ml-py` (module pynvml). Without that
+package, or where a query is not permitted, values are missing and nothing else changes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.monitor import Conditions, Reading
 
-# Bits of nvmlDeviceGetCurrentClocksEventReasons; bit 0, an idle GPU, is none: NVML API reference,
-# "Clocks Event Reasons". What later drivers add is left out.
+# Bits of nvmlDeviceGetCurrentClocksEventReasons; bit 0 only means an idle GPU: NVML API
+# reference, "Clocks Event Reasons". Bits of later drivers are left out.
 _SLOWED = {
     0x002: "application clocks",
     0x004: "power cap",
@@ -30,7 +30,7 @@ _SLOWED = {
 
 
 def read_conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
-    """How the GPU at this PCI bus id (`0000:01:00.0`) is set up; None if NVML does not find it."""
+    """Read how the GPU at this PCI bus id (`0000:01:00.0`) is set up; None if NVML does not find it."""
     handle = probe.query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
     if handle is None:
         return None
@@ -57,7 +57,7 @@ def read_conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
 
 
 def open_monitor(bus: str) -> NvmlMonitor | None:
-    """Watch the GPU at this PCI bus id; None where NVML is not to be had."""
+    """Open a monitor of the GPU at this PCI bus id; None if NVML is unavailable."""
     pynvml = probe.open_nvml()
     if pynvml is None:
         return None
@@ -69,7 +69,7 @@ def open_monitor(bus: str) -> NvmlMonitor | None:
 
 
 def why_no_monitor() -> str:
-    """One sentence why runs are not watched, or "" if they can be."""
+    """One sentence why there is no telemetry, or "" if there is."""
     try:
         import pynvml
     except ImportError:
@@ -83,13 +83,13 @@ def why_no_monitor() -> str:
 
 
 class NvmlMonitor:
-    """A `monitor.Monitor`, to be closed at the end. With MIG on, power and clocks are those of the whole GPU."""
+    """A `monitor.Monitor` that must be closed. With MIG on, power and clocks are those of the whole GPU."""
 
     def __init__(self, pynvml: ModuleType, handle: object):
         self._nvml, self._handle = pynvml, handle
 
     def read(self) -> Reading:
-        """One look."""
+        """Take a reading."""
         nvml = self._nvml
         bits = self._ask("nvmlDeviceGetCurrentClocksEventReasons")
         if bits is None:  # a driver before 535, or a package before 12.535
@@ -110,7 +110,7 @@ class NvmlMonitor:
         return _scale(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
 
     def count_other_processes(self) -> int | None:
-        """Processes with a context on this GPU, but for this one, which must have one open.
+        """Count the processes with a context on this GPU besides this one, which must have one open.
 
         In a container the numbers of processes may be those of the host, so that this
         one is not found by its own; a list with nobody on it means that NVML may not tell.
@@ -122,12 +122,12 @@ class NvmlMonitor:
         return len(numbers - {os.getpid()}) if os.getpid() in numbers else len(processes) - 1
 
     def close(self) -> None:
-        """Let NVML go."""
+        """Stop NVML."""
         with suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
 
     def _power(self) -> float:
-        """Watts of the moment where the driver tells them; since Ampere the other question means the last second."""
+        """Watts at this moment if the driver reports them, otherwise (since Ampere) the mean of the last second."""
         fields = self._ask("nvmlDeviceGetFieldValues", [getattr(self._nvml, "NVML_FI_DEV_POWER_INSTANT", 186)])
         if fields and fields[0].nvmlReturn == self._nvml.NVML_SUCCESS:
             return _scale(fields[0].value.uiVal, 1e-3)

@@ -1,4 +1,4 @@
-"""What a GPU reaches at best: copying, multiplying and adding in registers, launching."""
+"""The best that a GPU reaches: copies, multiply-adds in registers, launches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.health import Peaks
 
 _SOURCE = Path(__file__).with_name("peaks.cu")
-_THREADS, _ROWS, _COLUMNS, _UNROLL = 256, 8, 16, 8  # 161 registers, so 8 warps on a multiprocessor: 2 a scheduler
+_THREADS, _ROWS, _COLUMNS, _UNROLL = 256, 8, 16, 8  # 161 registers, so 8 warps per multiprocessor: 2 per scheduler
 _ROUNDS = 1000  # about 1 ms
 _MOST_COPIED = 1 << 30
 _WARM_SECONDS, _WINDOWS = 0.3, 9
@@ -42,7 +42,7 @@ def measure_peaks(backend: CudaBackend) -> Peaks:
 
 
 def compile_peaks(arch: str) -> str:
-    """Path of the compiled kernels. Raises BuildError, DeviceError."""
+    """Compile the kernels and return the path. Raises BuildError, DeviceError."""
     values = {"THREADS": _THREADS, "ROWS": _ROWS, "COLUMNS": _COLUMNS, "UNROLL": _UNROLL}
     defines = [f"#define {name} {value}" for name, value in values.items()]
     place = f"gemmbench/backends/cuda/system/{_SOURCE.name}"
@@ -51,7 +51,7 @@ def compile_peaks(arch: str) -> str:
 
 
 def _flops_per_launch(sms: int) -> int:
-    """Floating-point operations of one launch, a block on each multiprocessor."""
+    """Floating-point operations of one launch with one block on each multiprocessor."""
     return 2 * _ROWS * _COLUMNS * _UNROLL * _ROUNDS * _THREADS * sms
 
 
@@ -66,7 +66,7 @@ def _time_fma(backend: CudaBackend, module: Any) -> Window:
 
 
 def _copy_rate(backend: CudaBackend) -> float:
-    """Bytes/s that the driver's copy inside device memory reads and writes together."""
+    """Bytes/s of the driver's copy inside device memory, reads and writes added."""
     cuda = load_driver()
     size = min(_MOST_COPIED, backend.device.target.memory // 8)
     memory = DeviceMemory(2 * size)

@@ -1,8 +1,8 @@
 """Finding GPUs in milliseconds: without a context, without pycuda.
 
-NVML is asked if `nvidia-ml-py` is there, else the driver's files in /proc, else it is
-enough that `nvidia-smi` exists. NVML counts GPUs by PCI bus, CUDA by default the
-fastest first: on a machine with unlike GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
+It uses NVML if `nvidia-ml-py` is installed, otherwise the driver's files in /proc; without those, one
+GPU is assumed if `nvidia-smi` exists. NVML numbers GPUs by PCI bus, CUDA by default the fastest first:
+on a machine with different GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PROC = Path("/proc/driver/nvidia/gpus")
 
 @dataclass(frozen=True)
 class GpuSummary:
-    """A GPU seen from outside: `sm` is 90 for 9.0, `memory` in bytes; 0 where not known."""
+    """A GPU as seen without opening it: `sm` is 90 for 9.0, `memory` is bytes; 0 if unknown."""
 
     name: str
     index: int
@@ -40,13 +40,13 @@ class _Gpu:
 
 
 def find_gpu(index: int = 0) -> GpuSummary | None:
-    """The GPU that CUDA would number `index`, or None."""
+    """The GPU with CUDA's number `index`, or None."""
     found = list_visible()
     return found[index] if 0 <= index < len(found) else None
 
 
 def list_visible() -> list[GpuSummary]:
-    """All GPUs that CUDA_VISIBLE_DEVICES lets through, in its order."""
+    """All GPUs that CUDA_VISIBLE_DEVICES names, in its order."""
     shown = enumerate(_select_visible(_list_installed() or []))
     return [GpuSummary(gpu.name, index, gpu.sm, gpu.memory) for index, gpu in shown]
 
@@ -54,26 +54,26 @@ def list_visible() -> list[GpuSummary]:
 def why_no_gpu() -> str:
     """One sentence why no GPU can be used, or "" if one can.
 
-    A missing nvmath-python is no reason: only the rows of cuBLAS are skipped.
+    A missing nvmath-python is not a reason: it only skips the rows of cuBLAS.
     """
     installed = _list_installed()
     if installed is None:
         return "no NVIDIA driver"
     if not _select_visible(installed):
-        return "no GPU visible" + (": CUDA_VISIBLE_DEVICES hides all there are" if installed else "")
+        return "no GPU visible" + (": CUDA_VISIBLE_DEVICES hides all GPUs" if installed else "")
     if find_spec("pycuda") is None:
         return "pycuda is not installed: pip install 'gemmbench[cuda]'"
     return ""
 
 
 def why_no_library() -> str:
-    """One sentence why cuBLAS and cuBLASLt cannot be used where a GPU can, or "" if they can."""
+    """One sentence why cuBLAS and cuBLASLt cannot be used although a GPU can, or "" if they can."""
     return "" if find_spec("nvmath") else "nvmath-python is not installed: pip install 'gemmbench[cuda]'"
 
 
 @contextmanager
 def nvml_session() -> Iterator[ModuleType | None]:
-    """NVML, open inside the block; None where it is not to be had."""
+    """NVML, open inside the block; None if it is unavailable."""
     pynvml = open_nvml()
     try:
         yield pynvml
@@ -83,7 +83,7 @@ def nvml_session() -> Iterator[ModuleType | None]:
 
 
 def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
-    """NVML's answer to the function named `question`, or None where this GPU, driver or package has none."""
+    """The result of the NVML function `question`; None if this GPU, driver or package does not support it."""
     try:
         return getattr(pynvml, question)(*arguments)
     except (pynvml.NVMLError, AttributeError):
@@ -91,14 +91,14 @@ def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
 
 
 def open_nvml() -> ModuleType | None:
-    """NVML, started; its nvmlShutdown is for the caller. None if it is not to be had."""
+    """Start NVML; the caller must call its nvmlShutdown. None if it is unavailable."""
     try:
-        import pynvml
+        import pynvml  # optional, and slow to load where it is not needed
     except ImportError:
         return None
     try:
         pynvml.nvmlInit()
-    except pynvml.NVMLError:  # no driver, or no library of it
+    except pynvml.NVMLError:  # no driver, or a driver without NVML
         return None
     return pynvml
 
@@ -117,14 +117,14 @@ def _list_installed() -> list[_Gpu] | None:
 
 def _describe(pynvml: ModuleType, handle: object) -> _Gpu:
     major, minor = query_nvml(pynvml, "nvmlDeviceGetCudaComputeCapability", handle) or (0, 0)
-    memory = query_nvml(pynvml, "nvmlDeviceGetMemoryInfo", handle)  # none where it is the host's
+    memory = query_nvml(pynvml, "nvmlDeviceGetMemoryInfo", handle)  # None if it is the host's
     name = decode(query_nvml(pynvml, "nvmlDeviceGetName", handle) or "NVIDIA GPU")
     uuid = decode(query_nvml(pynvml, "nvmlDeviceGetUUID", handle) or "")
     return _Gpu(name, uuid, 10 * major + minor, int(memory.total) if memory else 0)
 
 
 def decode(value: str | bytes) -> str:
-    """A string of NVML, which older versions of its package hand out as bytes."""
+    """A string from NVML; older versions of its package return bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -137,10 +137,9 @@ def _read_information(information: Path) -> _Gpu:
 
 
 def _select_visible(installed: Sequence[_Gpu]) -> list[_Gpu]:
-    """What CUDA_VISIBLE_DEVICES leaves: entries after the first invalid one count for nothing.
+    """The GPUs that CUDA_VISIBLE_DEVICES names; entries after the first invalid one are ignored.
 
-    The rule, and that an entry is an index, a UUID or its beginning: CUDA programming
-    guide, environment variables.
+    An entry is an index, a UUID or the beginning of one: CUDA programming guide, environment variables.
     """
     wish = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wish is None:

@@ -151,7 +151,7 @@ def test_a_plan_that_uses_no_workspace_has_a_null_pointer_and_allocates_nothing(
 
 def test_a_workspace_that_does_not_fit_is_told():
     plan = planned("split_k", Problem(1000, 1000, 50))
-    with pytest.raises(OutOfMemory, match="12,000,000 bytes do not fit"):
+    with pytest.raises(OutOfMemory, match="cannot allocate 12,000,000 bytes"):
         kernel(plan).calls(plan, SETS)
 
 
@@ -185,14 +185,14 @@ def test_a_map_is_encoded_as_it_is_declared(encoder):
 
 def test_an_operand_that_is_not_aligned_here_is_not_offered(encoder):
     plan = planned("tma", Problem(40, 36, 68))
-    with pytest.raises(NotOffered, match="tensor map of A: its address is no multiple of 16 here"):
+    with pytest.raises(NotOffered, match="tensor map of A: its address is not a multiple of 16 here"):
         kernel(plan).calls(plan, [(0x10004, 0x20000, 0x30000)])
 
 
 def test_a_map_that_the_driver_refuses_is_not_offered(encoder):
     plan = planned("tma", Problem(40, 36, 68))
     encoder.code = SimpleNamespace(name="CUDA_ERROR_INVALID_VALUE")
-    with pytest.raises(NotOffered, match=r"tensor map of A: the driver does not take .*CUDA_ERROR_INVALID_VALUE"):
+    with pytest.raises(NotOffered, match=r"tensor map of A: the driver rejects .*CUDA_ERROR_INVALID_VALUE"):
         kernel(plan).calls(plan, SETS)
 
 
@@ -204,7 +204,7 @@ def test_without_cuda_bindings_the_fix_is_named(monkeypatch):
 
 
 def test_a_launch_that_asks_for_too_much_shared_memory_is_told():
-    with pytest.raises(LaunchError, match=r"a block asks for 1,024 bytes of shared memory; this GPU gives 1,000"):
+    with pytest.raises(LaunchError, match=r"a block needs 1,024 bytes of shared memory, but this GPU has 1,000"):
         kernel(planned("split_k", Problem(33, 18, 50)), smem=1000)
 
 

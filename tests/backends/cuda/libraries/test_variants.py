@@ -65,5 +65,5 @@ def test_the_heuristic_hears_the_alignment_all_sets_share():
 def test_a_rank_beyond_the_list_is_not_offered():
     offered = np.zeros(3, np.dtype([("algo", "<u8", (8,)), ("state", "<i4")]))
     assert cublaslt._algorithm_address(offered, 2) == offered.ctypes.data + 2 * offered.itemsize
-    with pytest.raises(NotOffered, match="the heuristic offers 3 algorithms for this problem"):
+    with pytest.raises(NotOffered, match="the heuristic offers only 3 algorithms for this problem"):
         cublaslt._algorithm_address(offered, 3)

@@ -242,7 +242,5 @@ def test_pageable_memory_is_plain_memory():
 
 
 def test_memory_that_cannot_be_pinned_is_told():
-    with pytest.raises(
-        OutOfMemory, match=r"^2,097,152 bytes of host memory cannot be page-locked: take a smaller size"
-    ):
+    with pytest.raises(OutOfMemory, match=r"^cannot page-lock 2,097,152 bytes of host memory: take a smaller size"):
         HostBuffer(2 << 20, pinned=True)

@@ -86,7 +86,7 @@ def machine(monkeypatch, tmp_path):
             yield found
 
         monkeypatch.setattr(probe, "nvml_session", opened)
-        return {finding.subject: finding for finding in checks.examine_gpu(0, asked=True)}
+        return {finding.subject: finding for finding in checks.examine_gpu(0, required=True)}
 
     return make
 
@@ -133,7 +133,7 @@ def test_a_driver_that_does_not_start_is_a_fault(machine, monkeypatch):
         raise DeviceError("CUDA does not start: no device")
 
     monkeypatch.setattr(checks, "load_driver", broken)
-    found = {finding.subject: finding for finding in checks.examine_gpu(0, asked=True)}
+    found = {finding.subject: finding for finding in checks.examine_gpu(0, required=True)}
     assert (found["pycuda"].status, found["pycuda"].message) == ("fault", "CUDA does not start: no device")
     assert found["GPU load"].status == "ok"
 
@@ -141,11 +141,12 @@ def test_a_driver_that_does_not_start_is_a_fault(machine, monkeypatch):
 def test_a_gate_that_is_off_says_why(machine, monkeypatch):
     machine()
     monkeypatch.setattr(checks, "why_gate_is_off", lambda: gate.why_gate_is_off({"CUDA_LAUNCH_BLOCKING": "1"}))
-    found = {finding.subject: finding for finding in checks.examine_gpu(0, asked=True)}
-    assert (found["gate"].status, found["gate"].message.split(";")[0]) == ("warning", "off: CUDA_LAUNCH_BLOCKING")
+    found = {finding.subject: finding for finding in checks.examine_gpu(0, required=True)}
+    why = "off because of CUDA_LAUNCH_BLOCKING"
+    assert (found["gate"].status, found["gate"].message.split(":")[0]) == ("warning", why)
 
 
 def test_a_number_beyond_the_last_gpu_is_told(machine):
     machine()
-    (gpu, _) = checks.examine_gpu(3, asked=True)
+    (gpu, _) = checks.examine_gpu(3, required=True)
     assert (gpu.status, gpu.message) == ("fault", "none: there is no GPU number 3")

@@ -120,7 +120,7 @@ def test_why_not_no_gpu(nvml, monkeypatch):
     assert probe.why_no_gpu() == "no GPU visible"
     nvml.nvmlDeviceGetCount = lambda: 1
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert probe.why_no_gpu() == "no GPU visible: CUDA_VISIBLE_DEVICES hides all there are"
+    assert probe.why_no_gpu() == "no GPU visible: CUDA_VISIBLE_DEVICES hides all GPUs"
 
 
 def test_why_not_no_pycuda(nvml, monkeypatch):
