@@ -1,4 +1,4 @@
-"""What is asked for: problems, precisions, manifests, sweeps, networks and plans. Opens no device.
+"""What to compute and how to measure it. Opens no device.
 
 problems/     what is computed: sizes, precisions, storage types, panels
 manifests/    how it is computed: kernel files and their manifests, the catalog of variants

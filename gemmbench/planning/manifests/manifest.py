@@ -132,9 +132,9 @@ class _ManifestReader:
         pattern = rf'extern\s+"C"\s+{qualifier}[^;{{]*?\b(\w+)\s*\(\s*int\b'
         defined = re.findall(pattern, self.text)
         if wanted not in defined:
-            found = f"it defines {', '.join(defined)}" if defined else "it defines none"
+            contents = f"it defines {', '.join(defined)}" if defined else "it defines none"
             kernel = "void" if self.host else "__global__ void"
-            message = f'symbol: no `extern "C" {kernel} {wanted}(int M, ...)` in this file; {found}'
+            message = f'symbol: no `extern "C" {kernel} {wanted}(int M, ...)` in this file; {contents}'
             raise self.document.error_at(path, message)
 
     def read_values(self, name: str) -> Values:

@@ -49,6 +49,6 @@ def parse_at(
         raise document.error_at(path, f"{key}: {fault}") from None
 
 
-def names_of_lets(expression: Expression) -> set[str]:
+def list_names(expression: Expression) -> set[str]:
     """The names of all expressions that one reads, directly or through another."""
-    return {name for name, _ in expression.lets}.union(*(names_of_lets(let) for _, let in expression.lets))
+    return {name for name, _ in expression.lets}.union(*(list_names(let) for _, let in expression.lets))

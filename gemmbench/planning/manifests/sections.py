@@ -8,7 +8,7 @@ import msgspec
 
 from gemmbench.errors import nearest
 from gemmbench.planning.manifests.expressions import Expression
-from gemmbench.planning.manifests.named_expressions import Text, names_of_lets, parse_at
+from gemmbench.planning.manifests.named_expressions import Text, list_names, parse_at
 from gemmbench.planning.manifests.variant import Launch, Pick, TensorMap
 from gemmbench.planning.yaml_document import Document, Path
 
@@ -59,9 +59,9 @@ class SectionReader:
 
     def read_expression(self, path: Path, text: Text) -> Expression:
         """Parse the expression at `path`."""
-        found = parse_at(self.document, path, text, self.names, self.lets)
-        self._read |= names_of_lets(found)
-        return found
+        expression = parse_at(self.document, path, text, self.names, self.lets)
+        self._read |= list_names(expression)
+        return expression
 
     def refuse_unused_lets(self) -> None:
         """Raise SpecError for the first named expression that nothing reads."""

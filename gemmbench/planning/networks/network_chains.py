@@ -50,7 +50,7 @@ class _Planner:
     device: str
 
     def plan_steps(self, variant: Variant, config: Config, graph: bool) -> tuple[Plan, ...] | str:
-        """The steps of one row, or why there are none."""
+        """Return the steps of one row, or why it cannot run."""
         target = self.targets.get(self.device)
         if graph and target and not target.has_graphs:
             return "a graph needs an NVIDIA GPU; this row runs on the CPU"
@@ -66,16 +66,16 @@ class _Planner:
         return tuple(steps)
 
     def _plan_layer(self, index: int, variant: Variant, config: Config) -> list[Plan] | Skip:
-        """The GEMM of a layer with the epilogue it supports, and a pass for the rest."""
+        """Plan the GEMM of a layer with the epilogue that the variant offers, and a pass for the rest."""
         problem, activation = self.network.layer(index), self.network.activations[index]
         wanted = ("bias",) if activation == "linear" else ("bias", activation)
-        fused = _fused(wanted, variant.epilogue)
+        fused = _fuse(wanted, variant.epilogue)
         gemm = self._plan(problem, variant, config)
         if isinstance(gemm, Skip):
             return gemm
         steps = [replace(gemm, epilogue=fused)]
         if rest := wanted[len(fused) :]:
-            # C = activation(0 A B + 1 C + bias): the one signature of all kernels says it too.
+            # The signature of all kernels covers it: C = activation(0 A B + 1 C + bias).
             helper = self.helpers["softmax" if "softmax" in rest else "activation"]
             after = self._plan(replace(problem, alpha=0.0, beta=1.0), helper, Config(tuple(helper.default().items())))
             if isinstance(after, Skip):
@@ -87,7 +87,7 @@ class _Planner:
         return make_plans([problem], [(variant, [config])], self.device, self.targets, self.refuses)[0]
 
 
-def _fused(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
-    """The beginning of `wanted` that a variant offers: an activation cannot go before the bias."""
+def _fuse(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
+    """Return the first of `wanted` that a variant offers: an activation cannot precede the bias."""
     count = next((number for number, name in enumerate(wanted) if name not in offered), len(wanted))
     return tuple(wanted[:count])

@@ -90,14 +90,14 @@ def format_configuration(values: Mapping[str, int], picked: str = "") -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one row measures; `geometry` is None for a library and a host function.
+    """A problem, a variant and a configuration, ready to compile and launch.
 
-    `device` is the back end that runs it. `arch` is what the
-    compiler is told ("90", "90a"), empty where there is no such thing. `epilogue` is what it
-    does to C after the product; `network` is set where the variant computes one.
-    `launches` are the symbols and the numbers of all it launches, in order; `geometry` is that
-    of the last. `workspace` is bytes; a map that is not used here is None. Where the variant
-    dispatches, `variant` has the name and the order of the row and the code of what was picked.
+    `device` is the back end that runs it, `arch` the architecture to compile for ("90", "90a"), empty
+    on a CPU. `launches` are the symbol and the numbers of each launch, in order; `geometry` is that of
+    the last, None for a library and a host function. `epilogue` is what it does to C after the
+    product. `network` is set if the variant computes one. `workspace` is in bytes; a tensor map is None
+    if it is not used. If the variant dispatches, `variant` has its name and order, and the code of the
+    variant that was picked.
     """
 
     problem: Problem

@@ -1,4 +1,4 @@
-"""A problem: which GEMM is asked for."""
+"""Problems: which GEMM to compute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAYOUTS = ("nn", "nt", "tn", "tt")
 class Problem:
     """C = alpha op(A) op(B) + beta C with op(A) M x K, op(B) K x N, C M x N.
 
-    Operands are packed and row-major. `layout` says for A, then B, whether it is
+    Operands are packed and row-major. `layout` gives, for A and then for B, whether it is
     stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
     `batch_count` products of this size lie one after the other; no variant offers more than one.
     """

@@ -1,4 +1,4 @@
-"""Types of one matrix element as it lies in memory: bits, C name, NumPy type.
+"""Element types: bits, C name, NumPy type.
 
 Sizes are counted in bits, because a type may take less than a byte; each row of a matrix begins
 on a byte of its own.

@@ -50,10 +50,10 @@ def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
         return list(dict.fromkeys(parse_sizes(reader.options.sizes)))
     sizes = reader.check_items(("sizes",), parse_sizes, model.sizes)
     shapes = reader.check_items(("shapes",), _parse_shape, model.shapes)
-    found = list(dict.fromkeys([*sizes, *shapes, *_read_axes(reader, model)]))
-    if not found:
+    distinct = list(dict.fromkeys([*sizes, *shapes, *_read_axes(reader, model)]))
+    if not distinct:
         raise UsageError(f"{reader.document.location}: no sizes, shapes or axes; add `sizes: [1024]`")
-    return found
+    return distinct
 
 
 def _parse_shape(written: list[int]) -> list[Shape]:
