@@ -37,7 +37,7 @@ def test_it_is_compared_verified_and_listed_like_any_other(gemmbench):
     assert rows["dispatch"]["ready"] and rows["dispatch"]["configurations"] == 1
     on_cpu = json.loads(gemmbench("list", "--device", "cpu", "--kernels", KERNELS, "--json").out)
     rows = {row["name"]: row for row in on_cpu}
-    assert rows["dispatch"]["ready"] and rows["tma"]["reason"].startswith("needs TMA: ")
+    assert rows["dispatch"]["ready"] and rows["tma"]["reason"].startswith("needs a GPU with TMA: ")
 
 
 def test_a_run_can_be_resumed(gemmbench):
