@@ -29,6 +29,8 @@ def imports(path):
             yield node.module
             if node.module == "gemmbench":
                 yield from (f"gemmbench.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (each.value for each in node.args if isinstance(each, ast.Constant))
 
 
 def floor(module):

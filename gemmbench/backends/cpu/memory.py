@@ -51,7 +51,8 @@ class CpuMemory:
 
     def array(self, offset: int, shape: tuple[int, ...], kind: str) -> np.ndarray:
         """The bytes at `offset` as an array, in place."""
-        return np.ndarray(shape, kind, self._bytes, offset)
+        array: np.ndarray = np.ndarray(shape, kind, self._bytes, offset)
+        return array
 
     def free(self) -> None:
         """Close the file; its bytes are freed with the last array and the last process that map it."""

@@ -158,5 +158,6 @@ def _activate(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
         return np.where(z < 0, np.float32(0), z)
     if "softmax" in names:
         powers = np.exp(z - z.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
+        shares: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+        return shares
     return z

@@ -140,7 +140,8 @@ class _Matmul:
             count.ctypes.data,
         )
         results = results[: count[0]]
-        return results[results["state"] == 0]
+        usable: np.ndarray = results[results["state"] == 0]
+        return usable
 
     def _preference(self, alignments: tuple[int, int, int]) -> int:
         api = self._api

@@ -23,6 +23,7 @@ import numpy as np
 from gemmbench.backends.base import Artifact
 from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
+from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 from gemmbench.errors import OutOfMemory
@@ -152,7 +153,7 @@ class CudaJob:
         self._errors = tuple({*self._errors, *code.errors})
         addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
         with translate_errors(self._errors, step.plan.variant.name):
-            calls = code.calls(step.plan, addresses)
+            calls: Calls = code.calls(step.plan, addresses)
         self._words = calls.launch
         self._kernels += calls.kernels - 1  # a step may queue several
         self._keep += [code, calls]

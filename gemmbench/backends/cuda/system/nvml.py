@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -71,7 +72,7 @@ def open_monitor(bus: str) -> NvmlMonitor | None:
 def why_no_monitor() -> str:
     """One sentence why there is no telemetry, or "" if there is."""
     try:
-        import pynvml
+        pynvml = import_module("pynvml")  # optional
     except ImportError:
         return "nvidia-ml-py is not installed: pip install 'gemmbench[cuda]'"
     try:

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -93,7 +94,7 @@ def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
 def open_nvml() -> ModuleType | None:
     """Start NVML; the caller must call its nvmlShutdown. None if it is unavailable."""
     try:
-        import pynvml  # optional, and slow to load where it is not needed
+        pynvml = import_module("pynvml")  # optional
     except ImportError:
         return None
     try:
