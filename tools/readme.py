@@ -33,7 +33,7 @@ from gemmbench.planning.paths import data_folder
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import store
-from gemmbench.report.columns import gemm, kernels, transfers
+from gemmbench.report.columns import all_columns, gemm, transfers
 from gemmbench.report.columns.column import Column, format_headings, format_rows
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.flags import explain_letters
@@ -159,7 +159,7 @@ def _write_claims(pattern: str) -> str:
 
 
 def _write_columns(which: str = "") -> str:
-    columns: Sequence[Column[Any]] = transfers.COLUMNS if which == "transfers" else kernels.COLUMNS
+    columns: Sequence[Column[Any]] = transfers.COLUMNS if which == "transfers" else all_columns.COLUMNS
     lines = [f"| `{column.key}` | {column.meaning} |" for column in columns]
     return "\n".join(["| column | meaning |", "|---|---|", *lines])
 

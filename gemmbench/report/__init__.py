@@ -3,6 +3,7 @@
 store              the results file: a journal of JSON lines, and how it is read
 old_schema         rows of older files, converted
 row                one record with everything that follows from it
+percent_of_baseline  a row's speed in percent of the baseline's
 comparison         all rows of a run, computed once and handed to every output
 transfer_rows      the same for whole jobs with their copies
 roofline           the bounds of a row, and impossible times

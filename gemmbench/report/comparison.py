@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
-from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.report.roofline import is_too_good
+from gemmbench.report.percent_of_baseline import is_valid_baseline, percent_of_baseline
 from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.store import Run
 from gemmbench.report.transfer_rows import TransferProblem, compare_transfers
@@ -74,7 +73,7 @@ def _number(rows: Iterable[Row], numbers: Iterable[int]) -> list[Row]:
 
 
 def _compare_problem(environment: Environment, records: list[Record]) -> list[Row]:
-    baselines = {_batch(record): record for record in records if _is_valid_baseline(environment, record)}
+    baselines = {_batch(record): record for record in records if is_valid_baseline(environment, record)}
     again = any(record.phase == "final" and record.variant == environment.baseline for record in records)
     shown = [
         record for record in records if record.variant != environment.baseline or not again or record.phase == "final"
@@ -89,13 +88,6 @@ def _batch(record: Record) -> tuple[int, str]:
     return record.batch, record.batch_key
 
 
-def _is_valid_baseline(environment: Environment, record: Record) -> bool:
-    """The record is the baseline's, right, and has a time that the device can reach."""
-    if record.variant != environment.baseline or record.status != "ok" or not record.samples:
-        return False
-    return not is_too_good(environment, record, stats.median(record.samples))
-
-
 def _ladder_position(row: Row) -> tuple[float, str, bool, float]:
     """Rungs in order; within a rung the final first, then the fastest, then rows without a time."""
     seconds = row.time.value if row.ranked else math.inf
@@ -105,14 +97,5 @@ def _ladder_position(row: Row) -> tuple[float, str, bool, float]:
 def _compare_record(environment: Environment, record: Record, baseline: Record | None) -> Row:
     if not record.samples:
         return Row(environment, record)
-    percent = _percent_of_baseline(record, baseline) if baseline else UNKNOWN
+    percent = percent_of_baseline(record, baseline) if baseline else UNKNOWN
     return Row(environment, record, stats.median_interval(record.by_round), percent)
-
-
-def _percent_of_baseline(record: Record, baseline: Record) -> Interval:
-    if record is baseline:
-        return Interval(100.0)
-    ratio = stats.speed_ratio(record.by_round, baseline.by_round)
-    if baseline.backend != record.backend:
-        return Interval(100 * ratio.value)  # not measured in the same rounds
-    return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)

@@ -12,7 +12,7 @@ import msgspec
 
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
-from gemmbench.report.columns import kernels, transfers
+from gemmbench.report.columns import all_columns, transfers
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.table import format_reports
@@ -21,7 +21,7 @@ from gemmbench.report.tables.results import report_results
 
 def export_kernels(comparison: Comparison) -> list[ExportRow]:
     """Every kernel row by key. Seconds, bytes, Hz; None where unknown."""
-    return export_rows(kernels.COLUMNS, comparison.rows)
+    return export_rows(all_columns.COLUMNS, comparison.rows)
 
 
 def export_transfers(comparison: Comparison) -> list[ExportRow]:

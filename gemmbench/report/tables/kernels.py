@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gemmbench.bench.record import Record
+from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import format_headings, format_rows, left_headings
-from gemmbench.report.columns.kernels import table_columns
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.flags import explain_letters
 from gemmbench.report.row import Row

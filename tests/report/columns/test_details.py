@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gemmbench.bench.record import NetworkFacts, Telemetry
-from gemmbench.report.columns.kernels import table_columns
+from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import export_kernels
 from gemmbench.report.launch_occupancy import launch_occupancy

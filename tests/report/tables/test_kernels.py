@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import format_headings
-from gemmbench.report.columns.kernels import table_columns
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.kernels import choose_rows, list_notes

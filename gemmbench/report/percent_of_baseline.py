@@ -1,0 +1,25 @@
+"""Speed in percent of the baseline's, such as percent of cuBLAS: the ratio of two rows, paired by rounds."""
+
+from __future__ import annotations
+
+from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.roofline import is_too_good
+
+
+def is_valid_baseline(environment: Environment, record: Record) -> bool:
+    """The record is the baseline's, right, and has a time that the device can reach."""
+    if record.variant != environment.baseline or record.status != "ok" or not record.samples:
+        return False
+    return not is_too_good(environment, record, stats.median(record.samples))
+
+
+def percent_of_baseline(record: Record, baseline: Record) -> Interval:
+    """The speed of a record with its 95 % interval; the interval is unknown if the two shared no rounds."""
+    if record is baseline:
+        return Interval(100.0)
+    ratio = stats.speed_ratio(record.by_round, baseline.by_round)
+    if baseline.backend != record.backend:
+        return Interval(100 * ratio.value)  # not measured in the same rounds
+    return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)
