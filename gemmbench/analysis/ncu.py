@@ -108,9 +108,11 @@ def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Count
 
 def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
     """The metric for each quantity and each stall; `missing` are unavailable metrics, without suffix."""
-    asked = {**QUANTITIES, **{f"stall {name}": (_STALL.format(name),) for name in STALLS}}
-    there = {name: [each for each in known if each.partition(".")[0] not in missing] for name, known in asked.items()}
-    return {name: known[0] for name, known in there.items() if known}
+    candidates = {**QUANTITIES, **{f"stall {name}": (_STALL.format(name),) for name in STALLS}}
+    available = {
+        name: [each for each in known if each.partition(".")[0] not in missing] for name, known in candidates.items()
+    }
+    return {name: known[0] for name, known in available.items() if known}
 
 
 def ncu_command(program: str, log: Path, names: Mapping[str, str], target: Sequence[str]) -> list[str]:

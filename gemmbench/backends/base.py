@@ -6,7 +6,7 @@
     Backend.bind(name, steps, memory, graph, mode) -> Executable
     Executable.time(launches) -> Window
 
-Nothing above this package knows what a GPU is.
+Nothing above this package knows which back end it uses.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Artifact:
-    """Machine code of one plan: the file it lies in ("" for a library), and its build facts.
+    """Machine code of one plan: its file ("" for a library) and its build facts.
 
     `key` is the hash of everything the code depends on: text, defines, architecture,
     compiler version; for a library its name and version.
@@ -78,9 +78,9 @@ class Artifact:
 
 @dataclass(frozen=True)
 class OperandSet:
-    """Byte offsets of A, B and C of one launch in a Memory, and of the bias where a plan adds one.
+    """Byte offsets in a Memory of A, B and C of one launch, and of the bias if the plan adds one.
 
-    Where a plan computes a network: its inputs, its parameters, its outputs.
+    If the plan computes a network: of its inputs, its parameters and its outputs.
     """
 
     A: int
@@ -113,7 +113,7 @@ class Window:
 class Memory(Protocol):
     """Bytes on a device, one allocation or several; every offset and count is in bytes.
 
-    `starts` is the offset of each allocation; between two of them there may be nothing.
+    `starts` is the offset of each allocation; bytes between two allocations may not exist.
     """
 
     nbytes: int

@@ -7,13 +7,15 @@ Every back end is a package with two modules. `entry` holds its record, an insta
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gemmbench.backends.base import Backend, Compiler, Device, InspectingCompiler
-from gemmbench.backends.health import HealthCheck, Peaks
 from gemmbench.backends.machine import DeviceChoice
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
+
+if TYPE_CHECKING:
+    from gemmbench.backends.health import HealthCheck, Peaks
 
 NoisePlans = tuple[tuple[tuple[str, ...], int], ...]
 
@@ -24,7 +26,7 @@ class BackendEntry:
     `forms` is how `--device` names it. `--device auto` takes the first back end with `automatic`
     that is usable here. `companions` are the back ends opened along with it. `noise_plans` is what
     `doctor` runs against itself: for each plan the variants to try, in order, and the size.
-    `no_transfers` says why nothing is copied to and from its device, "" if transfers can be measured.
+    `no_transfers` is the reason why nothing is copied to and from its device, "" if transfers can be measured.
     `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect` can show
     what its compiler makes.
     """
@@ -74,7 +76,7 @@ class BackendServices(Protocol):
         """Its compiler; `limit` is seconds for one kernel."""
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """Its compiler for `inspect`; asked only of a back end that `inspects`."""
+        """Its compiler for `inspect`; only for a back end that `inspects`."""
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
         """Experiments need a process of their own, since a kernel can take the device's context down."""

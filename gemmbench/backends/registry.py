@@ -1,7 +1,7 @@
 """The back ends, by name. No other module compares these names.
 
 A back end is a package of this folder with a module `entry` and a module `services` (see `entry`).
-Both are imported when they are asked for, so that a machine without a GPU needs no library of CUDA.
+Both are imported when they are needed, so that a machine without a GPU needs no library of CUDA.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
 def find_loops(code: Sequence[Instruction]) -> list[Loop]:
     """Find every loop of a kernel, in the order of their headers.
 
-    Of its code that lies behind the last branch back, which seldom runs, nothing is counted.
+    Code behind the last branch back is not counted: it seldom runs.
     """
     if not code:
         return []

@@ -36,17 +36,15 @@ def _check_blas() -> HealthCheck:
     name = blas_version()
     if "openblas" in name or "mkl" in name or "accelerate" in name:
         return passed_check("BLAS", name)
-    return failed_check(
-        "BLAS", f"{name}, which is slow: percentages of it look too good", "pip install --force-reinstall numpy"
-    )
+    message = f"{name}, which is slow: percentages of it look too good"
+    return failed_check("BLAS", message, "pip install --force-reinstall numpy")
 
 
 def _check_load() -> HealthCheck:
     """The mean load of the last minute."""
     running, count = os.getloadavg()[0], os.cpu_count() or 1
-    said = f"{running:.1f} processes on {count} cores"
+    message = f"{running:.1f} processes on {count} cores"
     if running > _BUSY * count:
-        return failed_check(
-            "host load", said, "wait, or end them: CPU rows and copies from the host take turns with them"
-        )
-    return passed_check("host load", said)
+        next_step = "wait, or end them: they compete with CPU rows and with copies from the host"
+        return failed_check("host load", message, next_step)
+    return passed_check("host load", message)

@@ -19,7 +19,7 @@ class CpuEntry(BackendEntry):
     automatic = True
     default_baseline = OPENBLAS.name
     noise_plans = (((OPENBLAS.name,), 1024), (("tiled",), 128))
-    no_transfers = "on the CPU device the matrices lie where they are used, and nothing is copied"
+    no_transfers = "the CPU device uses the matrices where they are, so nothing is copied"
 
     def choose(self, option: str) -> DeviceChoice | None:
         """Take `cpu`."""

@@ -51,10 +51,9 @@ class CudaBackend:
 
     Everything runs on one stream, except jobs that ask for more.
 
-    Use it from the thread that opened it. With `gate` False, or under a tool that
-    gate.off_reason finds, windows go without a gate, and device.software says so. With
-    GEMMBENCH_GUARDS=0 operands have no guard zones. After an error that a kernel caused
-    the context is lost: go on in a new process.
+    Use it from the thread that opened it. Windows have no gate if `gate` is False or for a reason that
+    why_gate_is_off gives; device.software records it. With GEMMBENCH_GUARDS=0 operands have no guard
+    zones. An error in a kernel loses the context: continue in a new process.
     """
 
     modes: tuple[str, ...] = ("",)
@@ -116,10 +115,11 @@ class CudaBackend:
     def bind(
         self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""
     ) -> WindowTimer:
-        """Fix the arguments of launches that go as one, in order; with `graph` as one CUDA graph for each operand set.
+        """Fix the arguments of launches that run in order and are timed as one.
 
-        `memory` must be one that this back end allocated. A graph's launches run once here, on the first
-        set, so that no code is loaded while they are recorded. Raises LaunchError, NotOffered.
+        `memory` must come from this back end. With `graph` they become one CUDA graph for each operand
+        set; its launches run once here, on the first set, so that no code is loaded while they are
+        recorded. Raises LaunchError, NotOffered.
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
         with translate_errors(errors, name):
@@ -133,7 +133,7 @@ class CudaBackend:
         return HostBuffer(nbytes, pinned)
 
     def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> CudaJob:
-        """Fix the arguments of copies and launches on a memory this back end allocated.
+        """Fix the arguments of copies and launches on a memory from this back end.
 
         Raises LaunchError, NotOffered, OutOfMemory.
         """

@@ -44,7 +44,7 @@ class NvccCompiler:
         """Compile the plan or find it in the cache; a library has nothing to compile.
 
         The facts are those of the last kernel that the plan launches.
-        Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError if there is none.
+        Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError without a compiler.
         """
         if plan.variant.launch is None:
             return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())

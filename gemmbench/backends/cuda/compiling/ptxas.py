@@ -23,7 +23,7 @@ def list_kernels(output: str) -> list[str]:
 def read_build_facts(output: str, symbol: str) -> Build | None:
     """The build facts of one kernel, or None if it was not compiled.
 
-    Spilled bytes count stores plus loads, those of functions it calls included; the stack is the largest frame.
+    Spilled bytes are stores plus loads, including called functions; the stack is the largest frame.
     """
     parts = _SECTION.split(output)  # text, name, text, name, text ...
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))

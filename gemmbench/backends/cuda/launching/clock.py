@@ -1,7 +1,7 @@
 """The SM clock during a window, from stamps taken on the device itself.
 
-NVML, read between windows, shows the idle clock; each multiprocessor's cycle counter and
-the global nanosecond timer, read before and after, show the one the kernels had.
+NVML, read between windows, shows the idle clock. The cycle counter of each multiprocessor and the
+global nanosecond timer, read before and after the window, show the clock during the kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
 def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
     """Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if unknown.
 
-    The median over the multiprocessors that both stamps met and at least 50 us lie between.
+    It is the median over the multiprocessors in both stamps that are at least 50 us apart.
     """
     first, last = _last_of_each_sm(before), _last_of_each_sm(after)
     _, here, there = np.intersect1d(first[:, 0], last[:, 0], assume_unique=True, return_indices=True)

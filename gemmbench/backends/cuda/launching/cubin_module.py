@@ -1,9 +1,9 @@
 """Loading cubins: pycuda's SourceModule, with the compilation taken out.
 
 pycuda's own SourceModule runs nvcc when it is made. That compilation has no time limit, drops what
-ptxas reports, preprocesses every text with an `#include` even where the result is cached, and writes
-its cache non-atomically. So `compiling.nvcc` compiles ahead, in parallel, into gemmbench's cache, and
-the class here takes the finished cubin from there. All else is pycuda's: the check of the
+ptxas reports, preprocesses every text with an `#include` even if the result is cached, and writes its
+cache non-atomically. Therefore `compiling.nvcc` compiles ahead, in parallel, into gemmbench's cache,
+and the class here loads the finished cubin. Everything else is inherited: the check of the
 architecture, `get_function`, `get_global` and the lifetime of the module.
 """
 
@@ -38,6 +38,6 @@ def cubin_module_class() -> type:
 def load_cubin(path: str, arch: str) -> Any:
     """A SourceModule of the cubin at `path`, which was compiled for `arch` ("90a"). Raises pycuda's errors.
 
-    The code is unloaded when the last of the module and its functions is dropped.
+    The code is unloaded with the last reference to the module or one of its functions.
     """
     return cubin_module_class()(path, arch)

@@ -17,7 +17,7 @@ QUEUE = 512
 """The most kernels queued behind a gate: a full launch queue blocks the host, which then never opens it."""
 
 LIMIT = 1.0
-"""Seconds after which a gate gives up: far more than queuing takes, less than a display's watchdog."""
+"""Seconds after which a gate opens by itself: much longer than queuing, shorter than a display's watchdog."""
 
 # Variables set by tools that intercept calls to the driver. Such tools may run kernels one at a time,
 # so a kernel that waits for the host would never end.
@@ -48,9 +48,8 @@ def why_gate_is_off(environment: Mapping[str, str] = os.environ) -> str:
 class Gate:
     """Holds a stream from close() to open(), but at most `limit` seconds.
 
-    `kernel` is the `gate` function of helpers.cu. A word in mapped host memory carries the
-    ticket up to which gates are open; the kernel of a gate that gave up leaves its ticket
-    in the next word.
+    `kernel` is the `gate` function of helpers.cu. A word in mapped host memory holds the number
+    up to which gates are open. A gate that opens by itself writes its number to the next word.
     """
 
     def __init__(self, kernel: Any, stream: Any, limit: float = LIMIT):
@@ -73,5 +72,5 @@ class Gate:
 
     @property
     def expired(self) -> bool:
-        """The last gate gave up before it was opened; known once the stream is synchronised."""
+        """Whether the last gate opened by itself; known once the stream is synchronised."""
         return int(self._words[1]) == self._ticket > 0

@@ -13,7 +13,7 @@ from typing import Any
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
 from gemmbench.errors import LaunchError, NotOffered
 
-_LEAST_GRAPHS = 4  # with one operand set, so that no graph is launched while its last launch may still wait
+_LEAST_GRAPHS = 4  # with one operand set: a graph must not be launched again while its last launch waits
 
 
 def join_calls(parts: Sequence[Calls]) -> Calls:

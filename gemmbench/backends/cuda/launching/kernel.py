@@ -15,7 +15,7 @@ from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Geometry, Plan
 
-# Shared memory of a block, static and dynamic, that every GPU gives without being asked.
+# Shared memory of a block, static and dynamic, that every GPU gives by default.
 _PORTABLE_SHARED = 48 * 1024
 _SCALARS = {"float32": "f", "float64": "d", "float16": "e", "int32": "i"}
 """Letters of the struct module for alpha and beta."""
@@ -32,7 +32,7 @@ class Kernel:
     def __init__(self, path: str, arch: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
         """Load a cubin for `arch` ("90a").
 
-        Raises LaunchError if a block asks for more shared memory than `smem`, and pycuda's errors.
+        Raises LaunchError if a block needs more shared memory than `smem`, and pycuda's errors.
         """
         module = load_cubin(path, arch)
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]

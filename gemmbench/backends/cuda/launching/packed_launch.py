@@ -16,7 +16,7 @@ def pack_launch(
 
     `layout` has a letter of the struct module for each argument ("i", "f", "P" for an
     address); native alignment is that of kernel parameters. pycuda's own prepared calls
-    pack again at each launch and call cuFuncSetBlockShape, deprecated since CUDA 4, before
-    it; `_launch_kernel` is what they end in.
+    pack again at each launch and first call cuFuncSetBlockShape, deprecated since CUDA 4; they end in
+    `_launch_kernel`, which is called directly here.
     """
     return partial(kernel._launch_kernel, grid, block, struct.pack(f"@{layout}", *arguments), shared, stream)

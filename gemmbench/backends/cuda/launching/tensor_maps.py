@@ -1,8 +1,8 @@
 """Tensor maps: descriptions of arrays for TMA, encoded by the driver and written to device memory.
 
 pycuda has no tensor maps; cuda.bindings, which nvmath-python brings, encodes them without
-a device call. The kernel gets a pointer: a map passed by value through pycuda's launch
-ends in an illegal instruction.
+a device call. The kernel gets a pointer: a map passed by value through pycuda's launch causes an
+illegal instruction.
 """
 
 from __future__ import annotations

@@ -47,10 +47,9 @@ def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]
 class WindowTimer:
     """A `base.Executable`: runs and times a bound plan, of kernels or a library.
 
-    The launches rotate through the operand sets, from the first set on and from call to
-    call where they stopped. Host time stays out: a gate holds the stream until all is
-    queued. The first window goes without one, since CUDA loads code at its first launch
-    and would wait for the stream that the gate holds.
+    Launches rotate through the operand sets; each call continues where the last one stopped. A gate
+    holds the stream until everything is queued, so the time excludes the host. The first window has
+    no gate: CUDA loads code at its first launch and would wait for the stream that the gate holds.
     """
 
     def __init__(self, calls: Calls, errors: tuple[type[Exception], ...], stream: Any, clock: Clock, gate: Gate | None):
@@ -69,8 +68,8 @@ class WindowTimer:
     def time(self, launches: int) -> Window:
         """Run `launches` launches and time them, in as many windows as the launch queue requires.
 
-        A window whose gate gave up is void: its launches are run and timed again without a
-        gate, under a RuntimeWarning. Raises LaunchError, LaunchTimeout or OutOfMemory.
+        If the gate opened by itself, the launches are timed again without a gate, with a
+        RuntimeWarning. Raises LaunchError, LaunchTimeout or OutOfMemory.
         """
         with translate_errors(self._errors, self._calls.launch):
             return _join_windows(

@@ -47,7 +47,7 @@ class CublasLt:
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
-        The configuration's ALGO is the rank in the heuristic's list; raises NotOffered where
+        The configuration's ALGO is the rank in the heuristic's list; raises NotOffered if
         that list is shorter. A bias belongs to a column of C, a row of what cuBLASLt computes.
         """
         types = library_types(plan.problem, self._sm)
@@ -69,7 +69,7 @@ class CublasLt:
     def _choose(
         self, plan: Plan, types: Types, alignments: tuple[int, int, int], biases: Sequence[int]
     ) -> tuple[_Matmul, np.ndarray]:
-        """The descriptors, and the algorithms for them.
+        """The descriptors of a product and the algorithms for them.
 
         If pedantic f32 has no algorithm with this epilogue, plain f32 is used: it does not use
         tensor cores either.

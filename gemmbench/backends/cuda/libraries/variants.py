@@ -32,8 +32,8 @@ MATH = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores"
 """Math modes: pedantic is plain FP32, without tensor cores."""
 
 _PRECISIONS = ("f32", "tf32", "f64", "f16", "bf16")
-# cublasComputeType_t by the accumulator's type; sums of products of f32 in f32 are told apart by
-# the class of the product.
+# cublasComputeType_t by the accumulator's type; sums in f32 of f32 products are distinguished
+# by the class of the product.
 _COMPUTE = {"float32": "COMPUTE_32F", "float64": "COMPUTE_64F", "float16": "COMPUTE_16F", "int32": "COMPUTE_32I"}
 _COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F_PEDANTIC", "tf32": "COMPUTE_32F_FAST_TF32"}
 # cudaDataType_t
@@ -69,8 +69,8 @@ class ColumnMajor:
     """A row-major C = op(A) op(B) as the column-major C^T = op(B)^T op(A)^T: B comes first.
 
     A row-major array is the transpose of the same bytes read column-major, so an operand
-    that is stored as it is used needs no transposition here either. `ld` are leading
-    dimensions, of B, of A and of C.
+    that is stored as it is used needs no transposition here either. `ld_b`, `ld_a` and `ld_c` are
+    leading dimensions.
     """
 
     m: int

@@ -19,8 +19,8 @@ class DeviceMemory:
     """A `base.Memory` of one allocation; offsets are added to `address`.
 
     Copies run on the legacy default stream: they wait for the back end's stream, and it waits for
-    them. Each raises LaunchError for a kernel that crashed
-    before, ValueError for a range outside the allocation.
+    them. Each raises LaunchError if a kernel crashed before, ValueError for a range outside the
+    allocation.
     """
 
     def __init__(self, nbytes: int, same: Comparison = None):

@@ -60,9 +60,9 @@ class HostBuffer:
 class CudaJob:
     """A `jobs.Job`: steps bound to streams and device memory.
 
-    `address` is that of the device memory, `streams` are numbered as in the steps, the gate
-    holds the first of them. The first run goes without, since CUDA loads code at its first
-    use and would wait for what the gate holds; so does a job of more than QUEUE entries.
+    `address` is that of the device memory, `streams` are numbered as in the steps, and the gate holds
+    the first of them. The first run has no gate, since CUDA loads code at its first use and would wait
+    for what the gate holds. A job of more than QUEUE entries has none either.
     """
 
     def __init__(

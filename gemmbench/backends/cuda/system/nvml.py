@@ -113,8 +113,8 @@ class NvmlMonitor:
     def count_other_processes(self) -> int | None:
         """Count the processes with a context on this GPU besides this one, which must have one open.
 
-        In a container the numbers of processes may be those of the host, so that this
-        one is not found by its own; a list with nobody on it means that NVML may not tell.
+        In a container NVML may report process numbers of the host, so this process is not found by its
+        own number. An empty list means that NVML may not report processes.
         """
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         if not processes:
