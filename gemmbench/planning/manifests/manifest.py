@@ -57,13 +57,8 @@ class _ManifestReader:
 
     def read(self) -> Variant:
         """Return the variant. Raises SpecError."""
+        self.check_keys()
         manifest = self.manifest
-        self.check_words("precisions", manifest.precisions, tuple(PRECISIONS))
-        self.check_words("layouts", manifest.layouts, LAYOUTS)
-        self.check_words("computes", [manifest.computes], COMPUTES)
-        if manifest.epilogue:
-            self.check_words("epilogue", manifest.epilogue, EPILOGUES)
-        self.check_combinations()
         params = tuple((name, self.read_values(name)) for name in manifest.params)
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
         names = (*manifest.params, *problem, *DEVICE_NAMES)
@@ -97,6 +92,16 @@ class _ManifestReader:
         )
         sections.refuse_unused_lets()
         return variant
+
+    def check_keys(self) -> None:
+        """Raise SpecError for unknown words, and for keys that exclude each other."""
+        manifest = self.manifest
+        self.check_words("precisions", manifest.precisions, tuple(PRECISIONS))
+        self.check_words("layouts", manifest.layouts, LAYOUTS)
+        self.check_words("computes", [manifest.computes], COMPUTES)
+        if manifest.epilogue:
+            self.check_words("epilogue", manifest.epilogue, EPILOGUES)
+        self.check_combinations()
 
     def check_words(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
         if not chosen:
