@@ -29,7 +29,7 @@ FORMATS = (
 ).split()
 
 
-class VariantName(click.ParamType):
+class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
     """A variant's name, completed in the shell from the kernel files."""
 
     name = "variant"

@@ -106,13 +106,15 @@ def _repair_end(path: Path) -> None:
 def _decode(line: bytes) -> Line:
     """Decode a row of this schema or of an older one. Raises msgspec.DecodeError."""
     try:
-        return _decoder.decode(line)
+        row: Line = _decoder.decode(line)
+        return row
     except msgspec.ValidationError:
-        row = msgspec.json.decode(line)
-        if not isinstance(row, dict) or not old_schema.is_old(row):
+        old = msgspec.json.decode(line)
+        if not isinstance(old, dict) or not old_schema.is_old(old):
             raise
     try:
-        return msgspec.convert(old_schema.upgrade_row(row), Line)
+        upgraded: Line = msgspec.convert(old_schema.upgrade_row(old), Line)
+        return upgraded
     except KeyError as fault:
         raise msgspec.ValidationError(f"missing required field `{fault.args[0]}`") from None
 

@@ -67,6 +67,6 @@ def compute_outputs(
         arena.write(make_inputs(network, parameters, np.tile(one, (network.batch, 1))), 1)
         steps = arena.make_steps(chain.steps, loaded, 1)
         backend.bind(chain.name, steps, arena.memory, chain.graph, backend.modes[0]).time(1)
-        return arena.read()[0]
+        return np.asarray(arena.read()[0])
     finally:
         arena.free()

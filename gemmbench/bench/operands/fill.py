@@ -81,7 +81,7 @@ def _scale_to_integers(values: np.ndarray, precision: Precision, fill: Fill) -> 
     """Spread real values over the range of integer factors; normal ones reach it at 4 sigma."""
     largest = 2**precision.factor_bits - 1
     scale = {"uniform": largest, "normal": largest / 4}.get(fill, 1)
-    return np.rint(values * scale).clip(-largest, largest)
+    return np.asarray(np.rint(values * scale).clip(-largest, largest))
 
 
 def _draw_values(
@@ -106,12 +106,12 @@ def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np
     There are as few zeros as the exact bits of the precision allow.
     """
     if problem.precision.exact_bits >= _MANY_BITS:
-        return _SMALL[rng.integers(0, 4, count, dtype=np.uint8)]
+        return np.asarray(_SMALL[rng.integers(0, 4, count, dtype=np.uint8)])
     # A sum of K products of density d**2 stays within 6 d sqrt(K), except in one case in 10**9.
     limit = 2.0 ** (problem.precision.exact_bits - 1)
     density = min(1.0, limit / (8 * problem.K**0.5))
     signs = rng.integers(0, 2, count, dtype=np.int8) * 2 - 1
-    return signs * (rng.random(count, dtype=np.float32) < density)
+    return np.asarray(signs * (rng.random(count, dtype=np.float32) < density))
 
 
 def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
@@ -121,4 +121,4 @@ def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
         return values  # the storage type rounds by itself
     half = np.uint32(1 << (dropped - 1))
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    return ((bits + half) & ~np.uint32((1 << dropped) - 1)).view(np.float32)
+    return np.asarray(((bits + half) & ~np.uint32((1 << dropped) - 1)).view(np.float32))

@@ -120,4 +120,4 @@ def upscale_images(images: np.ndarray) -> np.ndarray:
     np.add.at(matrix, (rows, np.clip(low, 0, _STORED_SIDE - 1)), 1 - share)
     np.add.at(matrix, (rows, np.clip(low + 1, 0, _STORED_SIDE - 1)), share)
     large = matrix @ (images.astype(np.float64) / 16) @ matrix.T
-    return large.reshape(len(images), -1).astype(np.float32)
+    return np.asarray(large.reshape(len(images), -1), np.float32)

@@ -79,12 +79,14 @@ class Expression:
     line: int = field(compare=False)
     lets: tuple[tuple[str, Expression], ...]
     _tree: ast.expr = field(repr=False, compare=False, hash=False)
-    _known: dict = field(default_factory=dict, repr=False, compare=False, hash=False)
+    _known: dict[tuple[int, ...], int | ExpressionError] = field(
+        default_factory=dict, repr=False, compare=False, hash=False
+    )
 
     def __str__(self) -> str:
         return self.text
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[object, ...]:
         return parse, (self.text, None, self.line, dict(self.lets))
 
     def value(self, names: Mapping[str, int]) -> int:
@@ -105,7 +107,8 @@ class Expression:
         outer = evaluator.names
         evaluator.names = _Scope(self, names)
         try:
-            return evaluator.eval(self.text, previously_parsed=self._tree)
+            value: int = evaluator.eval(self.text, previously_parsed=self._tree)
+            return value
         except ExpressionError as fault:  # one with a line comes from a named expression
             return fault if fault.line is not None else type(fault)(f"{self.text}: {fault}", self.line)
         except (InvalidExpression, ArithmeticError, TypeError) as fault:
@@ -163,7 +166,7 @@ def _parse_text(text: str, known: tuple[str, ...] | None) -> tuple[tuple[str, ..
     return tuple(names), tree.body
 
 
-def _check_node(node: ast.AST, text: str, called: bool, known: Collection[str] | None, names: dict) -> None:
+def _check_node(node: ast.AST, text: str, called: bool, known: Collection[str] | None, names: dict[str, None]) -> None:
     if not isinstance(node, _NODES):
         what = type(node).__name__
         raise ExpressionError(f"'{text}': {what} is not allowed; use + - * / // %, comparisons, and, or, not, if")

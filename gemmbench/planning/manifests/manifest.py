@@ -63,8 +63,15 @@ class _ManifestReader:
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
         names = (*manifest.params, *problem, *DEVICE_NAMES)
         sections = SectionReader(self.document, names, read_lets(self.document, manifest.let, names))
-        launches, min_sm = self.read_launches(sections), max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
-        variant = Variant(
+        variant = self.build_variant(sections, params)
+        sections.refuse_unused_lets()
+        return variant
+
+    def build_variant(self, sections: SectionReader, params: tuple[tuple[str, Values], ...]) -> Variant:
+        """Return the variant, its keys checked one by one."""
+        manifest, launches = self.manifest, self.read_launches(sections)
+        min_sm = max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
+        return Variant(
             name=self.path.stem,
             summary=manifest.summary,
             order=manifest.order,
@@ -90,8 +97,6 @@ class _ManifestReader:
             path=self.document.location,
             text=self.text,
         )
-        sections.refuse_unused_lets()
-        return variant
 
     def check_keys(self) -> None:
         """Raise SpecError for unknown words, and for keys that exclude each other."""
