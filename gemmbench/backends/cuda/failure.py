@@ -29,7 +29,7 @@ _HARMLESS = (
     ),
     ("no kernel image", "CUDA_ERROR_NO_BINARY_FOR_GPU", "the code is for another architecture"),
     ("symbol not found", "CUDA_ERROR_NOT_FOUND", "the code has no kernel of this name"),
-    ("invalid argument", "CUDA_ERROR_INVALID_VALUE", "grid, block or shared memory is beyond this GPU"),
+    ("invalid argument", "CUDA_ERROR_INVALID_VALUE", "grid, block or shared memory exceeds this GPU's limits"),
 )
 
 

@@ -14,5 +14,5 @@ PEAKS = Peaks(copy=9e11, fma=9.5e11, clock_hz=1e9, launch=1.5e-6, ungated=5e-6)
 
 
 def describe_fake() -> Device:
-    """1 GHz, 1000 operations a cycle, 1 TB/s."""
+    """1 GHz, 1000 operations per cycle, 1 TB/s."""
     return Device("Fake GPU", 0, TARGET, 1e9, {"f32": 1000.0}, 1e12, {"driver": "1.0"})

@@ -21,7 +21,7 @@ class FakeEntry(BackendEntry):
         return DeviceChoice(self.name, script=script) if kind == self.name else None
 
     def why_unusable(self, choice: DeviceChoice) -> str:
-        """Paper is always there."""
+        """It is always usable."""
         return ""
 
     def glance(self, choice: DeviceChoice) -> Target:

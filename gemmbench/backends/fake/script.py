@@ -26,7 +26,7 @@ FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build
 
 @dataclass(frozen=True)
 class Script:
-    """Seconds a launch and faults by variant, the clock of every window, rates of transfers.
+    """Seconds per launch and faults by variant, the clock of every window, rates of transfers.
 
     `watch` has the values of the sensors; without it there is no monitor.
     """

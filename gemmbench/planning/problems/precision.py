@@ -1,6 +1,6 @@
 """Precisions: how operands are stored, and how exactly a product is summed.
 
-To add a precision, add its record to `_ALL`; the rest of gemmbench asks the record.
+To add a precision, add its record to `_ALL`; the rest of gemmbench reads it.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Problem:
         return (self.alpha, self.beta) != (1, 0)
 
     def __repr__(self) -> str:
-        # Saved keys of batches hash this text: a problem without a batch keeps the one it had before.
+        # Saved keys of batches hash this text, so that of a problem without a batch must not change.
         names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
         names += [] if self.batch_count == 1 else ["batch_count"]
         return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"

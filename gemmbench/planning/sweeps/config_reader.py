@@ -1,7 +1,6 @@
 """Values of a sweep: taken from the command line, or else from the config file.
 
-Every check of a value goes through here, so that an error names the line of the config file where
-the value is from there.
+Every value is checked here, so that an error in a value of the config file names its line.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ class ConfigReader:
     def check_items(
         self, path: Path, check: Callable[[Written], list[Checked]], written: Iterable[Written]
     ) -> list[Checked]:
-        """Check every item of a list, each of which may stand for several values; no value twice."""
+        """Check every item of a list, each of which may mean several values, and drop duplicates."""
         lists = [self.check((*path, index), check, item) for index, item in enumerate(written)]
         return list(dict.fromkeys(value for values in lists for value in values))
 
     def choose(self, path: Path, check: Callable[[Any], Checked], written: object) -> Checked:
-        """Return the checked option called like the last key of `path`, or if it is not given, the config's value."""
+        """Return the checked option named like the last key of `path`, or else the config's value."""
         given = getattr(self.options, str(path[-1]))
         return check(given) if given is not None else self.check(path, check, written)
 

@@ -1,4 +1,4 @@
-"""From a config and the command line to plans: a sweep with its baseline, expanded for the devices there are."""
+"""From a config and the command line to plans: a sweep with its baseline, for the available devices."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
 class Policy:
     """How to measure.
 
-    A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and no longer than its
-    95 % interval is wider than +- `until` of its value (0: it never ends early). `window` is the least
-    seconds of one timed window, `gate` whether launches queue behind a gate, `energy` seconds
-    of load that measure the energy of one plan (0: none).
+    A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and stops once
+    its 95 % interval is narrower than +- `until` of its value (0: it never stops early). `window`
+    is the minimum of seconds in a timed window, `gate` whether launches queue behind a gate, and
+    `energy` the seconds of load that measure the energy of a plan (0: none).
     """
 
     cache: Cache = "cold"

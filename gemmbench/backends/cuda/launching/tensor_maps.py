@@ -20,7 +20,7 @@ from gemmbench.planning.plans.plan import Plan, TiledTensor
 BYTES = 128
 """Size of one map; its address must be a multiple of 64."""
 _GRAIN = 16
-# Element types of CUtensorMapDataType by storage type; TMA moves bytes of what it has no name for.
+# Element types of CUtensorMapDataType by storage type; other types are moved as bytes.
 _TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32"}
 _BYTES = "UINT8"
 _OPERANDS = ("A", "B", "C", "workspace")

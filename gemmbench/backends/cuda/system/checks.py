@@ -50,7 +50,7 @@ def examine_gpu(index: int, required: bool) -> list[HealthCheck]:
 
 def _report_no_gpu(index: int, required: bool) -> HealthCheck:
     why = (probe.why_no_gpu() if not probe.list_visible() else "") or f"there is no GPU number {index}"
-    return failed_check("GPU", f"none: {why}", "install the driver, or go on with --device cpu", fatal=required)
+    return failed_check("GPU", f"none: {why}", "install the driver, or use --device cpu", fatal=required)
 
 
 def _check_driver(version: str, supported: int) -> HealthCheck:
