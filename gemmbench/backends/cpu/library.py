@@ -20,6 +20,6 @@ OPENBLAS = Variant(
 
 def openblas_artifact() -> Artifact:
     """The installed library."""
-    from importlib import metadata
+    from importlib import metadata  # slow, and not needed to list the variant
 
     return Artifact(f"openblas-numpy-{metadata.version('numpy')}", "", Build())

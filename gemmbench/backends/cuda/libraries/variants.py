@@ -107,7 +107,7 @@ class Types:
 
     def scalars(self, alpha: float, beta: float) -> np.ndarray:
         """alpha and beta in the type that the library reads."""
-        import numpy as np
+        import numpy as np  # slow, and not needed to list the variants
 
         return np.array([alpha, beta], self.scalar)
 
