@@ -107,7 +107,10 @@ def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Count
 
 
 def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
-    """The metric for each quantity and each stall; `missing` are unavailable metrics, without suffix."""
+    """The metric for each quantity and each stall.
+
+    `missing` are unavailable metrics, without suffix.
+    """
     candidates = {**QUANTITIES, **{f"stall {name}": (_STALL.format(name),) for name in STALLS}}
     available = {
         name: [each for each in known if each.partition(".")[0] not in missing] for name, known in candidates.items()
@@ -116,7 +119,10 @@ def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
 
 
 def ncu_command(program: str, log: Path, names: Mapping[str, str], target: Sequence[str]) -> list[str]:
-    """Count in the range that the target marks; ncu leaves the clock as it is when kernels are timed."""
+    """Count in the range that the target marks.
+
+    Ncu leaves the clock as it is when kernels are timed.
+    """
     words = f"--config-file off --csv --page raw --print-units base --clock-control none --log-file {log}".split()
     words += "--profile-from-start off --target-processes application-only --metrics".split()
     return [program, *words, ",".join(dict.fromkeys(names.values())), *target]
@@ -145,7 +151,10 @@ def _counters(row: Mapping[str, str], units: Mapping[str, str], names: Mapping[s
 
 
 def number(cell: str) -> float | None:
-    """A cell as a number; None for `n/a`, `nan` or nothing. Thousands have commas, instances follow in brackets."""
+    """A cell as a number; None for `n/a`, `nan` or nothing.
+
+    Thousands have commas, instances follow in brackets.
+    """
     found = re.match(r"\s*(-?[\d,]*\.?\d+(?:[eE][-+]?\d+)?)(?![\w.])", cell)
     return float(found[1].replace(",", "")) if found else None
 

@@ -21,8 +21,8 @@ _MAX_REGISTERS = 255  # of a thread
 class ArchitectureLimits:
     """What a multiprocessor of one architecture has, and the most that a block may have of it.
 
-    `shared` is bytes of a multiprocessor, `block_shared` the most of a block, `reserved` what the system
-    takes of each block, `grain` the unit of allocation.
+    `shared` is bytes of a multiprocessor, `block_shared` the most of a block, `reserved` what the
+    system takes of each block, `grain` the unit of allocation.
     """
 
     warps: int
@@ -74,14 +74,20 @@ _TABLE = {
 
 
 def architecture_limits(sm: int) -> ArchitectureLimits:
-    """The limits of a compute capability as an integer (90). Raises DeviceError if it is not in the table."""
+    """The limits of a compute capability as an integer (90).
+
+    Raises DeviceError if it is not in the table.
+    """
     if sm not in _TABLE:
         raise DeviceError(f"the limits of sm_{sm} are not known; known: {', '.join(map(str, _TABLE))}")
     return _TABLE[sm]
 
 
 def most_block_shared(sm: int) -> int:
-    """Bytes of shared memory a block may have; an unknown architecture has those of the one before it."""
+    """Bytes of shared memory a block may have.
+
+    An unknown architecture has those of the one before it.
+    """
     known = [each for each in _TABLE if each <= sm] or [min(_TABLE)]
     return _TABLE[max(known)].block_shared
 

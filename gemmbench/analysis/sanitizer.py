@@ -33,8 +33,8 @@ _REFUSED = re.compile(
 class ToolVerdict:
     """The verdict of a tool on a run.
 
-    `status` is "clean", "errors" (or hazards), "timeout", or "failed": the tool did not finish, or it
-    saw no error and the program failed. `message` is the first error, or the reason.
+    `status` is "clean", "errors" (or hazards), "timeout", or "failed": the tool did not finish, or
+    it saw no error and the program failed. `message` is the first error, or the reason.
     """
 
     status: str

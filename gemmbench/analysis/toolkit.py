@@ -1,4 +1,6 @@
-"""NVIDIA's toolkit on this machine: where nvcc, cuobjdump and the other programs are, and which release."""
+"""NVIDIA's toolkit on this machine: where nvcc, cuobjdump and the other programs are, and which
+release.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def find_nvcc() -> str:
 
 
 def find_cuobjdump() -> str:
-    """Path of cuobjdump: PATH, the folder of nvcc, /usr/local/cuda*, NVIDIA's wheels. Raises DeviceError."""
+    """Path of cuobjdump: PATH, the folder of nvcc, /usr/local/cuda*, NVIDIA's wheels.
+
+    Raises DeviceError.
+    """
     try:
         folder = str(Path(find_nvcc()).resolve().parent)
     except DeviceError:

@@ -1,4 +1,6 @@
-"""NVIDIA's tools that watch a program (ncu, compute-sanitizer): where they are, and how they are run."""
+"""NVIDIA's tools that watch a program (ncu, compute-sanitizer): where they are, and how they are
+run.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ class ToolRun:
 
 
 def find_watcher(name: str) -> str:
-    """Path of `ncu` or `compute-sanitizer`: PATH, the toolkits, Nsight Compute's own folder. Raises DeviceError."""
+    """Path of `ncu` or `compute-sanitizer`: PATH, the toolkits, Nsight Compute's own folder.
+
+    Raises DeviceError.
+    """
     folders = map(str, sorted(_NSIGHT.glob("*"), reverse=True))
     if found := find_tool(name, os.pathsep.join(folders)):
         return found

@@ -165,7 +165,10 @@ class Compiler(Protocol):
     """Turns plans into machine code; safe to call from several threads."""
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan or find it in the cache. Raises BuildError, or DeviceError without a compiler."""
+        """Compile the plan or find it in the cache.
+
+        Raises BuildError, or DeviceError without a compiler.
+        """
 
 
 class InspectingCompiler(Compiler, Protocol):
@@ -179,7 +182,10 @@ class InspectingCompiler(Compiler, Protocol):
         """The intermediate code of a plan. Raises as compile does."""
 
     def sass(self, plan: Plan) -> str:
-        """The machine code of a plan, disassembled. Raises as compile does, or DeviceError without a disassembler."""
+        """The machine code of a plan, disassembled.
+
+        Raises as compile does, or DeviceError without a disassembler.
+        """
 
 
 class Backend(Protocol):
@@ -191,11 +197,16 @@ class Backend(Protocol):
     max_launches: int
     """The most launches one window may hold."""
     guards: bool
-    """Whether operands have guard zones. If not, each is an allocation of its exact size, for a tool to watch."""
+    """Whether operands have guard zones. If not, each is an allocation of its exact size, for a
+    tool to watch.
+    """
 
     @property
     def monitor(self) -> Monitor | None:
-        """Reads power, temperature and clocks under load; None if there are no sensors, or reading disturbs."""
+        """Reads power, temperature and clocks under load.
+
+        None if there are no sensors, or reading disturbs.
+        """
 
     def allocate(self, *nbytes: int) -> Memory:
         """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""

@@ -55,7 +55,10 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
 
 
 def _open_workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
-    """Make a folder inside the cache to build in, so that results can be renamed into place. Raises DeviceError."""
+    """Make a folder inside the cache to build in, so that results can be renamed into place.
+
+    Raises DeviceError.
+    """
     try:
         home.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryDirectory(dir=home)

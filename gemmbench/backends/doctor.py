@@ -11,7 +11,10 @@ from gemmbench.backends.registry import AUTO, find_entry, list_entries, load_ser
 
 
 def examine_machine(option: str, results: Path) -> list[HealthCheck]:
-    """Look at all that `--device option` needs; opens no device. Raises UsageError for an unknown device."""
+    """Look at all that `--device option` needs; opens no device.
+
+    Raises UsageError for an unknown device.
+    """
     choice = parse_device(option)
     checks: list[HealthCheck] = []
     for name in _examined_backends(option, choice):

@@ -26,9 +26,9 @@ class BackendEntry:
     `forms` is how `--device` names it. `--device auto` takes the first back end with `automatic`
     that is usable here. `companions` are the back ends opened along with it. `noise_plans` is what
     `doctor` runs against itself: for each plan the variants to try, in order, and the size.
-    `no_transfers` is the reason why nothing is copied to and from its device, "" if transfers can be measured.
-    `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect` can show
-    what its compiler makes.
+    `no_transfers` is the reason why nothing is copied to and from its device, "" if transfers can
+    be measured. `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect`
+    can show what its compiler makes.
     """
 
     name: str
@@ -50,7 +50,10 @@ class BackendEntry:
         raise NotImplementedError
 
     def glance(self, choice: DeviceChoice) -> Target | None:
-        """The device as far as it is known without opening it or importing a library; None without a device."""
+        """The device as far as it is known without opening it or importing a library.
+
+        None without a device.
+        """
         raise NotImplementedError
 
     def libraries(self) -> tuple[Variant, ...]:
@@ -67,7 +70,10 @@ class BackendEntry:
 
 
 class BackendServices(Protocol):
-    """What a back end does; every choice is one that its record made, or that of the back end it accompanies."""
+    """What a back end does.
+
+    Every choice is one that its record made, or that of the back end it accompanies.
+    """
 
     def describe(self, choice: DeviceChoice) -> Device:
         """Describe the device without opening it. Raises DeviceError."""
@@ -82,10 +88,19 @@ class BackendServices(Protocol):
         """Experiments need a process of their own, since a kernel can take the device's context down."""
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
-        """Open the device; `launch_limit` is seconds for a launch, where the device can end one. Raises DeviceError."""
+        """Open the device; `launch_limit` is seconds for a launch, where the device can end one.
+
+        Raises DeviceError.
+        """
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """The health checks of `doctor`; that there is no device is a fault only if it is `required`."""
+        """The health checks of `doctor`.
+
+        That there is no device is a fault only if it is `required`.
+        """
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks | None:
-        """What the device reaches at best; None where it is not measured. Raises DeviceError, PlanError."""
+        """What the device reaches at best; None where it is not measured.
+
+        Raises DeviceError, PlanError.
+        """

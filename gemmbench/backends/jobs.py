@@ -24,9 +24,9 @@ from gemmbench.planning.plans.plan import Plan
 class CopyStep:
     """Bytes from host to device (`inward`) or back, queued on stream number `stream`.
 
-    `host` is a view of a HostMemory's bytes: contiguous, or a rectangle whose rows are apart. On the
-    device the bytes are packed, from byte `device` of the job's memory on. `after` is the index of
-    an earlier step, on any stream, that must end first.
+    `host` is a view of a HostMemory's bytes: contiguous, or a rectangle whose rows are apart. On
+    the device the bytes are packed, from byte `device` of the job's memory on. `after` is the index
+    of an earlier step, on any stream, that must end first.
     """
 
     stream: int
@@ -51,7 +51,9 @@ class LaunchStep:
 
 
 JobStep = CopyStep | LaunchStep
-"""Steps of one stream run in order. Steps of different streams overlap, except where `after` makes one wait."""
+"""Steps of one stream run in order. Steps of different streams overlap, except where `after` makes
+one wait.
+"""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,10 @@ class Job(Protocol):
     """Steps bound to host memory and device memory."""
 
     def run(self) -> JobTimes:
-        """Run all steps, wait for the last and return the times. Raises LaunchError, LaunchTimeout."""
+        """Run all steps, wait for the last and return the times.
+
+        Raises LaunchError, LaunchTimeout.
+        """
 
 
 class Transfers(Protocol):
@@ -94,7 +99,10 @@ class Transfers(Protocol):
         """Allocate on the host; `pinned` is page-locked. Raises OutOfMemory."""
 
     def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> Job:
-        """Bind steps; `pinned` if all their host memory is. Raises LaunchError, NotOffered, OutOfMemory."""
+        """Bind steps; `pinned` if all their host memory is.
+
+        Raises LaunchError, NotOffered, OutOfMemory.
+        """
 
 
 class TransferBackend(Backend, Transfers, Protocol):

@@ -54,7 +54,10 @@ def parse_device(option: str) -> DeviceChoice:
 
 
 def choose_device(option: str) -> DeviceChoice:
-    """Read `--device`; opens nothing. Raises UsageError, or DeviceError if the device is not usable."""
+    """Read `--device`; opens nothing.
+
+    Raises UsageError, or DeviceError if the device is not usable.
+    """
     choice = parse_device(option)
     if why := find_entry(choice.primary).why_unusable(choice):
         raise DeviceError(f"device {option} cannot be used: {why}; or take --device cpu")
@@ -129,7 +132,10 @@ def why_refused(variant: Variant, device: str) -> str:
 
 
 def choose_profiled(option: str, purpose: str) -> DeviceChoice:
-    """The GPU that NVIDIA's tools are to watch for `purpose`. Raises DeviceError if `option` names no such GPU."""
+    """The GPU that NVIDIA's tools are to watch for `purpose`.
+
+    Raises DeviceError if `option` names no such GPU.
+    """
     choice = choose_device(option)
     if not find_entry(choice.primary).profilers:
         why = choice.note.partition(": ")[2].rpartition("; ")[0] or f"--device {option} is not a GPU"
@@ -143,7 +149,10 @@ def find_inspecting_entry() -> BackendEntry:
 
 
 def glance_at_inspected_device() -> Target | None:
-    """The first device of that back end as far as it is seen from outside; None without a device."""
+    """The first device of that back end as far as it is seen from outside.
+
+    None without a device.
+    """
     entry = find_inspecting_entry()
     return entry.glance(DeviceChoice(entry.name))
 

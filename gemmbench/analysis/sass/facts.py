@@ -15,9 +15,10 @@ The model of a multiprocessor partition, compute capability 7.0 and later:
   50 %). Rows of eight or more FFMA that alternate their bank are 6 % slower than the model. With 64 lanes only three
   reads of one bank cost time.
 
-The bound counts the instructions of the shortest way round the loop and no conflicts. The mix and the estimate count
-every instruction of the loop once, whether it runs or not, those of inner loops too. Neither includes latency,
-bandwidth, barriers and instruction fetch, so no kernel reaches the bound.
+The bound counts the instructions of the shortest way round the loop and no conflicts. The mix and
+the estimate count every instruction of the loop once, whether it runs or not, those of inner loops
+too. Neither includes latency, bandwidth, barriers and instruction fetch, so no kernel reaches the
+bound.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ class LoopFacts:
 
     @cached_property
     def load_distances(self) -> list[int]:
-        """Instructions from each shared load to the first use of its result, sorted; also across the branch back."""
+        """Instructions from each shared load to the first use of its result, sorted.
+
+        Also across the branch back.
+        """
         return sorted(_find_load_distances(self.loop.body))
 
     @property
@@ -130,7 +134,10 @@ def _math_instructions(body: Sequence[Instruction]) -> Iterator[Instruction]:
 
 
 def _bank_reads(math: Sequence[Instruction]) -> Iterator[list[int]]:
-    """Registers that each instruction reads from each bank; the last instruction precedes the first."""
+    """Registers that each instruction reads from each bank.
+
+    The last instruction precedes the first.
+    """
     kept = _reused_registers(math[-1]) if math else {}
     for instruction in math:
         fresh = {instruction.register(slot) for slot in _SLOTS if kept.get(slot, -1) != instruction.register(slot)}

@@ -68,7 +68,10 @@ class Instruction:
 
     @property
     def results(self) -> frozenset[int]:
-        """Numbers of the registers that a load writes; for other instructions the first they write, if any."""
+        """Numbers of the registers that a load writes.
+
+        For other instructions the first they write, if any.
+        """
         if self.name in _NO_RESULT or not self.operands:
             return frozenset()
         first = _REGISTER.fullmatch(self.operands[0])
@@ -93,7 +96,10 @@ class Instruction:
         return self.words if self.name in _NO_RESULT and not text.startswith("[") else 1
 
     def register(self, slot: int) -> int | None:
-        """The register in source slot 0, 1 or 2 (a, b, c of a * b + c); None for RZ, a constant, a uniform one."""
+        """The register in source slot 0, 1 or 2 (a, b, c of a * b + c).
+
+        None for RZ, a constant, a uniform one.
+        """
         found = _REGISTER.search(self.operands[slot + 1]) if slot + 1 < len(self.operands) else None
         return int(found[1]) if found else None
 

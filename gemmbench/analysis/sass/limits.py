@@ -30,7 +30,10 @@ def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
 
 
 def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str]:
-    """One sentence for each limit of the plan's variant that is broken; `facts` is None if no loop has math."""
+    """One sentence for each limit of the plan's variant that is broken.
+
+    `facts` is None if no loop has math.
+    """
     limits = plan.variant.sass
     if facts is None:
         return [f"{limit}: no loop has math" for limit in limits]

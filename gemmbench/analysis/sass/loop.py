@@ -1,9 +1,9 @@
 """The loops of machine code, and the one where a GEMM spends its time.
 
-Loops are found as compilers find them: a branch goes back to an instruction that is on every path to
-the branch (the header), and the loop is all that can reach the branch without passing the header (a
-natural loop; Aho, Lam, Sethi, Ullman, "Compilers", 9.6). ptxas moves code that seldom runs to the end
-of the kernel. A branch back out of that code makes no loop by this definition.
+Loops are found as compilers find them: a branch goes back to an instruction that is on every path
+to the branch (the header), and the loop is all that can reach the branch without passing the header
+(a natural loop; Aho, Lam, Sethi, Ullman, "Compilers", 9.6). ptxas moves code that seldom runs to
+the end of the kernel. A branch back out of that code makes no loop by this definition.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Loop:
     """The instructions of a loop in the order of their addresses, those of inner loops included.
 
     `code_bytes` reaches from its first instruction to the end of its last. `inside` counts the
-    instructions of inner loops. `ffma` and `path` count the FFMA and all instructions of one way round
-    the loop: the one with the most FFMA and, of those, the fewest instructions.
+    instructions of inner loops. `ffma` and `path` count the FFMA and all instructions of one way
+    round the loop: the one with the most FFMA and, of those, the fewest instructions.
     """
 
     body: tuple[Instruction, ...]
@@ -47,7 +47,8 @@ class Loop:
 def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
     """The loop with the most math, of those without an inner loop that has math; None if no loop has any.
 
-    Of two with as much, a kernel has one for aligned operands and one for others; the shorter is that of benchmarks.
+    Of two with as much, a kernel has one for aligned operands and one for others; the shorter is
+    that of benchmarks.
     """
     found = [loop for loop in find_loops(code) if loop.math]
     innermost = [loop for loop in found if not any(_contains(loop, other) for other in found)]
@@ -82,7 +83,10 @@ def _make_loop(code: Sequence[Instruction], after: Edges, members: set[int], fou
 
 
 def _shortest_way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> tuple[int, int]:
-    """Count FFMA and instructions from the header to a branch back to it; inner loops run at most once."""
+    """Count FFMA and instructions from the header to a branch back to it.
+
+    Inner loops run at most once.
+    """
     header = min(members)
     best, ends = {header: (0, 0)}, list[tuple[int, int]]()  # before each instruction: FFMA, minus instructions
     for member in sorted(members):

@@ -26,7 +26,10 @@ _MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
 
 
 class CpuBackend:
-    """The device. `timeout` is the most seconds one window may take. Raises DeviceError off Linux."""
+    """The device. `timeout` is the most seconds one window may take.
+
+    Raises DeviceError off Linux.
+    """
 
     modes = tuple(_MODES)
     max_launches = 1 << 20
@@ -56,7 +59,10 @@ class CpuBackend:
         return Path(artifact.path) if artifact.path else None
 
     def bind(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> Executable:
-        """Start a process for each step. Raises LaunchError, OutOfMemory, and NotOffered for a graph."""
+        """Start a process for each step.
+
+        Raises LaunchError, OutOfMemory, and NotOffered for a graph.
+        """
         if graph:
             raise NotOffered("the cpu device has no graphs")
         bound = [self._bind_step(step, memory, mode) for step in steps]
@@ -94,7 +100,10 @@ class KernelExecutable:
 
 
 class StepsInTurn:
-    """Executables that run in turn, a launch of each; only their own time counts, not that of asking them."""
+    """Executables that run in turn, a launch of each.
+
+    Only their own time counts, not that of asking them.
+    """
 
     def __init__(self, parts: Sequence[Executable]):
         self._parts = parts

@@ -80,13 +80,19 @@ def _replace_dynamic_shared(declaration: re.Match[str]) -> str:
 
 
 class CpuCompiler:
-    """The C++ compiler of this machine: $CXX, else g++, clang++ or c++. `limit` is seconds for one compilation."""
+    """The C++ compiler of this machine: $CXX, else g++, clang++ or c++.
+
+    `limit` is seconds for one compilation.
+    """
 
     def __init__(self, limit: float = TimeLimits.compile):
         self._limit = limit
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan or find it in the cache. Raises BuildError, BuildTimeout, DeviceError (no compiler)."""
+        """Compile the plan or find it in the cache.
+
+        Raises BuildError, BuildTimeout, DeviceError (no compiler).
+        """
         if plan.variant.is_library:
             return library.openblas_artifact()
         unit = translation_unit(plan)
@@ -151,7 +157,10 @@ class CpuCompiler:
 
 
 def _read_static_shared(path: Path) -> int:
-    """Bytes of static shared memory of a block, reported by the executable itself. Raises DeviceError."""
+    """Bytes of static shared memory of a block, reported by the executable itself.
+
+    Raises DeviceError.
+    """
     try:
         output = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as fault:

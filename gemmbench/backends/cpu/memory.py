@@ -55,7 +55,10 @@ class CpuMemory:
         return array
 
     def free(self) -> None:
-        """Close the file; its bytes are freed with the last array and the last process that map it."""
+        """Close the file.
+
+        Its bytes are freed with the last array and the last process that map it.
+        """
         if self.nbytes:
             os.close(self.file)
             self.nbytes, self._bytes = 0, np.zeros(0, np.uint8)

@@ -1,7 +1,7 @@
 """The baseline of the CPU: NumPy's matrix product on all cores.
 
-BLAS takes alpha and beta, but NumPy's interface to it does not. Where they are not 1 and 0, they cost
-extra passes over C, which are part of the time.
+BLAS takes alpha and beta, but NumPy's interface to it does not. Where they are not 1 and 0, they
+cost extra passes over C, which are part of the time.
 """
 
 from __future__ import annotations

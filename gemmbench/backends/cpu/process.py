@@ -49,7 +49,10 @@ class KernelProcess:
         self._ask(f"bind {binding}")
 
     def time(self, launches: int) -> float:
-        """Seconds for `launches` launches back to back. Raises LaunchError, LaunchTimeout; either ends the process."""
+        """Seconds for `launches` launches back to back.
+
+        Raises LaunchError, LaunchTimeout; either ends the process.
+        """
         return float(self._ask(f"time {launches}"))
 
     def _ask(self, command: str) -> str:
@@ -89,7 +92,10 @@ class KernelProcess:
 
 
 def _wait_for_event(event: int, descriptor: int, deadline: float) -> bool:
-    """Wait for the event or the end of the other side; False if neither comes before the deadline."""
+    """Wait for the event or the end of the other side.
+
+    False if neither comes before the deadline.
+    """
     poll = select.poll()
     poll.register(descriptor, event)
     return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))

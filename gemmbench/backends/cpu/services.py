@@ -33,7 +33,10 @@ class CpuServices:
         return False
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
-        """Open the CPU; a launch ends after `launch_limit` seconds. Raises DeviceError off Linux."""
+        """Open the CPU; a launch ends after `launch_limit` seconds.
+
+        Raises DeviceError off Linux.
+        """
         return CpuBackend(launch_limit)
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:

@@ -13,7 +13,10 @@ from gemmbench.errors import DeviceError
 
 
 class CpuSoftware(Mapping[str, str]):
-    """Versions of the compiler, of NumPy and of its BLAS; the compiler is started when they are first read."""
+    """Versions of the compiler, of NumPy and of its BLAS.
+
+    The compiler is started when they are first read.
+    """
 
     @cached_property
     def _versions(self) -> dict[str, str]:

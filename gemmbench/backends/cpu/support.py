@@ -26,7 +26,10 @@ _NEEDS_GPU = (
 
 
 def strip_comments(text: str) -> str:
-    """The text without comments and with empty string and character literals; `#include <x>` stays."""
+    """The text without comments and with empty string and character literals.
+
+    `#include <x>` stays.
+    """
     return _COMMENT_OR_STRING.sub(" ", text)
 
 

@@ -43,7 +43,10 @@ class Loaded(Protocol):
     errors: tuple[type[Exception], ...]
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
-        """Fix the arguments of a launch on each operand set; `biases` are addresses, empty without a bias."""
+        """Fix the arguments of a launch on each operand set.
+
+        `biases` are addresses, empty without a bias.
+        """
 
 
 class CudaBackend:
@@ -51,9 +54,9 @@ class CudaBackend:
 
     Everything runs on one stream, except jobs that ask for more.
 
-    Use it from the thread that opened it. Windows have no gate if `gate` is False or for a reason that
-    why_gate_is_off gives; device.software records it. With GEMMBENCH_GUARDS=0 operands have no guard
-    zones. An error in a kernel loses the context: continue in a new process.
+    Use it from the thread that opened it. Windows have no gate if `gate` is False or for a reason
+    that why_gate_is_off gives; device.software records it. With GEMMBENCH_GUARDS=0 operands have no
+    guard zones. An error in a kernel loses the context: continue in a new process.
     """
 
     modes: tuple[str, ...] = ("",)
@@ -106,7 +109,10 @@ class CudaBackend:
         return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, self._gate if gated else None)
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
-        """Load a cubin or open a library, for stream number `stream`. Raises LaunchError, NotOffered, OutOfMemory."""
+        """Load a cubin or open a library, for stream number `stream`.
+
+        Raises LaunchError, NotOffered, OutOfMemory.
+        """
         with translate_errors((self._cuda.Error,), plan.variant.name):
             if plan.variant.launch is None:
                 return self._library(plan.variant.name, stream)
@@ -117,9 +123,9 @@ class CudaBackend:
     ) -> WindowTimer:
         """Fix the arguments of launches that run in order and are timed as one.
 
-        `memory` must come from this back end. With `graph` they become one CUDA graph for each operand
-        set; its launches run once here, on the first set, so that no code is loaded while they are
-        recorded. Raises LaunchError, NotOffered.
+        `memory` must come from this back end. With `graph` they become one CUDA graph for each
+        operand set; its launches run once here, on the first set, so that no code is loaded while
+        they are recorded. Raises LaunchError, NotOffered.
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
         with translate_errors(errors, name):
@@ -177,7 +183,10 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
 
 
 def _compile_helpers(sm: int) -> str:
-    """Compile the helper kernels and return the path. Raises DeviceError without an nvcc for this GPU."""
+    """Compile the helper kernels and return the path.
+
+    Raises DeviceError without an nvcc for this GPU.
+    """
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
     text = f'#line 1 "{place}"\n{_HELPERS.read_text()}'
     try:

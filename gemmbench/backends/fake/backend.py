@@ -30,7 +30,10 @@ class FakeCompiler:
         self.script = script
 
     def compile(self, plan: Plan) -> Artifact:
-        """Return 32 registers and no spills, whatever the text. Raises BuildError if the script says so."""
+        """Return 32 registers and no spills, whatever the text.
+
+        Raises BuildError if the script says so.
+        """
         name = plan.variant.name
         if self.script.faults.get(name) == "build":
             raise BuildError(f"{plan.variant.path}:1: error: as scripted")
@@ -80,7 +83,10 @@ class FakeBackend:
         return FakeJob(steps, memory, pinned, launch, self.script.transfers)
 
     def _times(self, name: str) -> Iterator[float]:
-        """The scripted times of this name; a second binding continues where the first one stopped."""
+        """The scripted times of this name.
+
+        A second binding continues where the first one stopped.
+        """
         seconds = self.script.times.get(name, _DEFAULT_SECONDS)
         listed = [seconds] if isinstance(seconds, (int, float)) else seconds
         return self._clocks.setdefault(name, itertools.cycle(listed))

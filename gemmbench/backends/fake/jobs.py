@@ -15,7 +15,9 @@ from gemmbench.backends.base import Executable, Memory
 from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 
 RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
-"""Bytes/s to and from the device, bytes/s both ways for pageable host memory, flops/s of every kernel."""
+"""Bytes/s to and from the device, bytes/s both ways for pageable host memory, flops/s of every
+kernel.
+"""
 
 
 class FakeHost:

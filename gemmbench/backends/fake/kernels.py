@@ -53,7 +53,10 @@ class FakeMemory:
 
 @dataclass
 class FakeStep:
-    """Computes one step with NumPy: a GEMM with its epilogue, or a whole network; `fault` spoils the result."""
+    """Computes one step with NumPy: a GEMM with its epilogue, or a whole network.
+
+    `fault` spoils the result.
+    """
 
     memory: FakeMemory
     plan: Plan
@@ -117,7 +120,10 @@ class FakeStep:
 
 
 class FakeExecutable:
-    """Computes a chain of steps with NumPy, the last one with the scripted fault; takes the scripted time."""
+    """Computes a chain of steps with NumPy, the last one with the scripted fault.
+
+    It takes the scripted time.
+    """
 
     def __init__(self, memory: FakeMemory, times: Iterator[float], fault: str, clock: float, steps: Sequence[Step]):
         self.memory, self.times, self.fault, self.clock = memory, times, fault, clock
@@ -127,7 +133,10 @@ class FakeExecutable:
         self.launched = 0
 
     def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time. Raises LaunchError, DeviceLost if the script says so."""
+        """Run, and report the next scripted time.
+
+        Raises LaunchError, DeviceLost if the script says so.
+        """
         _raise_fault(self.fault)
         for _ in range(min(launches, len(self.sets))):
             self.launch(self.launched % len(self.sets))

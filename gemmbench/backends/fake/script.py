@@ -1,11 +1,11 @@
 """The script of the fake device: a mapping, in a test or a YAML file (`--device fake:script.yaml`).
 
-times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}   # seconds a launch, by launch window, in turn
-faults: {tiled: unwritten}                         # one of FAULTS
-isolated: true                                     # experiments in a process of their own, as on a GPU
+times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}  # seconds a launch, by launch window, in turn
+faults: {tiled: unwritten}                   # one of FAULTS
+isolated: true                               # experiments in a process of their own, as on a GPU
 clock: 1.5e9
-transfers: {h2d: 2.0e+9, d2h: 1.0e+9}              # rates of a job's copies and launches: RATES in jobs
-watch: {power: 300, temperature: [40, 41]}         # its sensors: KEYS in monitor
+transfers: {h2d: 2.0e+9, d2h: 1.0e+9}        # rates of a job's copies and launches: RATES in jobs
+watch: {power: 300, temperature: [40, 41]}   # its sensors: KEYS in monitor
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ _MOST_LINES = 10
 class NvccCompiler:
     """Compiles plans; safe to call from several threads, since each compilation is a process.
 
-    nvcc is located at the first compilation, so a run of libraries does not need it. `limit` is seconds
-    for one compilation.
+    nvcc is located at the first compilation, so a run of libraries does not need it. `limit` is
+    seconds for one compilation.
     """
 
     def __init__(self, limit: float = TimeLimits.compile):
@@ -43,15 +43,18 @@ class NvccCompiler:
     def compile(self, plan: Plan) -> Artifact:
         """Compile the plan or find it in the cache; a library has nothing to compile.
 
-        The facts are those of the last kernel that the plan launches.
-        Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError without a compiler.
+        The facts are those of the last kernel that the plan launches. Raises BuildError with the
+        compiler's own lines, BuildTimeout, or DeviceError without a compiler.
         """
         if plan.variant.launch is None:
             return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
         return self.cubin(compiler_text(plan), plan.arch, plan.symbols[-1], plan.variant.path)
 
     def cubin(self, text: str, arch: str, symbol: str, location: str) -> Artifact:
-        """Compile `text` for `arch` ("90a"); `symbol` is the kernel whose facts are kept, `location` its file."""
+        """Compile `text` for `arch` ("90a").
+
+        `symbol` is the kernel whose facts are kept, `location` its file.
+        """
         key = cache.content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
 
         def build(draft: Path) -> Build:
@@ -72,7 +75,10 @@ class NvccCompiler:
             return out.read_text()
 
     def sass(self, plan: Plan) -> str:
-        """The machine code of a plan, disassembled. Raises as compile does, or DeviceError without cuobjdump."""
+        """The machine code of a plan, disassembled.
+
+        Raises as compile does, or DeviceError without cuobjdump.
+        """
         command = [find_cuobjdump(), "--dump-sass", self.compile(plan).path]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -1,9 +1,9 @@
 """Loading cubins: pycuda's SourceModule, with the compilation taken out.
 
 pycuda's own SourceModule runs nvcc when it is made. That compilation has no time limit, drops what
-ptxas reports, preprocesses every text with an `#include` even if the result is cached, and writes its
-cache non-atomically. Therefore `compiling.nvcc` compiles ahead, in parallel, into gemmbench's cache,
-and the class here loads the finished cubin. Everything else is inherited: the check of the
+ptxas reports, preprocesses every text with an `#include` even if the result is cached, and writes
+its cache non-atomically. Therefore `compiling.nvcc` compiles ahead, in parallel, into gemmbench's
+cache, and the class here loads the finished cubin. Everything else is inherited: the check of the
 architecture, `get_function`, `get_global` and the lifetime of the module.
 """
 

@@ -1,7 +1,7 @@
 """The gate: a kernel that holds the stream until everything is queued behind it.
 
-A pycuda launch takes 4.7 us of host time. Without the gate every shorter kernel would appear to take
-4.7 us; with it an empty kernel takes 1.5 us (H200).
+A pycuda launch takes 4.7 us of host time. Without the gate every shorter kernel would appear to
+take 4.7 us; with it an empty kernel takes 1.5 us (H200).
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.system.driver import load_driver
 
 QUEUE = 512
-"""The most kernels queued behind a gate: a full launch queue blocks the host, which then never opens it."""
+"""The most kernels queued behind a gate: a full launch queue blocks the host, which then never
+opens it.
+"""
 
 LIMIT = 1.0
-"""Seconds after which a gate opens by itself: much longer than queuing, shorter than a display's watchdog."""
+"""Seconds after which a gate opens by itself: much longer than queuing, shorter than a display's
+watchdog.
+"""
 
 # Variables set by tools that intercept calls to the driver. Such tools may run kernels one at a time,
 # so a kernel that waits for the host would never end.

@@ -17,7 +17,10 @@ _LEAST_GRAPHS = 4  # with one operand set: a graph must not be launched again wh
 
 
 def join_calls(parts: Sequence[Calls]) -> Calls:
-    """The calls of several plans on the same operand sets as calls of one; those of one plan as they are."""
+    """The calls of several plans on the same operand sets as calls of one.
+
+    Those of one plan are returned as they are.
+    """
     if len(parts) == 1:
         return parts[0]
     queues = zip(*(part.queue for part in parts), strict=True)

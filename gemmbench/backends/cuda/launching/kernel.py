@@ -25,7 +25,10 @@ Addresses = Sequence[tuple[int, int, int]]
 
 
 class Kernel:
-    """All kernels that a plan launches, from one loaded cubin; `smem` is the most shared memory of a block."""
+    """All kernels that a plan launches, from one loaded cubin.
+
+    `smem` is the most shared memory of a block.
+    """
 
     errors: tuple[type[Exception], ...] = ()
 
@@ -41,7 +44,8 @@ class Kernel:
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
         """Fix the arguments of a launch on each operand set; `biases` are addresses, empty without a bias.
 
-        The workspace and the tensor maps live as long as what is returned. Raises NotOffered, OutOfMemory.
+        The workspace and the tensor maps live as long as what is returned. Raises NotOffered,
+        OutOfMemory.
         """
         workspace = _allocate_zeroed(plan.workspace) if plan.workspace else None
         at = workspace.address if workspace else 0

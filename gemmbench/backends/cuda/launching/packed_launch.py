@@ -14,9 +14,9 @@ def pack_launch(
 ) -> partial[None]:
     """A callable that queues one launch of a pycuda function; its arguments are packed here, once.
 
-    `layout` has a letter of the struct module for each argument ("i", "f", "P" for an
-    address); native alignment is that of kernel parameters. pycuda's own prepared calls
-    pack again at each launch and first call cuFuncSetBlockShape, deprecated since CUDA 4; they end in
+    `layout` has a letter of the struct module for each argument ("i", "f", "P" for an address);
+    native alignment is that of kernel parameters. pycuda's own prepared calls pack again at each
+    launch and first call cuFuncSetBlockShape, deprecated since CUDA 4; they end in
     `_launch_kernel`, which is called directly here.
     """
     return partial(kernel._launch_kernel, grid, block, struct.pack(f"@{layout}", *arguments), shared, stream)

@@ -30,7 +30,10 @@ Places = Sequence[tuple[int, int, int, int]]
 
 
 def write_maps(plan: Plan, places: Places) -> DeviceMemory:
-    """The maps of every operand set, one array after the other, on the device. Raises NotOffered, OutOfMemory."""
+    """The maps of every operand set, one array after the other, on the device.
+
+    Raises NotOffered, OutOfMemory.
+    """
     words = encode_maps(plan, places)
     memory = DeviceMemory(words.nbytes)
     memory.write(0, words)
@@ -38,7 +41,10 @@ def write_maps(plan: Plan, places: Places) -> DeviceMemory:
 
 
 def encode_maps(plan: Plan, places: Places) -> np.ndarray:
-    """Sets x maps x 16 words (uint64); a map that the plan does not use is zero. Raises NotOffered."""
+    """Sets x maps x 16 words (uint64); a map that the plan does not use is zero.
+
+    Raises NotOffered.
+    """
     try:
         driver = import_module("cuda.bindings.driver")
     except ImportError as fault:

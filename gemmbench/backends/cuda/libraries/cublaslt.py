@@ -96,7 +96,10 @@ class CublasLt:
 
 
 class _Matmul:
-    """The descriptors of one product, freed with the object; column-major, so B is its first operand."""
+    """The descriptors of one product, freed with the object.
+
+    It is column-major, so B is its first operand.
+    """
 
     def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, epilogue: int):
         self._api, self._types, self._shape, self._epilogue = api, types, shape, epilogue
@@ -109,7 +112,10 @@ class _Matmul:
         )
 
     def operation(self, bias: int = 0) -> int:
-        """A descriptor of the product and what follows it; the address of the bias is part of it."""
+        """A descriptor of the product and what follows it.
+
+        The address of the bias is part of it.
+        """
         api, types = self._api, self._types
         created = self._keep(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
         values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), "EPILOGUE": self._epilogue}

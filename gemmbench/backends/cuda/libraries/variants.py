@@ -113,7 +113,10 @@ class Types:
 
 
 def library_types(problem: Problem, sm: int) -> Types:
-    """The types of a problem. Raises NotOffered on GPUs before the precision, such as TF32 before sm_80."""
+    """The types of a problem.
+
+    Raises NotOffered on GPUs before the precision, such as TF32 before sm_80.
+    """
     precision = problem.precision
     if sm < precision.min_sm:
         needed, present = (f"{number // 10}.{number % 10}" for number in (precision.min_sm, sm))

@@ -13,7 +13,10 @@ _THREADS, _BLOCKS = 256, 1024
 
 
 class Equality:
-    """Compares bytes; `kernel` is the `differ` function of helpers.cu, which sets a word if it finds a difference."""
+    """Compares bytes.
+
+    `kernel` is the `differ` function of helpers.cu, which sets a word if it finds a difference.
+    """
 
     def __init__(self, kernel: Any, stream: Any):
         cuda = load_driver()
@@ -22,7 +25,10 @@ class Equality:
         self._found = cuda.mem_alloc(4)
 
     def __call__(self, one: int, other: int, nbytes: int) -> bool:
-        """Whether the `nbytes` at two addresses, multiples of 16, are the same. Raises pycuda's errors."""
+        """Whether the `nbytes` at two addresses, multiples of 16, are the same.
+
+        Raises pycuda's errors.
+        """
         found, grid, block = np.ones(1, np.uint32), (_BLOCKS, 1, 1), (_THREADS, 1, 1)
         self._cuda.memset_d32(self._found, 0, 1)
         pack_launch(self._kernel, grid, block, self._stream, "PPQP", one, other, nbytes, int(self._found))()

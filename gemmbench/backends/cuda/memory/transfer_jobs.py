@@ -7,8 +7,8 @@ What is queued for a job on three streams, behind the gate that holds all of it:
     stream 2                 wait start, B | A in | launch | C out | ... | done
 
 A copy of pageable memory blocks the host while the driver stages it (CUDA driver API, "API
-synchronization behavior") and would never return behind a gate. Such a job has no gate, and its times
-include the host, as its user sees them.
+synchronization behavior") and would never return behind a gate. Such a job has no gate, and its
+times include the host, as its user sees them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _REPEATED = "a gate opened by itself before its job was queued; measured again w
 
 
 class HostBuffer:
-    """A `jobs.HostMemory`, page-locked or not; every page is touched, so that no copy takes page faults."""
+    """A `jobs.HostMemory`, page-locked or not.
+
+    Every page is touched, so that no copy takes page faults.
+    """
 
     def __init__(self, nbytes: int, pinned: bool):
         """Allocate. Raises OutOfMemory."""
@@ -60,9 +63,9 @@ class HostBuffer:
 class CudaJob:
     """A `jobs.Job`: steps bound to streams and device memory.
 
-    `address` is that of the device memory, `streams` are numbered as in the steps, and the gate holds
-    the first of them. The first run has no gate, since CUDA loads code at its first use and would wait
-    for what the gate holds. A job of more than QUEUE entries has none either.
+    `address` is that of the device memory, `streams` are numbered as in the steps, and the gate
+    holds the first of them. The first run has no gate, since CUDA loads code at its first use and
+    would wait for what the gate holds. A job of more than QUEUE entries has none either.
     """
 
     def __init__(
@@ -73,7 +76,10 @@ class CudaJob:
         load: Load,
         gate: Gate | None,
     ):
-        """Fix the arguments of every copy and launch. Raises LaunchError, NotOffered, OutOfMemory."""
+        """Fix the arguments of every copy and launch.
+
+        Raises LaunchError, NotOffered, OutOfMemory.
+        """
         cuda = load_driver()
         self._cuda: Any = cuda
         self._address, self._streams, self._load = address, streams, load
@@ -97,7 +103,10 @@ class CudaJob:
         return len(self._streams) == 1
 
     def run(self) -> JobTimes:
-        """Queue everything, wait, and read the events. Raises LaunchError, LaunchTimeout or OutOfMemory."""
+        """Queue everything, wait, and read the events.
+
+        Raises LaunchError, LaunchTimeout or OutOfMemory.
+        """
         gate = self._gate if self._ran else None
         self._ran = True
         with translate_errors(self._errors, self._words):

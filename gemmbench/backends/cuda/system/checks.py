@@ -113,7 +113,10 @@ def _check_disassembler() -> HealthCheck:
 
 
 def _check_counters() -> HealthCheck:
-    """Check whether Nsight Compute may read hardware counters; a parameter of the driver restricts them to root."""
+    """Check whether Nsight Compute may read hardware counters.
+
+    A parameter of the driver restricts them to root.
+    """
     what = "counters"
     try:
         found = re.search(r"^RmProfilingAdminOnly: (\d)", _PARAMETERS.read_text(), re.MULTILINE)

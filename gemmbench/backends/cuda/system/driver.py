@@ -1,4 +1,6 @@
-"""pycuda's driver interface, imported when a GPU is needed: modules of this package import without pycuda."""
+"""pycuda's driver interface, imported when a GPU is needed: modules of this package import without
+pycuda.
+"""
 
 from __future__ import annotations
 

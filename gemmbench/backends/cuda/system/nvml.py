@@ -31,7 +31,10 @@ _SLOWED = {
 
 
 def read_conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
-    """Read how the GPU at this PCI bus id (`0000:01:00.0`) is set up; None if NVML does not find it."""
+    """Read how the GPU at this PCI bus id (`0000:01:00.0`) is set up.
+
+    None if NVML does not find it.
+    """
     handle = probe.query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
     if handle is None:
         return None
@@ -84,7 +87,10 @@ def why_no_monitor() -> str:
 
 
 class NvmlMonitor:
-    """A `monitor.Monitor` that must be closed. With MIG on, power and clocks are those of the whole GPU."""
+    """A `monitor.Monitor` that must be closed.
+
+    With MIG on, power and clocks are those of the whole GPU.
+    """
 
     def __init__(self, pynvml: ModuleType, handle: object):
         self._nvml, self._handle = pynvml, handle
@@ -113,8 +119,8 @@ class NvmlMonitor:
     def count_other_processes(self) -> int | None:
         """Count the processes with a context on this GPU besides this one, which must have one open.
 
-        In a container NVML may report process numbers of the host, so this process is not found by its
-        own number. An empty list means that NVML may not report processes.
+        In a container NVML may report process numbers of the host, so this process is not found by
+        its own number. An empty list means that NVML may not report processes.
         """
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         if not processes:

@@ -1,8 +1,8 @@
 """Finding GPUs in milliseconds: without a context, without pycuda.
 
-It uses NVML if `nvidia-ml-py` is installed, otherwise the driver's files in /proc; without those, one
-GPU is assumed if `nvidia-smi` exists. NVML numbers GPUs by PCI bus, CUDA by default the fastest first:
-on a machine with different GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
+It uses NVML if `nvidia-ml-py` is installed, otherwise the driver's files in /proc; without those,
+one GPU is assumed if `nvidia-smi` exists. NVML numbers GPUs by PCI bus, CUDA by default the fastest
+first: on a machine with different GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ def nvml_session() -> Iterator[ModuleType | None]:
 
 
 def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
-    """The result of the NVML function `question`; None if this GPU, driver or package does not support it."""
+    """The result of the NVML function `question`.
+
+    None if this GPU, driver or package does not support it.
+    """
     try:
         return getattr(pynvml, question)(*arguments)
     except (pynvml.NVMLError, AttributeError):
@@ -140,7 +143,8 @@ def _read_information(information: Path) -> _Gpu:
 def _select_visible(installed: Sequence[_Gpu]) -> list[_Gpu]:
     """The GPUs that CUDA_VISIBLE_DEVICES names; entries after the first invalid one are ignored.
 
-    An entry is an index, a UUID or the beginning of one: CUDA programming guide, environment variables.
+    An entry is an index, a UUID or the beginning of one: CUDA programming guide, environment
+    variables.
     """
     wish = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wish is None:
