@@ -51,6 +51,9 @@ def test_at_the_limit_the_tool_and_its_child_are_both_ended(tmp_path):
     begun = time.monotonic()
     ran = tools.run_watcher(["sh", "-c", f"sleep 60 & echo $! > {child}; wait"], limit=1.0)
     assert ran.code is None and time.monotonic() - begun < 30
+    deadline = time.monotonic() + 10  # a killed process may still run for a moment on a busy machine
+    while _runs(int(child.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not _runs(int(child.read_text()))
 
 
