@@ -5,11 +5,11 @@
     |   `-- SpecError      2   ... at a known line of a file
     |-- StoreError         2   a results file cannot be read or written
     |-- DeviceError        3   no such device, or its tools are missing
-    `-- PlanError          -   one plan failed: its row says so, and the sweep goes on
+    `-- PlanError          -   one plan failed: its row has the reason, and the sweep continues
         |-- BuildError         the compiler refused the text
         |   `-- BuildTimeout   ... or did not finish in time
         |-- LaunchError        the launch failed, or the kernel crashed
-        |   `-- DeviceLost     ... and the device's context is lost: a new process must go on
+        |   `-- DeviceLost     ... and the device's context is lost: a new process must continue
         |-- LaunchTimeout      the kernel did not finish in time
         |-- OutOfMemory        the operands do not fit
         `-- NotOffered         the library has no such algorithm for this problem

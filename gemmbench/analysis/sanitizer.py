@@ -57,7 +57,7 @@ def run_sanitizer(tool: str, arguments: Sequence[str], limit: float) -> ToolVerd
 
 
 def _command(tool: str, log: Path, target: Sequence[str]) -> list[str]:
-    # cuda-bindings looks up every function of the driver before it makes a tensor map; those it lacks are no error.
+    # cuda-bindings looks up every function of the driver before it makes a tensor map; missing ones are not an error.
     options = ["--padding", str(_PADDING), "--report-api-errors", "no"] if tool == "memcheck" else []
     # Only the program itself, not a compiler that it starts.
     watched = ["--target-processes", "application-only", "--log-file", str(log)]

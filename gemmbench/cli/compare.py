@@ -18,7 +18,7 @@ _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
-    """What `gemmbench compare` takes."""
+    """The options of `gemmbench compare`."""
 
     variants: tuple[str, ...] = argument(nargs=-1, required=True, type=VariantName())
     config: str = config_option("quick", "Config that sizes and policy come from.")

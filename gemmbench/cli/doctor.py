@@ -21,7 +21,7 @@ from gemmbench.session.noise import measure_noise
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorOptions:
-    """What `gemmbench doctor` takes."""
+    """The options of `gemmbench doctor`."""
 
     quick: bool = option("--quick", is_flag=True, help="Check only; measure nothing.")
     where: DeviceOptions

@@ -28,7 +28,7 @@ STDOUT = "-"
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions:
-    """What `gemmbench inspect` takes."""
+    """The options of `gemmbench inspect`."""
 
     variant: str = argument(type=VariantName())
     arch: str | None = option("--arch", help="Architecture, such as 90, 90a or sm_90a.  [default: this GPU's, else 90]")

@@ -24,7 +24,7 @@ _COMMANDS = {"gemm": "", "mlp": ", in gemmbench mlp"}
 
 @dataclass(frozen=True, kw_only=True)
 class ListOptions:
-    """What `gemmbench list` takes."""
+    """The options of `gemmbench list`."""
 
     where: DeviceOptions
     as_json: bool = option("--json", is_flag=True, help="Write JSON.")

@@ -31,7 +31,7 @@ from gemmbench.session.networks import DigitReading, NetworkRequest, plan_networ
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
-    """What `gemmbench mlp` takes."""
+    """The options of `gemmbench mlp`."""
 
     rows: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     config: str = config_option("mlp")

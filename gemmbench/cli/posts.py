@@ -32,7 +32,7 @@ from gemmbench.session.posts import NETWORK_CONFIG, PostsRequest, repeat_posts
 
 @dataclass(frozen=True, kw_only=True)
 class PostsOptions:
-    """What `gemmbench posts` takes."""
+    """The options of `gemmbench posts`."""
 
     names: tuple[str, ...] = argument(nargs=-1, metavar="[POST]...")
     results: tuple[str, ...] = option(

@@ -26,7 +26,7 @@ class OneShapeOptions(ShapeOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class OneLaunchOptions:
-    """What the hidden `gemmbench one-launch` takes."""
+    """The options of the hidden `gemmbench one-launch`."""
 
     variant: str = argument(type=VariantName())
     shape: OneShapeOptions
@@ -43,7 +43,7 @@ class OneLaunchOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOptions:
-    """What `gemmbench profile` takes."""
+    """The options of `gemmbench profile`."""
 
     launch: OneLaunchOptions
     style: str | None = style_option()

@@ -42,7 +42,7 @@ class SweepOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What `gemmbench run` takes."""
+    """The options of `gemmbench run`."""
 
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     config: str = config_option("quick")

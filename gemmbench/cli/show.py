@@ -19,7 +19,7 @@ from gemmbench.report.explanation.sentences import explain_row
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions:
-    """What `gemmbench show` takes."""
+    """The options of `gemmbench show`."""
 
     files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
     explain: str | None = option(

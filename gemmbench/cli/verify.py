@@ -26,7 +26,7 @@ from gemmbench.session.verification import VerifyRequest, verify_kernels
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
-    """What `gemmbench verify` takes."""
+    """The options of `gemmbench verify`."""
 
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     every: bool = option("--all", is_flag=True, help="Every configuration, not only one change per parameter.")

@@ -126,5 +126,5 @@ class Arena:
         return have_same_bits(there, array)
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self.memory.free()

@@ -56,7 +56,7 @@ class HostMatrices:
         return np.array(self.whole("C").view(kind).reshape(self.problem.shape("C")))
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         for memory in self._memory.values():
             memory.free()
         self._memory.clear()

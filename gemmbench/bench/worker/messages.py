@@ -81,7 +81,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Refused:
-    """To the runner: the worker cannot go on and ends; the user must see this error."""
+    """To the runner: the worker cannot continue and ends; the user must see this error."""
 
     fault: GemmbenchError
 

@@ -98,7 +98,7 @@ class TransferExperiment:
             self._held = held.pop_all()
 
     def free(self) -> None:
-        """Give all memory back."""
+        """Free all memory."""
         self._held.close()
 
     def verify(self, trials: Sequence[ModeTrial]) -> None:
