@@ -42,7 +42,10 @@ class NetworkOptions:
     measure: MeasureOptions
     limit: LimitOptions
     digit: int | None = option(
-        "--digit", type=int, metavar="N", help="Show test digit N and how the first row classifies it; time nothing."
+        "--digit",
+        type=int,
+        metavar="D",
+        help="Show a test image of the digit D and how the first row classifies it; time nothing.",
     )
     journal: JournalOptions
     dry_run: bool = dry_run_option("Show what each row launches, and skips; run nothing.")

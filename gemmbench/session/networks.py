@@ -122,17 +122,19 @@ class DigitReading:
     probabilities: np.ndarray
 
 
-def read_digit(request: NetworkRequest, number: int, machine: Machine) -> DigitReading:
-    """Classify test digit `number` with the first row that can run.
+def read_digit(request: NetworkRequest, digit: int, machine: Machine) -> DigitReading:
+    """Classify the first stored test image of `digit` with the first row that can run.
 
-    Raises UsageError if the weights have no such digit, DeviceError if no row can run.
+    Raises UsageError if the weights have no image of it, DeviceError if no row can run.
     """
     planned = plan_network_rows(request, machine)
     digits = planned.parameters.digits
     if digits is None:
         raise UsageError("--digit: these weights have no digits; leave out --weights, or give a file with images")
-    if not 0 <= number < len(digits.labels):
-        raise UsageError(f"--digit {number}: there are {len(digits.labels)}, numbered from 0")
+    if digit not in digits.labels:
+        stored = ", ".join(map(str, sorted(set(digits.labels.tolist()))))
+        raise UsageError(f"--digit {digit}: there are test images of {stored}")
+    number = int(np.flatnonzero(digits.labels == digit)[0])
     row = _find_first_able(planned.rows)
     (device,) = registry.open_backends(machine, [row.device], gate=False).values()
     with closing(device):
