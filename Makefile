@@ -1,9 +1,10 @@
 # make bench   set up, then run the default sweep: on the GPU if there is one, otherwise on the CPU
 # make test    set up, then run the tests
 # make docs    rewrite the generated parts of README.md and docs/ from results/ and the code
+# make manual  build the manual of docs/ as HTML in build/manual
 # make check   ruff, mypy, and whether the generated parts are up to date
 # make verify  check every variant against exact results, on the CPU device
-# make clean   remove the virtual environment and caches
+# make clean   remove the virtual environment, caches and the built manual
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -15,7 +16,7 @@ export PATH := $(PATH):/usr/local/cuda/bin
 # The names of the variants in the given folders.
 names = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.cu,$(1)) $(addsuffix /*.cpp,$(1))))))
 
-.PHONY: bench test docs check verify verify-ladder verify-posts verify-narrow clean
+.PHONY: bench test docs manual check verify verify-ladder verify-posts verify-narrow clean
 
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
@@ -24,13 +25,18 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
 docs: $(VENV)/.test
-	$(BIN)/python tools/readme.py
+	$(BIN)/python -m tools.generate_docs
+
+# A warning, such as a broken link, is an error.
+manual: $(VENV)/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/manual
+	@echo "manual: build/manual/index.html"
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python tools/readme.py --check
+	$(BIN)/python -m tools.generate_docs --check
 
 # In f32 with every shape and layout; in the other precisions, which compile the same text, with one odd shape.
 # Three targets, so that `make -j` can run them in parallel.
@@ -46,7 +52,7 @@ verify-narrow: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --precision f64,f16,bf16 --sizes 33x65x17 --layout nn
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build/manual
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
@@ -74,4 +80,8 @@ endif
 
 $(VENV)/.test: $(VENV)/.bench
 	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	@$(PIP) --editable '.[docs]'
 	@touch $@

@@ -1,7 +1,7 @@
 """Time loading a cubin through pycuda's SourceModule, against pycuda's plain module_from_file.
 
 Run with `python benchmarks/loading.py [ROUNDS]` on a machine with an NVIDIA GPU. The two alternate,
-and each load includes looking the kernels up. docs/loading.md describes how kernels are loaded.
+and each load includes looking the kernels up. docs/method/loading.md describes how kernels are loaded.
 """
 
 import statistics

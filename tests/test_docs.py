@@ -12,7 +12,7 @@ import pytest
 
 from gemmbench.cli import group
 from gemmbench.planning.manifests.manifest import read_variant
-from tools.readme import DOCUMENTS, README, generate_parts
+from tools.generate_docs import DOCUMENTS, README, generate_parts
 
 TEXT = README.read_text(encoding="utf-8")
 COMMANDS = sorted(

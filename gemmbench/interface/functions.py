@@ -58,13 +58,14 @@ def run(
 ) -> RunResults:
     """Verify and time kernels, and compare them with a baseline, as `gemmbench run` does.
 
-    variants: names of kernels and libraries; without any, those of the config.
-    config: name of a config, or path of a YAML file.
-    device: "auto", "cpu", "cuda" or "cuda:N".
-    kernels: a folder with more .cu files.
-    out: the folder of the results file; None to keep no file.
-    resume: a results file to continue, or True for the newest of this sweep and device.
-    progress: draw progress bars; None draws them in a terminal or notebook.
+    Args:
+        variants: names of kernels and libraries; without any, those of the config.
+        config: name of a config, or path of a YAML file.
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        kernels: a folder with more .cu files.
+        out: the folder of the results file; None to keep no file.
+        resume: a results file to continue, or True for the newest of this sweep and device.
+        progress: draw progress bars; None draws them in a terminal or notebook.
 
     Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError
     if the results cannot be written. A kernel that fails raises nothing: its row has the status
@@ -124,9 +125,10 @@ def verify(
 ) -> VerifyResults:
     """Verify kernels on shapes where they often break, as `gemmbench verify` does; times nothing.
 
-    variants: names of kernels and libraries; without any, all that run on the device.
-    device, kernels, progress: as in `run`.
-    every: verify every configuration, not only one change per parameter.
+    Args:
+        variants: names of kernels and libraries; without any, all that run on the device.
+        device, kernels, progress: as in `run`.
+        every: verify every configuration, not only one change per parameter.
 
     Raises UsageError for a bad argument and DeviceError for a device that cannot be used.
 

@@ -23,12 +23,13 @@ R = TypeVar("R")
 class VerifyOptions(TypedDict, total=False):
     """Options; None takes awkward sizes, and everything that a variant declares.
 
-    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as
-        "512:4096:512".
-    precision, layout: a name or several, such as "f32" or ["nn", "nt"].
-    params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
-    seed: seed of the data.
-    compile_limit, launch_limit, sweep_limit: time limits in seconds.
+    Keyword Args:
+        sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as
+            "512:4096:512".
+        precision, layout: a name or several, such as "f32" or ["nn", "nt"].
+        params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
+        seed: seed of the data.
+        compile_limit, launch_limit, sweep_limit: time limits in seconds.
     """
 
     sizes: Sizes | None
@@ -44,21 +45,22 @@ class VerifyOptions(TypedDict, total=False):
 class SweepOptions(VerifyOptions, total=False):
     """Options; None keeps the value of the config.
 
-    sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as
-        "512:4096:512".
-    precision, layout: a name or several, such as "f32" or ["nn", "nt"].
-    params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
-    alpha, beta: C = alpha A B + beta C; with beta 0, C is not read.
-    baseline: the variant that counts as 100 %.
-    cache: "cold" rotates operand sets so that nothing stays in the L2 cache; "hot" reuses one set.
-    data, seed: contents of A and B ("uniform", "normal", "zeros", "ones", "ints") and their seed.
-    rounds: number of rounds (with `until`: the maximum); an interval needs at least 10.
-    until: measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".
-    max_time: maximum seconds of timing per kernel and problem.
-    energy: also measure joules per launch, under a load of this many seconds.
-    gate: False launches without the gate that hides the time of the host.
-    with_transfers, panels, streams: also measure whole jobs with their copies, cut into panels.
-    compile_limit, launch_limit, sweep_limit: time limits in seconds.
+    Keyword Args:
+        sizes: 1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as
+            "512:4096:512".
+        precision, layout: a name or several, such as "f32" or ["nn", "nt"].
+        params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
+        alpha, beta: C = alpha A B + beta C; with beta 0, C is not read.
+        baseline: the variant that counts as 100 %.
+        cache: "cold" rotates operand sets so that nothing stays in the L2 cache; "hot" reuses one set.
+        data, seed: contents of A and B ("uniform", "normal", "zeros", "ones", "ints") and their seed.
+        rounds: number of rounds (with `until`: the maximum); an interval needs at least 10.
+        until: measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".
+        max_time: maximum seconds of timing per kernel and problem.
+        energy: also measure joules per launch, under a load of this many seconds.
+        gate: False launches without the gate that hides the time of the host.
+        with_transfers, panels, streams: also measure whole jobs with their copies, cut into panels.
+        compile_limit, launch_limit, sweep_limit: time limits in seconds.
     """
 
     alpha: float | None

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "python_interface.py"
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "guides" / "python_interface.py"
 
 
 def test_the_notebook_runs_on_the_cpu(tmp_path):

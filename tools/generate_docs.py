@@ -1,4 +1,4 @@
-"""Write the generated parts of README.md and docs/*.md: `python tools/readme.py [--check]`.
+"""Write the generated parts of README.md and of the manual in docs/: `python -m tools.generate_docs [--check]`.
 
 A part stays between two comments and is written from results/ or from the code, never by hand:
 
@@ -45,7 +45,7 @@ from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
 from gemmbench.report.tables.transfers import report_transfers
 
 README = data_folder("cuda").parent / "README.md"
-DOCUMENTS = (README, *sorted((README.parent / "docs").glob("*.md")))
+DOCUMENTS = (README, *sorted((README.parent / "docs").glob("**/*.md")))
 _PART = re.compile(r"(<!-- begin (\w+)([^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 _STYLE = "github"
 _FINALS = "finals"

@@ -1,0 +1,26 @@
+"""How Sphinx builds the manual: `make manual`."""
+
+from gemmbench.version import __version__
+
+project = "gemmbench"
+author = "the gemmbench developers"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = f"gemmbench {__version__}"
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
