@@ -12,6 +12,7 @@ flags              letters on rows that deserve a second look
 verdicts           which of two variants is faster
 columns/           every column of tables and exports, declared once
 tables/            tables, their notes and their footer
+differences/       two runs compared, and the gate that judges the difference
 posts/             a post's table, published and measured here
 explanation/       one row in sentences, and the command that measures it again
 diagnostics/       what verify, inspect, profile and doctor print

@@ -68,19 +68,36 @@ def speed_ratio(samples: Mapping[int, float], base: Mapping[int, float]) -> Inte
     return Interval(value, float(low), float(high))
 
 
-def verdict(ratio: Interval) -> str:
-    """How a speed ratio compares with 1 +- 1 %.
+def unpaired_ratio(value: Interval, base: Interval) -> Interval:
+    """`value` relative to `base`, two positive estimates from independent runs.
+
+    Nothing pairs the samples of two runs, so the two intervals are combined as variances add, on
+    logarithms: each end is as far from the ratio as the root of the sum of the squared distances of
+    the two ends that push it there (G. Y. Zou and A. Donner, "Construction of confidence limits
+    about effect measures: a general approach", Statistics in Medicine 27, 2008). A base known
+    exactly is an Interval whose ends are its value. What differs from run to run is not in it.
+    """
+    ratio = value.value / base.value
+    if not (value.known and base.known):
+        return Interval(ratio)
+    down = math.hypot(math.log(value.value / value.low), math.log(base.high / base.value))
+    up = math.hypot(math.log(value.high / value.value), math.log(base.value / base.low))
+    return Interval(ratio, ratio * math.exp(-down), ratio * math.exp(up))
+
+
+def verdict(ratio: Interval, margin: float = MARGIN) -> str:
+    """How a speed ratio compares with 1 +- `margin`.
 
     `faster` or `slower` if the whole interval is outside, `same` if it is inside, otherwise
     `inconclusive`.
     """
     if not ratio.known:
         return "inconclusive"
-    if ratio.low > 1 + MARGIN:
+    if ratio.low > 1 + margin:
         return "faster"
-    if ratio.high < 1 - MARGIN:
+    if ratio.high < 1 - margin:
         return "slower"
-    inside = ratio.low >= 1 - MARGIN and ratio.high <= 1 + MARGIN
+    inside = ratio.low >= 1 - margin and ratio.high <= 1 + margin
     return "same" if inside else "inconclusive"
 
 

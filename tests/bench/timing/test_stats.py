@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from gemmbench.bench.timing.stats import Interval, count_outliers, median_interval, quartiles, speed_ratio, verdict
+from gemmbench.bench.timing.stats import (
+    Interval,
+    count_outliers,
+    median_interval,
+    quartiles,
+    speed_ratio,
+    unpaired_ratio,
+    verdict,
+)
 
 
 def rounds(values):
@@ -118,3 +126,39 @@ def test_quartiles_and_minimum():
 )
 def test_outliers_are_counted_by_tukey_s_fences(samples, count):
     assert count_outliers(samples) == count
+
+
+# Two runs
+
+
+def test_the_ends_of_two_intervals_add_like_variances():
+    found = unpaired_ratio(Interval(4.0, 2.0, 8.0), Interval(2.0, 1.0, 4.0))
+    spread = 2 ** math.sqrt(2)
+    assert (found.value, found.low, found.high) == pytest.approx((2, 2 / spread, 2 * spread))
+
+
+def test_a_base_known_exactly_keeps_the_interval():
+    found = unpaired_ratio(Interval(4.0, 2.0, 8.0), Interval(2.0, 2.0, 2.0))
+    assert (found.value, found.low, found.high) == pytest.approx((2, 1, 4))
+
+
+@pytest.mark.parametrize(
+    "unknown", [(Interval(4.0), Interval(2.0, 1.0, 4.0)), (Interval(4.0, 2.0, 8.0), Interval(2.0))]
+)
+def test_two_runs_have_an_interval_if_both_have_one(unknown):
+    found = unpaired_ratio(*unknown)
+    assert found.value == 2 and not found.known
+
+
+def test_the_interval_of_two_runs_covers_the_truth():
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(200):
+        slow, fast = (median_interval(pairs(rng.normal(scale, 0.02, 20).tolist())) for scale in (1.0, 0.5))
+        ratio = unpaired_ratio(slow, fast)
+        covered += ratio.low <= 2 <= ratio.high
+    assert covered >= 180
+
+
+@pytest.mark.parametrize(("margin", "word"), [(0.01, "slower"), (0.06, "same"), (0.04, "inconclusive")])
+def test_a_verdict_has_a_margin(margin, word):
+    assert verdict(Interval(0.95, 0.945, 0.965), margin) == word

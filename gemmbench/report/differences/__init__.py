@@ -1,0 +1,5 @@
+"""What differs between two runs, and whether that passes the gate.
+
+run_differences     rows that two runs have in common, with the ratio of their speeds
+difference_tables   the tables of `compare A.jsonl B.jsonl` and `run --against`
+"""

@@ -1,0 +1,108 @@
+"""The tables of two runs: the times of both, the ratio of their speeds, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gemmbench.bench.record import Environment
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.report.columns.column import Column, format_headings, format_rows, left_headings, pick_columns
+from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
+from gemmbench.report.differences.run_differences import Difference, RunDifferences
+from gemmbench.report.explanation.sentences import name_row
+from gemmbench.report.row import Row
+from gemmbench.report.table import Report, Table
+from gemmbench.report.text import number, with_interval
+
+_MOST_NAMED = 8
+_METHOD = ("cache", "data", "seed", "method")
+(_CONFIGURATION,) = pick_columns(ROW_COLUMNS, "configuration")
+_BY_BASELINE = "ratio by {baseline}"
+
+COLUMNS: tuple[Column[Difference], ...] = (
+    Column(heading="kernel", cell=lambda each: each.row.record.variant, left=True),
+    Column(heading="configuration", cell=lambda each: _CONFIGURATION.cell(each.row), left=True),
+    Column(heading="reference (ms)", cell=lambda each: number(1e3 * each.reference.time.value)),
+    Column(heading="this run (ms)", cell=lambda each: number(1e3 * each.row.time.value)),
+    Column(heading="speed ratio", cell=lambda each: with_interval(each.speed)),
+    Column(heading=_BY_BASELINE, cell=lambda each: with_interval(each.speed_by_baseline)),
+    Column(heading="status", cell=lambda each: _describe_status(each), left=True),
+)
+
+
+def _describe_status(difference: Difference) -> str:
+    """The status of this run; that of the reference too, if it was another."""
+    before, now = difference.reference.status, difference.row.status
+    return now if before == now else f"{before} -> {now}"
+
+
+def report_differences(differences: RunDifferences) -> Report:
+    """One table for each problem that both runs measured, and what to know about the ratios."""
+    tables = [_tabulate(problem, rows, differences) for problem, rows in differences.by_problem.items()]
+    return Report(tables, footer_lines(differences))
+
+
+def _tabulate(problem: Problem, rows: Sequence[Difference], differences: RunDifferences) -> Table:
+    shown = [column for column in COLUMNS if differences.same_baseline or column.heading != _BY_BASELINE]
+    headings = format_headings(shown, differences.run.environment.baseline)
+    statuses = [each.row.status for each in rows]
+    return Table(problem.title, headings, format_rows(shown, rows), (), left_headings(shown), statuses)
+
+
+def footer_lines(differences: RunDifferences) -> list[str]:
+    """Which runs were compared, what the ratios mean, and which rows only one run has."""
+    reference, run = differences.reference.environment, differences.run.environment
+    return [
+        f"Reference: {_describe_run(reference)}. This run: {_describe_run(run)}.",
+        *_explain_ratios(differences),
+        *list_conditions(reference, run),
+        *_list_missing("the reference", differences.only_in_reference),
+        *_list_missing("this run", differences.only_in_run),
+    ]
+
+
+def _describe_run(environment: Environment) -> str:
+    return f"{environment.run}, {environment.device}"
+
+
+def _explain_ratios(differences: RunDifferences) -> list[str]:
+    if not differences.rows:
+        return ["The runs have no row in common."]
+    lines = [
+        "Speed ratio: this run relative to the reference, 1.05 is 5 % faster. Unpaired: the runs shared no rounds, "
+        "and times of the same code differ by up to 10 % between runs, which the 95 % intervals do not contain."
+    ]
+    baseline = differences.run.environment.baseline
+    if baseline and differences.same_baseline:
+        lines.append(
+            f"Ratio by {baseline}: the same from each run's ratio to {baseline}, measured in the same rounds as the "
+            "kernel. It repeats within about 0.5 %: trust it rather than the ratio of the times."
+        )
+    elif not differences.same_baseline:
+        lines.append(
+            f"The reference has the baseline {differences.reference.environment.baseline or 'none'} and this run "
+            f"{baseline or 'none'}: without a common baseline only times can be compared."
+        )
+    return lines
+
+
+def list_conditions(reference: Environment, run: Environment) -> list[str]:
+    """What was different between two runs besides the kernels: device, method, versions."""
+    pairs: list[tuple[str, object, object]] = [("device", reference.device, run.device)]
+    pairs += [(name, reference.policy.get(name), run.policy.get(name)) for name in _METHOD]
+    pairs += [(name, reference.software.get(name), run.software.get(name)) for name in _names(reference, run)]
+    changed = [f"{name} {before} -> {now}" for name, before, now in pairs if before != now]
+    return [f"Measured differently: {', '.join(changed)}."] if changed else []
+
+
+def _names(*environments: Environment) -> Iterable[str]:
+    """The software that all runs name."""
+    return [name for name in environments[0].software if all(name in each.software for each in environments)]
+
+
+def _list_missing(run: str, rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    named = [name_row(row) for row in rows[:_MOST_NAMED]]
+    more = [f"and {len(rows) - _MOST_NAMED} more"] if len(rows) > _MOST_NAMED else []
+    return [f"Only in {run}: {', '.join([*named, *more])}."]

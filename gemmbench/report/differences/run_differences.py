@@ -1,0 +1,93 @@
+"""Two runs, row by row: how much faster or slower each row is than in the reference run.
+
+The runs shared no rounds, so their samples cannot be paired. Times of one kernel differ by up to
+10 % between runs of the same code (clock, temperature, placement in memory); its ratio to a library
+that was measured in the same rounds differs by at most 0.5 % (`benchmarks/trust.py repeat`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import UNKNOWN, Row
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One row of the reference run, and the same row measured again."""
+
+    reference: Row
+    row: Row
+
+    @property
+    def timed(self) -> bool:
+        """Both results are right and have a time."""
+        return self.reference.ranked and self.row.ranked
+
+    @cached_property
+    def speed(self) -> Interval:
+        """The speed relative to the reference run: 1.05 is 5 % faster. NaN if a time is missing."""
+        if not self.timed:
+            return UNKNOWN
+        return stats.unpaired_ratio(self.reference.time, self.row.time)
+
+    @cached_property
+    def speed_by_baseline(self) -> Interval:
+        """The same from each run's ratio to its baseline: more reliable than `speed`.
+
+        NaN for the baseline itself, and if the runs have different baselines or a ratio is missing.
+        """
+        baselines = {self.reference.environment.baseline, self.row.environment.baseline}
+        if not self.timed or len(baselines) > 1 or self.row.record.variant in baselines:
+            return UNKNOWN
+        ratios = self.row.percent_of_baseline, self.reference.percent_of_baseline
+        return UNKNOWN if any(math.isnan(ratio.value) for ratio in ratios) else stats.unpaired_ratio(*ratios)
+
+
+@dataclass(frozen=True)
+class RunDifferences:
+    """Two runs: the rows that both have, in the order of `run`, and those that only one has."""
+
+    reference: Comparison
+    run: Comparison
+    rows: list[Difference]
+    only_in_reference: list[Row]
+    only_in_run: list[Row]
+
+    @property
+    def same_baseline(self) -> bool:
+        """Both runs measured the same baseline."""
+        return self.reference.environment.baseline == self.run.environment.baseline
+
+    @property
+    def by_problem(self) -> dict[Problem, list[Difference]]:
+        """The rows that both have, by problem."""
+        problems: dict[Problem, list[Difference]] = {}
+        for difference in self.rows:
+            problems.setdefault(difference.row.record.problem, []).append(difference)
+        return problems
+
+
+def compare_runs(reference: Comparison, run: Comparison) -> RunDifferences:
+    """Match the rows of two runs by problem, variant, configuration and phase."""
+    before, after = _index_rows(reference), _index_rows(run)
+    common = [Difference(before[identity], row) for identity, row in after.items() if identity in before]
+    return RunDifferences(
+        reference,
+        run,
+        common,
+        [row for identity, row in before.items() if identity not in after],
+        [row for identity, row in after.items() if identity not in before],
+    )
+
+
+def _index_rows(comparison: Comparison) -> Mapping[tuple[object, ...], Row]:
+    """The rows that ran, by what makes two of them the same."""
+    return {row.record.identity: row for row in comparison.rows if row.record.status != "skipped"}

@@ -1,0 +1,66 @@
+"""The tables of two runs, and what is said below them."""
+
+import pytest
+
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.differences.difference_tables import report_differences
+from gemmbench.report.differences.run_differences import compare_runs
+
+MS = 1e-3
+
+
+@pytest.fixture
+def report(make_run):
+    def report(reference, run, **changed):
+        differences = compare_runs(compare_rows(make_run(*reference)), compare_rows(make_run(*run, **changed)))
+        return report_differences(differences)
+
+    return report
+
+
+def pair(paired, slower=1.0):
+    return [paired("tiled", *[2 * slower * MS] * 5, config={"T": 8}), paired("cublas", *[slower * MS] * 5)]
+
+
+def test_a_table_has_both_times_and_both_ratios(report, paired):
+    (table,) = report(pair(paired), pair(paired, 1.25)).tables
+    (tiled,) = [cells for cells in table.cells if cells[0] == "tiled"]
+    cells = dict(zip(table.headings, tiled, strict=True))
+    assert cells["kernel"] == "tiled" and cells["configuration"] == "T=8" and cells["status"] == "ok"
+    assert float(cells["reference (ms)"]) == 2 and float(cells["this run (ms)"]) == 2.5
+    assert cells["speed ratio"].startswith("0.8") and cells["ratio by cublas"].startswith("1")
+
+
+def test_runs_without_a_common_baseline_have_no_ratio_by_it(report, paired):
+    said = report(pair(paired), pair(paired), baseline="tiled")
+    assert not any("by" in heading for heading in said.tables[0].headings)
+    assert "The reference has the baseline cublas and this run tiled" in "\n".join(said.footer)
+
+
+def test_the_footer_says_that_the_runs_are_unpaired(report, paired):
+    text = "\n".join(report(pair(paired), pair(paired)).footer)
+    assert "Unpaired: the runs shared no rounds" in text and "trust it rather than the ratio of the times" in text
+
+
+def test_the_footer_names_what_else_was_different(report, paired):
+    changes = {"device": "Other GPU", "policy": {"cache": "hot"}, "software": {"driver": "2.0"}}
+    text = "\n".join(report(pair(paired), pair(paired), **changes).footer)
+    assert "Measured differently: device Fake GPU -> Other GPU, cache None -> hot, driver 1.0 -> 2.0." in text
+
+
+def test_a_status_that_changed_shows_both(report, paired):
+    broken = [paired("tiled", *[2 * MS] * 5, config={"T": 8}, status="wrong"), paired("cublas", *[MS] * 5)]
+    (table,) = report(pair(paired), broken).tables
+    assert [cells[-1] for cells in table.cells] == ["ok", "ok -> wrong"] and table.statuses == ["ok", "wrong"]
+
+
+def test_rows_of_one_run_are_named_but_not_all_of_many(report, paired):
+    many = [paired("naive", MS, size=size) for size in range(8, 18)]
+    said = report([*pair(paired), *many], pair(paired))
+    (line,) = [line for line in said.footer if line.startswith("Only in the reference")]
+    assert "naive at 8 nn f32" in line and line.endswith("and 2 more.")
+
+
+def test_runs_that_share_nothing_say_so(report, paired):
+    said = report([paired("naive", MS)], [paired("tiled", MS)])
+    assert said.tables == [] and "The runs have no row in common." in said.footer

@@ -1,0 +1,84 @@
+"""Two runs, row by row; the numbers can be checked by hand."""
+
+import math
+
+import pytest
+
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.differences.run_differences import compare_runs
+
+MS = 1e-3
+
+
+@pytest.fixture
+def differ(make_run):
+    """The differences of two runs, each given as its records."""
+
+    def differ(reference, run, **changed):
+        return compare_runs(compare_rows(make_run(*reference)), compare_rows(make_run(*run, **changed)))
+
+    return differ
+
+
+def by_name(differences, name):
+    (row,) = [each for each in differences.rows if each.row.record.variant == name]
+    return row
+
+
+def test_half_the_time_is_twice_the_speed(differ, paired):
+    (row,) = differ([paired("tiled", *[2 * MS] * 5)], [paired("tiled", *[MS] * 5)]).rows
+    assert (row.speed.value, row.speed.low, row.speed.high) == pytest.approx((2, 2, 2))
+
+
+def test_an_interval_has_the_spread_of_both_runs(differ, paired):
+    noisy = [MS, MS, 2 * MS, 4 * MS, 4 * MS]  # the interval of five pairs goes from the least to the greatest
+    (row,) = differ([paired("tiled", *noisy)], [paired("tiled", *noisy)]).rows
+    spread = math.exp(math.hypot(math.log(2), math.log(2)))
+    assert (row.speed.value, row.speed.low, row.speed.high) == pytest.approx((1, 1 / spread, spread))
+
+
+def test_the_ratio_to_the_library_takes_out_what_slowed_both(differ, paired):
+    reference = [paired("tiled", *[2 * MS] * 5), paired("cublas", *[MS] * 5)]
+    run = [paired("tiled", *[2.4 * MS] * 5), paired("cublas", *[1.2 * MS] * 5)]
+    tiled, cublas = (by_name(differ(reference, run), name) for name in ("tiled", "cublas"))
+    assert tiled.speed.value == pytest.approx(1 / 1.2)
+    assert tiled.speed_by_baseline.value == pytest.approx(1)
+    assert tiled.speed_by_baseline.known
+    assert cublas.speed.value == pytest.approx(1 / 1.2) and math.isnan(cublas.speed_by_baseline.value)
+
+
+def test_runs_with_different_baselines_have_only_their_times(differ, paired):
+    records = [paired("tiled", *[2 * MS] * 5), paired("cublas", *[MS] * 5), paired("naive", *[4 * MS] * 5)]
+    found = differ(records, records, baseline="naive")
+    assert not found.same_baseline
+    assert all(math.isnan(row.speed_by_baseline.value) and row.speed.value == 1 for row in found.rows)
+
+
+def test_a_row_without_its_library_has_only_its_time(differ, paired):
+    (row,) = differ([paired("tiled", *[2 * MS] * 5)], [paired("tiled", *[MS] * 5)]).rows
+    assert math.isnan(row.speed_by_baseline.value)
+
+
+@pytest.mark.parametrize("broken", ["wrong", "failed"])
+def test_a_broken_row_has_no_ratio(differ, paired, broken):
+    (row,) = differ([paired("tiled", *[MS] * 5)], [paired("tiled", *[MS] * 5, status=broken)]).rows
+    assert math.isnan(row.speed.value) and math.isnan(row.speed_by_baseline.value)
+
+
+def test_rows_of_one_run_are_listed(differ, paired, make_record):
+    reference = [paired("tiled", MS, config={"T": 8}), paired("naive", MS), make_record("old", status="skipped")]
+    run = [paired("tiled", MS, config={"T": 16}), paired("naive", MS), paired("naive", MS, size=32)]
+    found = differ(reference, run)
+    assert [each.row.record.variant for each in found.rows] == ["naive"]
+    assert [row.record.configuration for row in found.only_in_reference] == ["T=8"]
+    assert [(row.record.variant, row.record.problem.M) for row in found.only_in_run] == [("tiled", 64), ("naive", 32)]
+    assert [problem.M for problem in found.by_problem] == [64]
+
+
+def test_a_final_is_compared_with_a_final(differ, paired):
+    reference = [paired("tiled", MS, config={"T": 8}), paired("tiled", 2 * MS, config={"T": 8}, phase="final")]
+    run = [paired("tiled", 2 * MS, config={"T": 8}), paired("tiled", 2 * MS, config={"T": 8}, phase="final")]
+    assert {each.row.record.phase: each.speed.value for each in differ(reference, run).rows} == {
+        "sweep": 0.5,
+        "final": 1,
+    }
