@@ -10,50 +10,61 @@ from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.errors import INTERRUPTED, GemmbenchError
 from gemmbench.version import __version__
 
-COMMANDS = {
-    "compare": CommandEntry(
-        "gemmbench.cli.compare", "compare", "Measure VARIANTs together and report which is faster."
-    ),
-    "doctor": CommandEntry(
-        "gemmbench.cli.doctor",
-        "doctor",
-        "Check whether this machine is fit to measure.",
-    ),
-    "inspect": CommandEntry(
-        "gemmbench.cli.inspect",
-        "inspect",
-        "Show what the compiler made of VARIANT.",
-    ),
-    "list": CommandEntry("gemmbench.cli.list", "list_variants", "List the variants and whether each can run here."),
-    "mlp": CommandEntry(
-        "gemmbench.cli.mlp", "mlp", "Verify and time a whole neural network, computed by each of ROWS."
-    ),
-    "one-launch": CommandEntry(
-        "gemmbench.cli.profile", "one_launch", "Launch VARIANT once, in the range that a profiler records.", hidden=True
-    ),
-    "posts": CommandEntry(
-        "gemmbench.cli.posts", "posts", "Repeat the measurements of POSTs next to their published tables."
-    ),
-    "profile": CommandEntry("gemmbench.cli.profile", "profile", "Profile one launch of VARIANT with Nsight Compute."),
-    "run": CommandEntry("gemmbench.cli.run", "run", "Verify and time VARIANTs and compare them with the baseline."),
-    "show": CommandEntry("gemmbench.cli.show", "show", "Print or export saved results FILES, or explain one row."),
-    "verify": CommandEntry("gemmbench.cli.verify", "verify", "Verify VARIANTs on shapes where kernels often break."),
+# The commands in the order of work, as --help shows them.
+SECTIONS = {
+    "Measure and verify": {
+        "run": CommandEntry("gemmbench.cli.run", "run", "Verify and time VARIANTs and compare them with the baseline."),
+        "compare": CommandEntry(
+            "gemmbench.cli.compare", "compare", "Measure VARIANTs together and report which is faster."
+        ),
+        "verify": CommandEntry(
+            "gemmbench.cli.verify", "verify", "Verify VARIANTs on shapes where kernels often break."
+        ),
+    },
+    "Study a kernel": {
+        "list": CommandEntry("gemmbench.cli.list", "list_variants", "List the variants and whether each can run here."),
+        "inspect": CommandEntry("gemmbench.cli.inspect", "inspect", "Show what the compiler made of VARIANT."),
+        "profile": CommandEntry(
+            "gemmbench.cli.profile", "profile", "Profile one launch of VARIANT with Nsight Compute."
+        ),
+        "one-launch": CommandEntry(
+            "gemmbench.cli.profile",
+            "one_launch",
+            "Launch VARIANT once, in the range that a profiler records.",
+            hidden=True,
+        ),
+    },
+    "Look at results": {
+        "show": CommandEntry("gemmbench.cli.show", "show", "Print or export saved results FILES, or explain one row."),
+    },
+    "Ready-made experiments": {
+        "posts": CommandEntry("gemmbench.cli.posts", "posts", "Repeat the measurements of POSTs next to their tables."),
+        "mlp": CommandEntry("gemmbench.cli.mlp", "mlp", "Verify and time a neural network, computed by each of ROWS."),
+    },
+    "Set up": {
+        "doctor": CommandEntry("gemmbench.cli.doctor", "doctor", "Check whether this machine is fit to measure."),
+        "completion": CommandEntry(
+            "gemmbench.cli.completion", "completion", "Print the script that completes commands in SHELL."
+        ),
+    },
 }
 
 
 @click.group(
     cls=LazyGroup,
-    table=COMMANDS,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="gemmbench COMMAND --help, or gemmbench help COMMAND, shows the options of a command.",
 )
-@click.version_option(__version__, prog_name="gemmbench")
+@click.version_option(__version__, "-V", "--version", prog_name="gemmbench")
 def group() -> None:
     """Verify, time and compare CUDA GEMM kernels, one .cu file each.
 
     \b
-    gemmbench run --sizes 1024,4096            the default sweep at two sizes
-    gemmbench compare naive tiled cublas       side by side, with a verdict
-    gemmbench verify tiled                     is it right?
+    gemmbench run                           a quick sweep over the first kernels
+    gemmbench run tiled --sizes 1024,4096   one kernel at two sizes
+    gemmbench compare naive tiled cublas    side by side, with a verdict
+    gemmbench verify tiled                  is it right?
     """
 
 

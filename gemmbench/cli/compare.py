@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import click
 
+from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import argument, command, option
-from gemmbench.cli.options import VariantName, config_option
+from gemmbench.cli.options import config_option
 from gemmbench.cli.run import SweepOptions, conduct_sweep
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
 from gemmbench.report.verdicts import Verdict, judge_variants

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.option_fields import argument, command, option
-from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
+from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
+from gemmbench.cli.options import ShapeOptions, kernels_option, style_option
 from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import BAD_ROW, OK, UsageError
 from gemmbench.report.diagnostics import sass_mix
@@ -31,20 +32,38 @@ class InspectOptions:
     """The options of `gemmbench inspect`."""
 
     variant: str = argument(type=VariantName())
-    arch: str | None = option("--arch", help="Architecture, such as 90, 90a or sm_90a.  [default: this GPU's, else 90]")
+    arch: str | None = option(
+        "--arch",
+        metavar="ARCH",
+        heading=DEVICE,
+        help="Architecture, such as 90, 90a or sm_90a.  [default: this GPU's, else 90]",
+    )
     sms: int | None = option(
-        "--sms", type=click.IntRange(1), help="Multiprocessors, for the waves.  [default: those of a usual GPU]"
+        "--sms",
+        type=click.IntRange(1),
+        metavar="COUNT",
+        heading=DEVICE,
+        help="Multiprocessors, for the waves.  [default: those of a usual GPU]",
     )
     clock: float | None = option(
         "--clock",
         type=click.FloatRange(0, min_open=True),
+        metavar="GHZ",
+        heading=DEVICE,
         help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]",
     )
     shape: ShapeOptions
-    ptx: str | None = option("--ptx", metavar="FILE", help="Write the PTX to FILE, or to stdout with -.")
-    sass: str | None = option("--sass", metavar="FILE", help="Write the machine code to FILE, or to stdout with -.")
+    ptx: str | None = option(
+        "--ptx", metavar="FILE", heading=OUTPUT, help="Write the PTX to FILE, or to stdout with -."
+    )
+    sass: str | None = option(
+        "--sass", metavar="FILE", heading=OUTPUT, help="Write the machine code to FILE, or to stdout with -."
+    )
     mix: bool = option(
-        "--sass-mix", is_flag=True, help="Show the instructions of the hottest loop, and the bound on its speed."
+        "--sass-mix",
+        is_flag=True,
+        heading=OUTPUT,
+        help="Show the instructions of the hottest loop, and the bound on its speed.",
     )
     kernels: str | None = kernels_option()
     style: str | None = style_option()

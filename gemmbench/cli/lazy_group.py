@@ -16,7 +16,10 @@ from gemmbench.errors import OK
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """Where a command is defined, and the line that describes it in the group's --help."""
+    """Where a command is defined, and the line that describes it in the group's --help.
+
+    At 80 columns there is room for 63 characters.
+    """
 
     module: str
     attribute: str
@@ -24,16 +27,25 @@ class CommandEntry:
     hidden: bool = False
 
 
+Sections = Mapping[str, Mapping[str, CommandEntry]]
+"""The commands under the headings of the group's --help, in its order."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are listed in a table and imported one at a time."""
 
-    def __init__(self, *arguments: Any, table: Mapping[str, CommandEntry], **settings: Any) -> None:
+    def __init__(self, *arguments: Any, sections: Sections, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.table = table
+        self.sections = sections
+        self.table = {name: entry for section in sections.values() for name, entry in section.items()}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line; `help COMMAND` means `COMMAND --help`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands, hidden ones included."""
-        return sorted(self.table)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; None for an unknown name."""
@@ -48,9 +60,12 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands' summaries from the table, which imports none of them."""
-        lines = [(name, entry.summary) for name, entry in sorted(self.table.items()) if not entry.hidden]
-        with formatter.section("Commands"):
-            formatter.write_dl(lines)
+        width = max(len(name) for name, entry in self.table.items() if not entry.hidden)
+        for heading, section in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(width), entry.summary) for name, entry in section.items() if not entry.hidden]
+                )
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. A reader that closes the pipe early, such as `head`, is not an error."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import click
 
 from gemmbench.backends import registry
-from gemmbench.cli.option_fields import command, option
+from gemmbench.cli.option_fields import OUTPUT, command, option
 from gemmbench.cli.options import DeviceOptions
 from gemmbench.errors import OK, USAGE, SpecError
 from gemmbench.planning.manifests.variant import Variant
@@ -27,7 +27,7 @@ class ListOptions:
     """The options of `gemmbench list`."""
 
     where: DeviceOptions
-    as_json: bool = option("--json", is_flag=True, help="Write JSON.")
+    as_json: bool = option("--json", is_flag=True, heading=OUTPUT, help="Write JSON.")
 
 
 @dataclass(frozen=True)

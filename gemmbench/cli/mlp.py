@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import click
 
+from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_network_plans
-from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
     DeviceOptions,
     JournalOptions,
     LimitOptions,
     MeasureOptions,
     OutputOptions,
-    VariantName,
     config_option,
     dry_run_option,
     params_option,
@@ -35,8 +35,10 @@ class NetworkOptions:
 
     rows: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     config: str = config_option("mlp")
-    batch: int | None = option("--batch", type=int, help="Rows in a batch of inputs.")
-    weights: str | None = option("--weights", metavar="FILE", help="A .npz with W1, b1, W2, ...; or random.")
+    batch: int | None = option("--batch", type=int, heading=PROBLEM, help="Rows in a batch of inputs.")
+    weights: str | None = option(
+        "--weights", metavar="FILE", heading=PROBLEM, help="A .npz with W1, b1, W2, ...; or random."
+    )
     params: tuple[str, ...] = params_option()
     device: DeviceOptions
     measure: MeasureOptions
@@ -54,7 +56,7 @@ class NetworkOptions:
 
 @command(NetworkOptions)
 def mlp(options: NetworkOptions) -> int:
-    """Verify and time a whole neural network, computed by each of ROWS.
+    """Verify and time a neural network, computed by each of ROWS.
 
     The network is a multi-layer perceptron. A row is a GEMM kernel or library that computes it
     layer by layer, or a kernel that computes all of it; without ROWS, the config names them.

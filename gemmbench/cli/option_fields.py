@@ -3,10 +3,13 @@
 @dataclass(frozen=True)
 class ListOptions:
     device: DeviceOptions                  a group of options that several commands share
-    as_json: bool = option("--json", is_flag=True, help="Write JSON.")
+    as_json: bool = option("--json", is_flag=True, help="Write JSON.", heading=OUTPUT)
 
 @command(ListOptions, "list")
 def list_variants(options: ListOptions) -> int: ...
+
+--help shows options under headings. cloup and rich-click can do that too, but they take options
+from decorators of their own, and import every command to list them.
 """
 
 from __future__ import annotations
@@ -21,13 +24,29 @@ import click
 T = TypeVar("T")
 _PARAMETER = "click"
 
+# The headings of options in --help, in this order.
+PROBLEM, DEVICE, MEASURING, STOPPING = "Problem", "Device", "Measuring", "Stopping and time limits"
+TRANSFERS, RESULTS, OUTPUT, OTHER = "Transfers", "Results", "Output", "Options"
+HEADINGS = (PROBLEM, DEVICE, MEASURING, STOPPING, TRANSFERS, RESULTS, OUTPUT, OTHER)
+
+VARIABLES = "Every option can also be set by an environment variable: --max-time by GEMMBENCH_MAX_TIME."
+_WIDEST_NAME = 24
+
+
+class HeadedOption(click.Option):
+    """An option that --help shows under `heading`."""
+
+    def __init__(self, *arguments: Any, heading: str = OTHER, **settings: Any):
+        super().__init__(*arguments, **settings)
+        self.heading = heading
+
 
 def option(*names: str, **settings: Any) -> Any:
     """A field for an option, which is also an environment variable named after its long form."""
     long = next(name for name in names if name.startswith("--")).partition("/")[0]
     variable = "GEMMBENCH_" + long.removeprefix("--").replace("-", "_").upper()
-    settings = {"envvar": variable, "show_envvar": True, **settings}
-    return field(metadata={_PARAMETER: lambda name: click.Option([*names, name], **settings)})
+    settings = {"envvar": variable, **settings}
+    return field(metadata={_PARAMETER: lambda name: HeadedOption([*names, name], **settings)})
 
 
 def argument(**settings: Any) -> Any:
@@ -45,9 +64,32 @@ def command(
         def call(**values: Any) -> int:
             return function(_build_options(kind, values))
 
-        return click.command(name, params=list(_list_parameters(kind)), hidden=hidden)(call)
+        params = list(_list_parameters(kind))
+        return click.command(name, cls=HeadedCommand, params=params, hidden=hidden)(call)
 
     return wrap
+
+
+class HeadedCommand(click.Command):
+    """A command whose --help shows its options under their headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, all in the same two columns."""
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups[getattr(param, "heading", OTHER)].append(record)
+        names = [name for records in groups.values() for name, _ in records]
+        width = max(len(name) for name in names if len(name) <= _WIDEST_NAME)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl([(name.ljust(width), text) for name, text in records], col_max=width)
+        if any(isinstance(param, HeadedOption) for param in self.params):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(VARIABLES)
 
 
 def _list_parameters(kind: type) -> Iterator[click.Parameter]:

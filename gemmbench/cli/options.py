@@ -9,15 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from gemmbench.cli.option_fields import option
+from gemmbench.cli.completed_names import ConfigName, VariantName
+from gemmbench.cli.option_fields import (
+    DEVICE,
+    MEASURING,
+    OUTPUT,
+    PROBLEM,
+    RESULTS,
+    STOPPING,
+    TRANSFERS,
+    option,
+)
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import Cache, Fill
-from gemmbench.session.machine import open_catalog
 from gemmbench.session.results_file import NEWEST, Destination
 
 # tabulate's formats, listed so that this module need not import it; a test compares them
@@ -29,44 +37,39 @@ FORMATS = (
 ).split()
 
 
-class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
-    """A variant's name, completed in the shell from the kernel files."""
-
-    name = "variant"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names that begin with the typed letters."""
-        names = open_catalog(ctx.params.get("kernels")).names
-        return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
-
-
 def _join_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 # Single options that several groups or commands have.
 def device_option() -> Any:
-    return option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+    text = "auto, cpu, cuda or cuda:N."
+    return option("--device", metavar="DEVICE", default="auto", show_default=True, heading=DEVICE, help=text)
 
 
 def kernels_option() -> Any:
-    return option("--kernels", type=click.Path(), help="A folder with more .cu files.")
+    text = "A folder with more .cu files."
+    return option("--kernels", type=click.Path(), metavar="FOLDER", heading=DEVICE, help=text)
 
 
 def config_option(default: str, text: str = "Name of a config, or a YAML file.") -> Any:
-    return option("-c", "--config", default=default, show_default=True, help=text)
+    return option("-c", "--config", type=ConfigName(), default=default, show_default=True, heading=PROBLEM, help=text)
 
 
 def params_option() -> Any:
-    return option("--param", multiple=True, help="Values to try, such as BM=64,128 (repeatable), or all.")
+    text = "Values to try, such as BM=64,128 (repeatable), or all."
+    return option("--param", multiple=True, metavar="NAME=VALUES", heading=PROBLEM, help=text)
 
 
 def seed_option() -> Any:
-    return option("--seed", type=int, help="Seed of the data.")
+    return option("--seed", type=int, heading=PROBLEM, help="Seed of the data.")
 
 
 def out_option() -> Any:
-    return option("--out", type=click.Path(), default="results", show_default=True, help="Folder for the results.")
+    text = "Folder for the results."
+    return option(
+        "--out", type=click.Path(), metavar="FOLDER", default="results", show_default=True, heading=RESULTS, help=text
+    )
 
 
 def dry_run_option(text: str) -> Any:
@@ -78,6 +81,7 @@ def style_option() -> Any:
         "--format",
         type=click.Choice(["rich", *FORMATS]),
         metavar="NAME",
+        heading=OUTPUT,
         help="rich, or any tabulate format: github, simple, tsv, latex, html ...  [default: rich on a terminal]",
     )
 
@@ -94,9 +98,18 @@ class DeviceOptions:
 class ShapeOptions:
     """Which problems, in which configurations."""
 
-    sizes: str | None = option("--sizes", help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.")
-    precisions: str | None = option("--precision", help=f"{_join_names(list(PRECISIONS))}; several with commas.")
-    layouts: str | None = option("--layout", help=f"{_join_names(list(LAYOUTS))}; several with commas.")
+    sizes: str | None = option(
+        "--sizes",
+        metavar="SIZES",
+        heading=PROBLEM,
+        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.",
+    )
+    precisions: str | None = option(
+        "--precision", metavar="NAMES", heading=PROBLEM, help=f"{_join_names(list(PRECISIONS))}; several with commas."
+    )
+    layouts: str | None = option(
+        "--layout", metavar="NAMES", heading=PROBLEM, help=f"{_join_names(list(LAYOUTS))}; several with commas."
+    )
     params: tuple[str, ...] = params_option()
 
 
@@ -104,8 +117,8 @@ class ShapeOptions:
 class ProblemOptions(ShapeOptions):
     """Which problems of a sweep."""
 
-    alpha: float | None = option("--alpha", type=float, help="C = alpha A B + beta C.")
-    beta: float | None = option("--beta", type=float, help="With 0, C is not read.")
+    alpha: float | None = option("--alpha", type=float, heading=PROBLEM, help="C = alpha A B + beta C.")
+    beta: float | None = option("--beta", type=float, heading=PROBLEM, help="With 0, C is not read.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,26 +128,55 @@ class MeasureOptions:
     cache: Cache | None = option(
         "--cache",
         type=click.Choice(["cold", "hot"]),
+        heading=MEASURING,
         help="cold: rotate operand sets so nothing stays in L2; hot: reuse one set.",
     )
     data: Fill | None = option(
-        "--data", type=click.Choice(["uniform", "normal", "zeros", "ones", "ints"]), help="Contents of A and B."
+        "--data",
+        type=click.Choice(["uniform", "normal", "zeros", "ones", "ints"]),
+        metavar="FILL",
+        heading=MEASURING,
+        help="Contents of A and B: uniform, normal, zeros, ones or ints.",
     )
     seed: int | None = seed_option()
     rounds: int | None = option(
-        "--rounds", type=int, help="Number of rounds (with --until: the maximum). Intervals need at least 10."
+        "--rounds",
+        type=int,
+        heading=STOPPING,
+        help="Number of rounds (with --until: the maximum). Intervals need at least 10.",
     )
     until: str | None = option(
-        "--until", metavar="SHARE", help="Measure until the 95 % interval is within +- SHARE.  [default: 0.5%]"
+        "--until",
+        metavar="SHARE",
+        heading=STOPPING,
+        help="Measure until the 95 % interval is within +- SHARE.  [default: 0.5%]",
     )
-    max_time: float | None = option("--max-time", type=float, help="Maximum seconds of timing per kernel and problem.")
+    max_time: float | None = option(
+        "--max-time",
+        type=float,
+        metavar="SECONDS",
+        heading=STOPPING,
+        help="Maximum seconds of timing per kernel and problem.",
+    )
     energy: float | None = option(
-        "--energy", type=float, metavar="SECONDS", help="Also measure energy, under a load of SECONDS (2 is enough)."
+        "--energy",
+        type=float,
+        metavar="SECONDS",
+        heading=MEASURING,
+        help="Also measure energy, under a load of SECONDS (2 is enough).",
     )
     baseline: str | None = option(
-        "--baseline", help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]"
+        "--baseline",
+        type=VariantName(),
+        heading=MEASURING,
+        help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]",
     )
-    gate: bool = option("--gate/--no-gate", default=True, help="Queue launches behind a gate (short kernels need it).")
+    gate: bool = option(
+        "--gate/--no-gate",
+        default=True,
+        heading=MEASURING,
+        help="Queue launches behind a gate (short kernels need it).",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,15 +184,24 @@ class LimitOptions:
     """Time limits."""
 
     compile_limit: float | None = option(
-        "--compile-limit", type=float, metavar="SECONDS", help="Time limit for compiling one kernel.  [default: 120]"
+        "--compile-limit",
+        type=float,
+        metavar="SECONDS",
+        heading=STOPPING,
+        help="Time limit for compiling one kernel.  [default: 120]",
     )
     launch_limit: float | None = option(
-        "--launch-limit", type=float, metavar="SECONDS", help="Time limit for one launch.  [default: 60]"
+        "--launch-limit",
+        type=float,
+        metavar="SECONDS",
+        heading=STOPPING,
+        help="Time limit for one launch.  [default: 60]",
     )
     sweep_limit: float | None = option(
         "--sweep-limit",
         type=float,
         metavar="SECONDS",
+        heading=STOPPING,
         help="Time limit for the whole run, which --resume can continue.",
     )
 
@@ -165,13 +216,28 @@ class TransferOptions:
     """Whether to measure the whole job, copies included."""
 
     with_transfers: bool = option(
-        "--with-transfers", is_flag=True, help="Also measure the whole job: copies in, kernel, copy out."
+        "--with-transfers",
+        is_flag=True,
+        heading=TRANSFERS,
+        help="Also measure the whole job: copies in, kernel, copy out.",
     )
     panels: int = option(
-        "--panels", type=click.IntRange(1, 64), default=8, show_default=True, help="Panels of C for transfers."
+        "--panels",
+        type=click.IntRange(1, 64),
+        metavar="INTEGER",
+        default=8,
+        show_default=True,
+        heading=TRANSFERS,
+        help="Panels of C for transfers.",
     )
     streams: int = option(
-        "--streams", type=click.IntRange(1, 16), default=3, show_default=True, help="Streams for transfers."
+        "--streams",
+        type=click.IntRange(1, 16),
+        metavar="INTEGER",
+        default=3,
+        show_default=True,
+        heading=TRANSFERS,
+        help="Streams for transfers.",
     )
 
     @property
@@ -190,6 +256,7 @@ class JournalOptions:
         is_flag=False,
         flag_value=NEWEST,
         metavar="[FILE]",
+        heading=RESULTS,
         help="Resume FILE, or the newest interrupted run.",
     )
 
@@ -203,13 +270,24 @@ class JournalOptions:
 class OutputOptions:
     """How to print the rows, and where to export them."""
 
-    export_csv: str | None = option("--export-csv", type=click.Path(), help="Write the rows to this CSV file.")
-    export_json: str | None = option("--export-json", type=click.Path(), help="Write the rows to this JSON file.")
+    export_csv: str | None = option(
+        "--export-csv", type=click.Path(), metavar="FILE", heading=OUTPUT, help="Write the rows to this CSV file."
+    )
+    export_json: str | None = option(
+        "--export-json", type=click.Path(), metavar="FILE", heading=OUTPUT, help="Write the rows to this JSON file."
+    )
     export_markdown: str | None = option(
-        "--export-markdown", type=click.Path(), help="Write the tables to this Markdown file."
+        "--export-markdown",
+        type=click.Path(),
+        metavar="FILE",
+        heading=OUTPUT,
+        help="Write the tables to this Markdown file.",
     )
     wide: bool = option(
-        "--wide", is_flag=True, help="More columns: registers, occupancy, waves, bound, clock, power, energy."
+        "--wide",
+        is_flag=True,
+        heading=OUTPUT,
+        help="More columns: registers, occupancy, waves, bound, clock, power, energy.",
     )
     style: str | None = style_option()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.completed_names import PostName
+from gemmbench.cli.option_fields import RESULTS, argument, command, option
 from gemmbench.cli.options import (
     DeviceOptions,
     JournalOptions,
@@ -34,9 +35,14 @@ from gemmbench.session.posts import NETWORK_CONFIG, PostsRequest, repeat_posts
 class PostsOptions:
     """The options of `gemmbench posts`."""
 
-    names: tuple[str, ...] = argument(nargs=-1, metavar="[POST]...")
+    names: tuple[str, ...] = argument(nargs=-1, metavar="[POST]...", type=PostName())
     results: tuple[str, ...] = option(
-        "--results", multiple=True, type=click.Path(), help="Show saved results instead of measuring."
+        "--results",
+        multiple=True,
+        type=click.Path(),
+        metavar="FILE",
+        heading=RESULTS,
+        help="Show saved results instead of measuring.",
     )
     problem: ProblemOptions
     where: DeviceOptions
@@ -48,7 +54,7 @@ class PostsOptions:
 
 @command(PostsOptions)
 def posts(options: PostsOptions) -> int:
-    """Repeat the measurements of POSTs next to their published tables.
+    """Repeat the measurements of POSTs next to their tables.
 
     Without POSTs, repeats all of them. Each row shows its speed-up over the row above and over the
     first row, published and measured here, so that you see whether the post's conclusions hold on

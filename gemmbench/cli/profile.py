@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import click
 
-from gemmbench.cli.option_fields import argument, command, option
-from gemmbench.cli.options import DeviceOptions, ShapeOptions, VariantName, seed_option, style_option
+from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.option_fields import PROBLEM, argument, command, option
+from gemmbench.cli.options import DeviceOptions, ShapeOptions, seed_option, style_option
 from gemmbench.cli.output import choose_plain_style
 from gemmbench.errors import OK
 from gemmbench.report.diagnostics.profile import explain_bound, format_counters, name_launch
@@ -20,7 +21,12 @@ class OneShapeOptions(ShapeOptions):
     """One problem in one configuration."""
 
     sizes: str = option(
-        "--sizes", default="4096", show_default=True, help="One size: 4096 or 1024x768x1024 (M x N x K)."
+        "--sizes",
+        metavar="SIZE",
+        default="4096",
+        show_default=True,
+        heading=PROBLEM,
+        help="One size: 4096 or 1024x768x1024 (M x N x K).",
     )
 
 

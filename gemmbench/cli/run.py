@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import (
@@ -14,7 +15,6 @@ from gemmbench.cli.options import (
     OutputOptions,
     ProblemOptions,
     TransferOptions,
-    VariantName,
     config_option,
     dry_run_option,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.option_fields import OUTPUT, argument, command, option
 from gemmbench.cli.options import OutputOptions
 from gemmbench.cli.output import print_report, write_exports
 from gemmbench.errors import OK, UsageError
@@ -23,7 +23,7 @@ class ShowOptions:
 
     files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
     explain: str | None = option(
-        "--explain", metavar="ROW", help="Explain one row: its number in --wide, NAME or NAME@SIZE."
+        "--explain", metavar="ROW", heading=OUTPUT, help="Explain one row: its number in --wide, NAME or NAME@SIZE."
     )
     output: OutputOptions
 

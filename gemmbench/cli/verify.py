@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import click
 
-from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, argument, command, option
 from gemmbench.cli.options import (
     DeviceOptions,
     LimitOptions,
     ShapeOptions,
-    VariantName,
     seed_option,
     style_option,
 )
@@ -29,18 +29,22 @@ class VerifyOptions:
     """The options of `gemmbench verify`."""
 
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
-    every: bool = option("--all", is_flag=True, help="Every configuration, not only one change per parameter.")
+    every: bool = option(
+        "--all", is_flag=True, heading=PROBLEM, help="Every configuration, not only one change per parameter."
+    )
     sanitize: str | None = option(
         "--sanitize",
         is_flag=False,
         flag_value="memcheck,racecheck",
         metavar="[TOOLS]",
+        heading=MEASURING,
         help="Run under compute-sanitizer: memcheck, racecheck, initcheck, synccheck.",
     )
     sanitize_limit: float = option(
         "--sanitize-limit",
         type=click.FloatRange(1),
         metavar="SECONDS",
+        heading=STOPPING,
         default=240,
         show_default=True,
         help="Time limit for one run of a tool.",

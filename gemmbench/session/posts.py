@@ -50,7 +50,7 @@ def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
     The post on networks has sizes, a layout and a precision of its own. If an option sets others, the
     post is an error if it was named, and is left out with a message if it was not.
     """
-    known = sorted([*known_posts(), NETWORK_POST])
+    known = _known_configs()
     chosen = [config for name in request.names for config in _match_posts(name, known)] or known
     refused = _list_options_refused(request.overrides)
     if not refused or NETWORK_POST not in chosen:
@@ -63,6 +63,15 @@ def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
         )
     reporter.message(f"post {short} is left out: it is a network, which takes no {' or '.join(refused)}")
     return [name for name in chosen if name != NETWORK_POST]
+
+
+def list_posts() -> list[str]:
+    """Short names of all posts, such as 004-gemm."""
+    return [_shorten(config) for config in _known_configs()]
+
+
+def _known_configs() -> list[str]:
+    return sorted([*known_posts(), NETWORK_POST])
 
 
 def _list_options_refused(overrides: SweepOverrides) -> list[str]:

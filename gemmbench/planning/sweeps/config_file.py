@@ -18,10 +18,16 @@ def find_config(name: str) -> Path:
     for path in (home / f"{name}.yaml", Path(name)):
         if path.is_file():
             return path
-    known = sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
+    known = list_configs()
     raise UsageError(
         f"unknown config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or give the path of a file"
     )
+
+
+def list_configs() -> list[str]:
+    """Names of all configs, those of networks and posts included."""
+    home = data_folder("configs")
+    return sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
 
 
 def name_config(path: Path) -> str:

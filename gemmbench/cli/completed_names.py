@@ -1,0 +1,46 @@
+"""Names that the shell completes: of variants, configs and posts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from gemmbench.planning.sweeps.config_file import list_configs
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.posts import list_posts
+
+
+def _complete(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
+    """The name of a variant."""
+
+    name = "variant"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Variants of the kernel files, those of --kernels included, and libraries."""
+        return _complete(open_catalog(ctx.params.get("kernels")).names, incomplete)
+
+
+class ConfigName(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The name of a config, or the path of a file."""
+
+    name = "config"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Configs by name; files where no name fits."""
+        return _complete(list_configs(), incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The name of a post, or the beginning of one."""
+
+    name = "post"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The posts."""
+        return _complete(list_posts(), incomplete)
