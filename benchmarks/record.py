@@ -30,6 +30,9 @@ RUNS = {
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),
     "transfers": (*GEMMBENCH, "run", "blocktile_2d", "cublas", "--with-transfers", "--sizes", "8192"),
+    "ablations": ("benchmarks/ablations.py",),
+    "hierarchy": ("benchmarks/hierarchy.py",),
+    "register_loop": ("benchmarks/register_loop.py",),
     "sgemm": ("benchmarks/trust.py",),  # one of its claims runs that sweep; also writes DATE-trust.txt
 }
 SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple")

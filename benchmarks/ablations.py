@@ -1,0 +1,139 @@
+"""What each measure in cuda/sgemm/sgemm_tma.cu is worth: the kernel without it, against the kernel as it is.
+
+Run `python benchmarks/ablations.py` on a GPU with compute capability 9.0 (about a minute). Every copy
+of the kernel has one change to its text; all are verified and measured in the same interleaved
+rounds. The table goes to the screen and to ablations.txt in the folder given by --out (default:
+results), next to the results file of the run. With --dry-run nothing is measured, so no GPU is
+needed: the table has only what nvcc made of each copy.
+"""
+
+import argparse
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from claims import format_table
+
+import gemmbench
+from gemmbench.planning.paths import data_folder
+from gemmbench.report.row import Row
+from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops
+from gemmbench.session.single_kernel import KernelRequest
+
+KERNEL = "sgemm_tma"
+SIZE = 4096
+PARAMS = {"BN": 128, "STAGES": 3, "STREAM_K": 1}
+"""What `sgemm` picks at this size."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A copy of the kernel: its name, what it does without, and (old, new) replacements in the text."""
+
+    name: str
+    change: str
+    edits: tuple[tuple[str, str], ...]
+
+
+def _replace_unroll(k: int, kilobytes: int) -> Ablation:
+    change = f"main loop over {k} k instead of 8 (about {kilobytes} KB of code)"
+    return Ablation(f"loop_of_{k}", change, (("constexpr int kUnroll = 8;", f"constexpr int kUnroll = {k};"),))
+
+
+FENCE = 'asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");'
+FFMA = 'asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));'
+SHUFFLE = "return __shfl_sync(0xffffffffu, value, lane);"
+SCALE = 'asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(alpha), "f"(sum[j]));'
+LESS = 'asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));'
+MORE = 'asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");'
+ORDER = "const int j = i % 2 ? TN - 1 - step : step;"
+EARLY = "constexpr bool kKnownEarly = TRANS_A || !STREAM_K;"
+GROUP = "constexpr int kGroupRows = 8;"
+
+ABLATIONS = (
+    Ablation("no_fences", "no fences", ((FENCE, ""),)),
+    Ablation("fence_per_k", "a fence per k instead of per row", (("fence(M);\n", "if (i == TM - 1) fence(M);\n"),)),
+    Ablation("fence_per_2_rows", "a fence every two rows", (("fence(M);\n", "if (i % 2) fence(M);\n"),)),
+    Ablation("plain_ffma", "multiply-adds that the compiler may move", ((FFMA, "sum += a * b;"),)),
+    Ablation("row_by_row", "row by row instead of back and forth", ((ORDER, "return step;\n    const int j = 0;"),)),
+    Ablation("plain_addresses", "addresses without the shuffle", ((SHUFFLE, "return value;"),)),
+    Ablation("broadcasts", "lanes in plain order, so loads are broadcasts", (("lane / 4 ^ 2 * lane_n", "lane / 4"),)),
+    Ablation("branch", "arrive behind a branch", (("arrive_once(used, lane);", "{ if (lane == 0) arrive(used); }"),)),
+    Ablation("plain_epilogue", "sums scaled by a plain multiplication", ((SCALE, "v[j] = alpha * sum[j];"),)),
+    Ablation("no_setmaxnreg", "no setmaxnreg", ((LESS, ""), (MORE, ""))),
+    Ablation("early_end", "end of a stage known early", ((EARLY, "constexpr bool kKnownEarly = true;"),)),
+    Ablation("groups_of_1", "tiles row by row", ((GROUP, "constexpr int kGroupRows = 1;"),)),
+    Ablation("groups_of_16", "tiles in groups of 16 rows", ((GROUP, "constexpr int kGroupRows = 16;"),)),
+    _replace_unroll(4, 9),
+    _replace_unroll(16, 35),
+    _replace_unroll(32, 69),
+)
+
+
+def write_copies(folder: Path) -> None:
+    """Write every copy of the kernel to a folder. Raises ValueError if its text no longer has what is replaced."""
+    text = (data_folder("cuda") / "sgemm" / f"{KERNEL}.cu").read_text()
+    for ablation in ABLATIONS:
+        changed = text
+        for old, new in ablation.edits:
+            if changed.count(old) != 1:
+                raise ValueError(f"{ablation.name}: {KERNEL}.cu should contain this exactly once: {old}")
+            changed = changed.replace(old, new)
+        (folder / f"{ablation.name}.cu").write_text(changed)
+
+
+def describe_code(name: str, kernels: Path) -> list[str]:
+    """The main loop: KB of code, % FFMA, % of FFMA with a bank conflict, instructions from a load to its use."""
+    params = tuple(f"{key}={value}" for key, value in PARAMS.items())
+    request = KernelRequest(name, str(SIZE), params=params, kernels=str(kernels))
+    inspected = inspect_kernel(request, choose_architecture("90a", None))
+    (facts,) = {reading.facts for reading in read_hottest_loops(inspected, None).readings if reading.facts}
+    ffma = facts.mix["FFMA"]
+    return [
+        f"{facts.loop.code_bytes / 1e3:.1f}",
+        f"{100 * ffma / facts.instructions:.1f}",
+        f"{100 * facts.conflicts / ffma:.1f}",
+        str(facts.load_distance),
+    ]
+
+
+def describe_speed(row: Row) -> list[str]:
+    """TFLOPS, and percent of the kernel as it is with its interval; or why there is no time."""
+    if not row.ranked:
+        return [row.status, "-"]
+    share = row.percent_of_baseline
+    return [f"{row.gflops / 1e3:.2f}", f"{share.value:.1f} [{share.low:.1f}, {share.high:.1f}]"]
+
+
+def main() -> None:
+    """Write the copies, measure them unless told not to, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for ablations.txt and the run")
+    parser.add_argument("--dry-run", action="store_true", help="only compile")
+    arguments = parser.parse_args()
+    changes = {KERNEL: "the kernel as it is", **{each.name: each.change for each in ABLATIONS}}
+    with tempfile.TemporaryDirectory() as kernels:
+        write_copies(Path(kernels))
+        speeds = {} if arguments.dry_run else measure(list(changes), Path(kernels), arguments.out)
+        rows = [
+            [change, *describe_code(name, Path(kernels)), *speeds.get(name, ("-", "-"))]
+            for name, change in changes.items()
+        ]
+    head = ["change", "loop (KB)", "FFMA (%)", "bank conflicts (%)", "load to use", "TFLOPS", f"% of {KERNEL}"]
+    text = format_table(rows, head)
+    print(text)
+    if not arguments.dry_run:
+        (arguments.out / "ablations.txt").write_text(f"{text}\n")
+
+
+def measure(names: list[str], kernels: Path, out: Path) -> dict[str, list[str]]:
+    """Measure all in one batch. Returns the cells of each variant's speed."""
+    result = gemmbench.run(
+        names, sizes=SIZE, params=PARAMS, kernels=kernels, baseline=KERNEL, until=0.002, max_time=2, out=out
+    )
+    print(result.table())
+    return {row.record.variant: describe_speed(row) for row in result.comparison.rows}
+
+
+if __name__ == "__main__":
+    main()
