@@ -15,6 +15,7 @@ tables/            tables, their notes and their footer
 differences/       two runs compared, and the gate that judges the difference
 posts/             a post's table, published and measured here
 explanation/       one row in sentences, and the command that measures it again
+charts/            charts of runs, as SVG and through matplotlib
 diagnostics/       what verify, inspect, profile and doctor print
 table, terminal    tables as text in tabulate's formats, or drawn with rich
 text               numbers as text

@@ -1,0 +1,34 @@
+"""What a user may choose of a chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """The choices of all kinds of charts; an empty one leaves the choice to the chart.
+
+    `size` is one as in tables (`4096` or `1024x768x512`), `variants` are those drawn. `x` and `y`
+    are parameters. `percent` draws percent of the baseline (or shares) instead of speeds (or
+    times), and `highlight` names the variant that stands out.
+    """
+
+    size: str = ""
+    precision: str = ""
+    layout: str = ""
+    variants: tuple[str, ...] = ()
+    x: str = ""
+    y: str = ""
+    percent: bool = False
+    highlight: str = ""
+    title: str = ""
+
+    @property
+    def given(self) -> set[str]:
+        """The names of the choices that were made."""
+        return {name for name in self.__dataclass_fields__ if getattr(self, name)}
+
+    def mutes(self, variant: str) -> bool:
+        """Another variant is highlighted, so that this one steps back."""
+        return self.highlight not in ("", variant)

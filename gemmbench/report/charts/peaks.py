@@ -1,0 +1,46 @@
+"""The machine's limit: the arithmetic peak at the clock that was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmbench.report.charts.scale import format_number
+from gemmbench.report.roofline import peak_flops
+from gemmbench.report.row import Row
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The arithmetic peak of a device in one precision, at the highest clock that a row measured."""
+
+    label: str
+    gflops: float
+    tip: str
+
+
+def find_peaks(rows: Sequence[Row]) -> list[Peak]:
+    """The peaks of all devices and precisions of these rows; none where they are unknown."""
+    fastest: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        key = row.environment.device_name(row.record.backend), row.record.problem.precision_name
+        if not math.isnan(_peak(row)) and (key not in fastest or row.clock_hz > fastest[key].clock_hz):
+            fastest[key] = row
+    devices, precisions = {device for device, _ in fastest}, {precision for _, precision in fastest}
+    return [
+        _make_peak(row, [device] * (len(devices) > 1) + [precision] * (len(precisions) > 1))
+        for (device, precision), row in fastest.items()
+    ]
+
+
+def _peak(row: Row) -> float:
+    return peak_flops(row.environment, row.record, row.clock_hz)
+
+
+def _make_peak(row: Row, names: Sequence[str]) -> Peak:
+    gflops, clock = _peak(row) / 1e9, f"{row.clock_hz / 1e9:.2f} GHz"
+    label = f"{', '.join([*names, 'peak'])} at {clock}"
+    device = row.environment.device_name(row.record.backend)
+    speed = f"{format_number(gflops, 5)} GFLOPS in {row.record.problem.precision_name} at {clock}"
+    return Peak(label, gflops, f"Arithmetic peak of {device}\n{speed}")

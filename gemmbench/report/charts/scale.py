@@ -1,0 +1,42 @@
+"""Axes: ticks at round numbers, and numbers with separators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gemmbench.report.charts.model import Axis, Tick
+
+_STEPS = (1, 2, 2.5, 5, 10)
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """`51,640`, `98.3`: significant digits, separated thousands, no exponent; `-` if unknown."""
+    if math.isnan(value):
+        return "-"
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def make_linear_axis(label: str, highest: float, count: int = 6) -> Axis:
+    """From 0 to a little above `highest`, with about `count` ticks."""
+    step = _round_step(highest / count)
+    ticks = [index * step for index in range(math.floor(highest / step * (1 + 1e-9)) + 1)]
+    return Axis(label, 0, highest * 1.07, tuple(Tick(value, format_number(value)) for value in ticks))
+
+
+def _round_step(least: float) -> float:
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in _STEPS if step * power >= least * (1 - 1e-9))
+
+
+def make_size_axis(label: str, sizes: Sequence[int]) -> Axis:
+    """Logarithmic, with ticks at the powers of two, or at the sizes if these hold fewer than two powers."""
+    low, high = min(sizes), max(sizes)
+    powers = [2**exponent for exponent in range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)]
+    shown = powers if len(powers) > 1 else sorted(set(sizes))
+    room = (high / low) ** 0.03
+    return Axis(label, low / room, high * room, tuple(Tick(value, str(value)) for value in shown), log=True)

@@ -1,0 +1,95 @@
+"""Speed over size: a line for each variant, with its 95 % intervals and the machine's limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.choices import Choices
+from gemmbench.report.charts.labels import describe_rows, group_series, name_baseline
+from gemmbench.report.charts.model import Axis, Chart, Limit, LinePlot, Point, Series
+from gemmbench.report.charts.peaks import find_peaks
+from gemmbench.report.charts.scale import format_number, make_linear_axis, make_size_axis
+from gemmbench.report.charts.selection import note_unranked, pick_fastest, select_rows
+from gemmbench.report.charts.styles import choose_styles
+from gemmbench.report.charts.tips import gflops_interval, row_tip
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row
+from gemmbench.report.text import count_noun
+
+
+def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
+    """GFLOPS, or percent of the baseline, of square problems. Raises UsageError without two sizes."""
+    rows = pick_fastest(select_rows(comparisons, choices))
+    square = [row for row in rows if is_square(row) and _has_speed(row, choices)]
+    sizes = sorted({row.record.problem.M for row in square})
+    if len(sizes) < 2:
+        raise UsageError(_explain_too_few(sizes))
+    series = _make_series(square, choices)
+    limits = () if choices.percent else _make_limits(square, sizes)
+    speeds = _make_speed_axis(series, limits, square, choices)
+    plot = LinePlot(make_size_axis("M = N = K", sizes), speeds, series, limits)
+    notes = [*note_unranked(comparisons, choices), *_note_left_out(rows, square)]
+    title = f"Speed relative to {name_baseline(square)}" if choices.percent else "Speed over matrix size"
+    subtitle = f"{describe_rows(square)}. Bars: 95 % intervals."
+    return Chart(choices.title or title, subtitle, _describe(plot, sizes), plot, tuple(notes))
+
+
+def is_square(row: Row) -> bool:
+    """M, N and K are equal, and the row is a GEMM."""
+    problem = row.record.problem
+    return problem.M == problem.N == problem.K and row.record.network is None
+
+
+def _has_speed(row: Row, choices: Choices) -> bool:
+    return not choices.percent or not math.isnan(row.percent_of_baseline.value)
+
+
+def _explain_too_few(sizes: Sequence[int]) -> str:
+    held = f"only {sizes[0]}" if sizes else "none"
+    return f"speed over size needs right results at two or more square sizes; there is {held}. Try the kind 'ladder'"
+
+
+def _make_series(rows: Sequence[Row], choices: Choices) -> tuple[Series, ...]:
+    groups = group_series(rows)
+    styles = choose_styles([members[0] for members in groups.values()])
+    return tuple(
+        Series(
+            label,
+            tuple(_make_point(label, row, choices) for row in sorted(members, key=lambda row: row.record.problem.M)),
+            style,
+            muted=choices.mutes(members[0].record.variant),
+        )
+        for style, (label, members) in zip(styles, groups.items(), strict=True)
+    )
+
+
+def _make_point(label: str, row: Row, choices: Choices) -> Point:
+    speed = row.percent_of_baseline if choices.percent else gflops_interval(row)
+    return Point(row.record.problem.M, speed.value, row_tip(label, row), speed.low, speed.high)
+
+
+def _make_limits(rows: Sequence[Row], sizes: Sequence[int]) -> tuple[Limit, ...]:
+    return tuple(
+        Limit(peak.label, (sizes[0], peak.gflops), (sizes[-1], peak.gflops), peak.tip) for peak in find_peaks(rows)
+    )
+
+
+def _make_speed_axis(series: Sequence[Series], limits: Sequence[Limit], rows: Sequence[Row], choices: Choices) -> Axis:
+    highest = max(max(point.y, point.high if point.high > point.y else 0) for each in series for point in each.points)
+    label = f"% of {name_baseline(rows)}" if choices.percent else "GFLOPS"
+    return make_linear_axis(label, max([highest, *(limit.end[1] for limit in limits)]))
+
+
+def _note_left_out(rows: Sequence[Row], drawn: Sequence[Row]) -> list[str]:
+    problems = {row.record.problem for row in rows} - {row.record.problem for row in drawn}
+    if not problems:
+        return []
+    verb = "is" if len(problems) == 1 else "are"
+    return [f"Not drawn: {count_noun(len(problems), 'problem')} that {verb} not square."]
+
+
+def _describe(plot: LinePlot, sizes: Sequence[int]) -> str:
+    ends = [f"{each.label} {format_number(each.points[-1].y, 3)}" for each in plot.series]
+    return f"{plot.y.label} at sizes {sizes[0]} to {sizes[-1]}. At the end of each line: {', '.join(ends)}."

@@ -1,0 +1,59 @@
+"""The frame of a chart: title, subtitle, notes, description, and the plot within."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from gemmbench.report.charts.model import Chart
+from gemmbench.report.charts.svg.canvas import add, add_text
+from gemmbench.report.charts.svg.lines import draw_lines
+from gemmbench.report.charts.svg.text_width import wrap_text
+from gemmbench.report.charts.svg.theme import style_sheet
+
+WIDTH = 800
+_MARGIN = 16
+
+
+def render_svg(chart: Chart) -> str:
+    """The chart as a self-contained <svg> element, which is a file as well as a part of a page."""
+    inside = Element("g", {"transform": f"translate({_MARGIN},{_MARGIN})"})
+    width = WIDTH - 2 * _MARGIN
+    bottom = draw_lines(inside, chart.plot, width, _draw_heading(inside, chart, width))
+    height = round(_draw_notes(inside, chart, width, bottom) + 2 * _MARGIN)
+    root = Element("svg", _root_attributes(chart, height))
+    add(root, "title").text = chart.title
+    add(root, "desc").text = chart.description
+    add(root, "style").text = style_sheet()
+    add(root, "rect", width=WIDTH, height=height, css="gb-fill-paper")
+    root.append(inside)
+    ElementTree.indent(root, " ")
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _root_attributes(chart: Chart, height: int) -> dict[str, str]:
+    return {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "class": "gb-chart",
+        "viewBox": f"0 0 {WIDTH} {height}",
+        "width": str(WIDTH),
+        "height": str(height),
+        "style": "max-width: 100%; height: auto",
+        "role": "img",
+        "aria-label": chart.title,
+    }
+
+
+def _draw_heading(parent: Element, chart: Chart, width: float) -> float:
+    add_text(parent, 0, 15, chart.title, font_size=17, font_weight="bold")
+    lines = wrap_text(chart.subtitle, width, 12.5)
+    for index, line in enumerate(lines):
+        add_text(parent, 0, 36 + 16 * index, line, "gb-fill-muted", font_size=12.5)
+    return 30 + 16 * len(lines)
+
+
+def _draw_notes(parent: Element, chart: Chart, width: float, top: float) -> float:
+    lines = [line for note in chart.notes for line in wrap_text(note, width, 11)]
+    for index, line in enumerate(lines):
+        add_text(parent, 0, top + 12 + 15 * index, line, "gb-fill-muted", font_size=11)
+    return top + (15 * len(lines) + 4 if lines else 0)

@@ -1,0 +1,101 @@
+"""A chart as SVG: well formed, escaped, described, legible in light and dark."""
+
+import itertools
+import re
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.report.charts.draw import draw_chart
+from gemmbench.report.charts.svg.render import WIDTH, render_svg
+from gemmbench.report.charts.svg.text_width import text_width
+from gemmbench.report.charts.svg.theme import DARK, LIGHT
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(root):
+    return [element.text for element in root.iter(f"{SVG}text")]
+
+
+def test_a_chart_has_a_role_a_title_and_a_description(ladder, parse_svg):
+    root = parse_svg(draw_chart("speed", [ladder()]))
+    assert (root.tag, root.get("role"), root.get("aria-label")) == (f"{SVG}svg", "img", "Speed over matrix size")
+    assert root.find(f"{SVG}title").text == "Speed over matrix size"
+    assert root.find(f"{SVG}desc").text == (
+        "GFLOPS at sizes 256 to 1024. At the end of each line: naive 120, tiled 450, cublas 800."
+    )
+
+
+def test_names_are_escaped(ladder, timed):
+    evil = '<b>&"evil"'
+    chart = draw_chart("speed", [ladder(timed(evil, 200, 256), timed(evil, 200, 512))], title="a < b & c")
+    assert "<b>" not in render_svg(chart)
+
+
+def test_escaped_names_are_drawn_as_they_are(ladder, timed, parse_svg):
+    evil = '<b>&"evil"'
+    chart = draw_chart("speed", [ladder(timed(evil, 200, 256), timed(evil, 200, 512))], title="a < b & c")
+    assert {evil, "a < b & c"} <= set(texts(parse_svg(chart)))
+
+
+def test_every_point_has_a_tooltip_for_viewers_and_for_pages(ladder, parse_svg):
+    marks = [each for each in parse_svg(draw_chart("speed", [ladder()])).iter() if each.get("class") == "gb-mark"]
+    assert len(marks) == 3 * 3 + 1  # and the limit
+    assert all(mark.get("data-tip") == mark.find(f"{SVG}title").text != "" for mark in marks)
+    assert any("tiled at 512\n400 (396 to 404) GFLOPS" in mark.get("data-tip") for mark in marks)
+
+
+def test_each_color_has_a_plain_value_and_a_variable_that_a_page_can_set(ladder, parse_svg):
+    style = parse_svg(draw_chart("speed", [ladder()])).find(f"{SVG}style").text
+    for name, color in LIGHT.items():
+        assert f".gb-fill-{name} {{ fill: {color}; fill: var(--gb-own-{name}); }}" in style
+        assert f"--gb-own-{name}: var(--gb-{name}, {color});" in style
+    dark = style.partition("@media screen and (prefers-color-scheme: dark)")[2]
+    assert all(f"--gb-own-{name}: var(--gb-{name}, {color});" in dark for name, color in DARK.items())
+
+
+def test_every_class_that_is_used_is_defined(ladder):
+    text = render_svg(draw_chart("speed", [ladder()]))
+    used = {name for value in re.findall(r'class="([^"]*)"', text) for name in value.split()}
+    assert {name for name in used if f".{name} " not in text} <= {"gb-mark"}
+
+
+@pytest.fixture
+def crowded(ladder, timed):
+    """Twelve variants of nearly the same speed, with long names."""
+    names = [f"a_kernel_with_a_long_name_{index:02}" for index in range(12)]
+    return ladder(*(timed(name, 400 + index, size) for index, name in enumerate(names) for size in (256, 1024)))
+
+
+def label_places(root):
+    """The places of the labels at the ends of lines, which begin right of the plot."""
+    right = max(float(line.get("x2")) for line in root.iter(f"{SVG}line"))
+    found = [(float(text.get("x")), float(text.get("y")), text.text) for text in root.iter(f"{SVG}text")]
+    return [(x, y, text) for x, y, text in found if x > right]
+
+
+def test_labels_of_many_series_do_not_overlap_and_are_not_clipped(crowded, parse_svg):
+    root = parse_svg(draw_chart("speed", [crowded]))
+    places = label_places(root)
+    assert len(places) == 15
+    heights = sorted(y for _, y, _ in places)
+    assert all(after - before >= 15 for before, after in itertools.pairwise(heights))
+    assert all(x + text_width(text) <= WIDTH for x, _, text in places)
+    assert heights[0] >= 0 and heights[-1] <= float(root.get("height"))
+
+
+def test_no_two_series_differ_in_color_only(crowded, parse_svg):
+    root = parse_svg(draw_chart("speed", [crowded]))
+    looks = [(each.get("class"), each.get("stroke-dasharray")) for each in root.iter(f"{SVG}polyline")]
+    assert len(looks) == len(set(looks)) == 15
+
+
+def test_long_notes_are_wrapped(ladder, parse_svg):
+    chart = replace(draw_chart("speed", [ladder()]), notes=("words " * 60,))
+    lines = [text for text in texts(parse_svg(chart)) if text.startswith("words")]
+    assert len(lines) > 2 and all(text_width(line, 11) <= WIDTH - 32 for line in lines)
+
+
+def test_the_same_chart_gives_the_same_text(ladder):
+    assert render_svg(draw_chart("speed", [ladder()])) == render_svg(draw_chart("speed", [ladder()]))

@@ -1,0 +1,126 @@
+"""GFLOPS over size, computed by hand."""
+
+import math
+
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.draw import draw_chart
+
+
+def series_of(chart):
+    return {series.label: series for series in chart.plot.series}
+
+
+def test_each_variant_is_a_line_of_gflops_over_size(ladder):
+    chart = draw_chart("speed", [ladder()])
+    assert list(series_of(chart)) == ["naive", "tiled", "cublas"]
+    tiled = series_of(chart)["tiled"]
+    assert [point.x for point in tiled.points] == [256, 512, 1024]
+    assert [point.y for point in tiled.points] == pytest.approx([300, 400, 450])
+    assert tiled.points[1].low == pytest.approx(400 / 1.01) and tiled.points[1].high == pytest.approx(400 / 0.99)
+    assert chart.subtitle == "Fake GPU, f32, cold cache, 2026-01-01. Bars: 95 % intervals."
+
+
+def test_the_baseline_is_emphasized_and_the_peak_is_a_limit(ladder):
+    chart = draw_chart("speed", [ladder()])
+    assert [series.label for series in chart.plot.series if series.emphasized] == ["cublas"]
+    (limit,) = chart.plot.limits
+    assert (limit.label, limit.start, limit.end) == ("peak at 1.00 GHz", (256, 1000), (1024, 1000))
+    assert chart.plot.y.high > 1000
+
+
+def test_a_tooltip_has_the_speed_its_interval_and_the_percentage(ladder):
+    tip = series_of(draw_chart("speed", [ladder()]))["tiled"].points[1].tip
+    assert tip.splitlines() == ["tiled at 512", "400 (396 to 404) GFLOPS", "57.14 (57.14 to 57.14) % of cublas"]
+
+
+def test_percent_of_the_baseline_has_no_limit(ladder):
+    chart = draw_chart("speed", [ladder()], percent=True)
+    assert [point.y for point in series_of(chart)["naive"].points] == pytest.approx([20, 100 * 11 / 70, 15])
+    assert [point.y for point in series_of(chart)["cublas"].points] == [100, 100, 100]
+    assert (chart.title, chart.plot.y.label, chart.plot.limits) == ("Speed relative to cublas", "% of cublas", ())
+
+
+def test_the_best_configuration_stands_for_a_variant(ladder, timed):
+    slow = timed("tiled", 200, 512, config={"TILE": 8})
+    fast = timed("tiled", 500, 512, config={"TILE": 32})
+    again = timed("tiled", 490, 512, config={"TILE": 32}, phase="final")
+    points = series_of(draw_chart("speed", [ladder(slow, fast)]))["tiled"].points
+    assert points[1].y == pytest.approx(500) and points[1].tip.endswith("\nTILE=32")
+    points = series_of(draw_chart("speed", [ladder(slow, fast, again)]))["tiled"].points
+    assert points[1].y == pytest.approx(490)
+
+
+def test_rows_that_are_not_ranked_are_never_drawn(ladder, timed, make_record):
+    wrong = timed("mine", 600, 512, status="wrong", reason="one element")
+    too_good = timed("magic", 1100, 512)
+    skipped = make_record("other", size=512, status="skipped")
+    chart = draw_chart("speed", [ladder(wrong, too_good, skipped)])
+    assert list(series_of(chart)) == ["naive", "tiled", "cublas"]
+    assert chart.notes == ("Not drawn: 2 rows that are not ranked (1 too good, 1 wrong).",)
+
+
+def test_a_run_without_a_ranked_row_is_refused_with_its_statuses(make_run, timed):
+    from gemmbench.report.comparison import compare_rows
+
+    run = make_run(timed("mine", 10, 256, status="wrong"), timed("mine", 2000, 512))
+    with pytest.raises(UsageError, match=r"no row has a right and possible result \(1 wrong, 1 too good\)"):
+        draw_chart("speed", [compare_rows(run)])
+
+
+def test_problems_that_are_not_square_are_left_out_and_counted(ladder, timed):
+    chart = draw_chart("speed", [ladder(timed("tiled", 100, 512, M=64), timed("cublas", 100, 512, M=64))])
+    assert len(series_of(chart)["tiled"].points) == 3
+    assert chart.notes == ("Not drawn: 1 problem that is not square.",)
+
+
+def test_one_size_is_refused(make_run, timed):
+    from gemmbench.report.comparison import compare_rows
+
+    with pytest.raises(UsageError, match=r"two or more square sizes; there is only 256\. Try the kind 'ladder'"):
+        draw_chart("speed", [compare_rows(make_run(timed("tiled", 100, 256)))])
+
+
+def test_runs_are_told_apart_by_what_differs(ladder):
+    other = ladder(device="Other GPU", run="second")
+    labels = list(series_of(draw_chart("speed", [ladder(), other], variants=("tiled",))))
+    assert labels == ["tiled, Fake GPU", "tiled, Other GPU"]
+    later = ladder(started="2026-02-03T12:00:00+00:00", run="second")
+    labels = list(series_of(draw_chart("speed", [ladder(), later], variants=("tiled",))))
+    assert labels == ["tiled, 2026-01-01", "tiled, 2026-02-03"]
+
+
+def test_series_of_two_runs_differ_in_marker_too(ladder):
+    chart = draw_chart("speed", [ladder(), ladder(device="Other GPU", run="second")])
+    assert len({series.style for series in chart.plot.series}) == 6
+    assert {limit.label for limit in chart.plot.limits} == {"Fake GPU, peak at 1.00 GHz", "Other GPU, peak at 1.00 GHz"}
+
+
+def test_a_highlighted_variant_mutes_the_others(ladder):
+    chart = draw_chart("speed", [ladder()], highlight="tiled")
+    assert [series.label for series in chart.plot.series if not series.muted] == ["tiled"]
+
+
+def test_rows_without_intervals_are_points(make_run, make_record):
+    from gemmbench.report.comparison import compare_rows
+
+    records = [make_record("tiled", [1e-3, 1e-3], size) for size in (256, 512)]
+    chart = draw_chart("speed", [compare_rows(make_run(*records, flops_per_cycle={}))])
+    assert all(math.isnan(point.low) for point in series_of(chart)["tiled"].points)
+    assert chart.plot.limits == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "words"),
+    [
+        ("sped", {}, r"unknown chart 'sped' \(did you mean 'speed'\?\)"),
+        ("speed", {"x": "BM"}, "the chart 'speed' has no choice 'x'"),
+        ("speed", {"variants": ("tield",)}, r"no row of 'tield' to draw \(did you mean 'tiled'\?\)"),
+        ("speed", {"highlight": "sgemm"}, "no row of 'sgemm' to draw"),
+        ("speed", {"precision": "f64"}, "no row fits the choices; the results hold these problems: 256 nn f32, "),
+    ],
+)
+def test_a_choice_that_does_not_exist_is_refused(ladder, kind, choices, words):
+    with pytest.raises(UsageError, match=words):
+        draw_chart(kind, [ladder()], **choices)
