@@ -32,10 +32,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 //      y --> |.   .   .    |            x = blockIdx.x * BX + threadIdx.x   (column)
 //            +-------------+            y = blockIdx.y * BY + threadIdx.y   (row)
 //
-// With BX=16 BY=16 UNROLL=0, where a warp covers two rows, this is the naive kernel of most
-// tutorials and of three posts: "Matrix Multiplication in CUDA", "How can CUDA optimize matrix
-// multiplication with its transpose?" (layout nt) and "CUDA 007 - GEMM". The bug in the last one,
-// fixed here: it reads C even when beta is 0, so a NaN in C stays.
+// With BX=16 BY=16 UNROLL=0, where a warp covers two rows, this computes what the naive kernel of
+// most tutorials and of three posts computes; theirs is naive_2d, in cuda/posts.
 
 constexpr int kUnroll = UNROLL;  // a pragma takes a constant, not a macro
 

@@ -35,18 +35,11 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 // this transposes a tile on its way to shared memory, the rows are padded: a warp then stores to
 // 32 / TILE columns, and rows that begin this many banks apart avoid conflicts.
 //
-// With TILE=16 this takes the place of three kernels of the posts: the shared-memory kernel of
-// "Matrix Multiplication in CUDA", version 1 of "CUDA 007 - GEMM", and the tile-based GEMM of
-// "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
-// Networks". It differs from them in two ways. It loads before the first barrier, so its loads are
-// in flight while other warps still compute, where the posts load between the barriers (as
-// tiled_unroll does); this is worth 1 % at 4096 on an H200. And it is coalesced, where the third
-// post, which does not print its tile-based kernel, calls its accesses uncoalesced.
-//
-// Bugs in the posts' versions, fixed here: the first compares the row and column within the tile
-// with the sizes of the matrices, so it reads out of bounds when a size is not a multiple of the
-// tile; the second is right only for multiples of the tile, starts with a barrier that nothing
-// needs, and reads C even when beta is 0.
+// The posts have three kernels like it, which are in cuda/posts. tiled_plain ("Matrix
+// Multiplication in CUDA", and version 1 of "CUDA 007 - GEMM") loads after the barrier that frees
+// the tiles; here the loads come before it, so they are in flight while other warps still compute.
+// tiled_uncoalesced (the first stage of the post on neural networks) runs threadIdx.x down the
+// rows.
 
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))
 #define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))

@@ -6,7 +6,7 @@ precisions: [f32, f64, f16, bf16]
 layouts: [nt]
 params:
   TILE: [32, 16, 8]
-  UNROLL: [1, 0]                # 1: unroll the loop over a tile; 0: forbid unrolling it
+  UNROLL: [1, 0, -1]           # 1: #pragma unroll; 0: no pragma; -1: #pragma unroll 1, which forbids it
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)
@@ -44,8 +44,6 @@ source: "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#sha
 
 #define PITCH (TILE + 32 / TILE)
 
-constexpr int kUnroll = UNROLL ? TILE : 1;  // a pragma takes a constant, not a macro
-
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     __shared__ TA As[TILE][TILE];
@@ -62,7 +60,11 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
         As[ty][tx] = row < M && k0 + tx < K ? a[k0 + tx] : TA(0);
         Bs[tx][ty] = n < N && k0 + tx < K ? b[k0 + tx] : TB(0);
         __syncthreads();
-#pragma unroll kUnroll
+#if UNROLL > 0
+#pragma unroll
+#elif UNROLL < 0
+#pragma unroll 1
+#endif
         for (int k = 0; k < TILE; ++k) {
             sum += TACC(As[ty][k]) * TACC(Bs[k][tx]);
         }

@@ -10,7 +10,7 @@ params:
   BK: [16, 8, 32]
   BX: [16, 32]                  # threads along N
   BY: [16, 8]                   # threads along M
-  UNROLL: [1, 0]                # 0: forbid unrolling of every loop
+  UNROLL: [1, 0, -1]            # 1: #pragma unroll; 0: no pragma; -1: #pragma unroll 1, which forbids it
 require:
   - BM % BY == 0
   - BN % BX == 0
@@ -41,9 +41,10 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //
 // Bound by shared memory: as written, each multiply-add takes two loads, and only the compiler can
 // share them between dot products. nvcc 13 does so completely: unrolled, the default has 256
-// multiply-adds and 80 loads per tile, the same as gemm_v4, which asks for it. UNROLL=0 forbids
-// unrolling of every loop and shows the kernel as it is written; with more than 16 results per
-// thread, the results are then kept in local memory too.
+// multiply-adds and 80 loads per tile, the same as gemm_v4, which asks for it. UNROLL=0 has no
+// pragma: the same code at 64 x 64 x 16, but at 128 x 128 x 8 nvcc 13 keeps a loop over the
+// results, so they lie in local memory. UNROLL=-1 forbids unrolling of every loop and shows the
+// kernel as it is written.
 //
 // The post drops the padding of As here, rightly: with 16 or 8 words per row, the rows that a warp
 // reads at once lie in different banks. Rows are padded only where a layout transposes the tile.
@@ -58,7 +59,14 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 #define PITCH_A (BK + TRANS_A)
 #define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))
 
-constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: unroll completely
+// Before every loop over a tile; the loop over k0 has no pragma.
+#if UNROLL > 0
+#define UNROLLING _Pragma("unroll")
+#elif UNROLL < 0
+#define UNROLLING _Pragma("unroll 1")
+#else
+#define UNROLLING
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -74,35 +82,28 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int k0 = 0; k0 < K; k0 += BK) {
         // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
         // matrices.
-#pragma unroll kUnroll
-        for (int start = 0; start < BM * BK; start += THREADS) {
+        UNROLLING for (int start = 0; start < BM * BK; start += THREADS) {
             const int e = start + thread;
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
             if (BM * BK % THREADS && e >= BM * BK) continue;
             As[m][k] = row0 + m < M && k0 + k < K ? A[(row0 + m) * a_i + (k0 + k) * a_k] : TA(0);
         }
-#pragma unroll kUnroll
-        for (int start = 0; start < BN * BK; start += THREADS) {
+        UNROLLING for (int start = 0; start < BN * BK; start += THREADS) {
             const int e = start + thread;
             const int n = TRANS_B ? e / BK : e % BN, k = TRANS_B ? e % BK : e / BN;
             if (BN * BK % THREADS && e >= BN * BK) continue;
             Bs[k][n] = k0 + k < K && column0 + n < N ? B[(k0 + k) * b_k + (column0 + n) * b_j] : TB(0);
         }
         __syncthreads();
-#pragma unroll kUnroll
-        for (int i = 0; i < ROWS; ++i)
-#pragma unroll kUnroll
-            for (int j = 0; j < COLUMNS; ++j)
-#pragma unroll kUnroll
-                for (int k = 0; k < BK; ++k)
+        UNROLLING for (int i = 0; i < ROWS; ++i)
+            UNROLLING for (int j = 0; j < COLUMNS; ++j)
+                UNROLLING for (int k = 0; k < BK; ++k)
                     sum[i][j] += TACC(As[ty + i * BY][k]) * TACC(Bs[k][tx + j * BX]);
         __syncthreads();  // before the tiles are overwritten
     }
 
-#pragma unroll kUnroll
-    for (int i = 0; i < ROWS; ++i) {
-#pragma unroll kUnroll
-        for (int j = 0; j < COLUMNS; ++j) {
+    UNROLLING for (int i = 0; i < ROWS; ++i) {
+        UNROLLING for (int j = 0; j < COLUMNS; ++j) {
             const int row = row0 + ty + i * BY, column = column0 + tx + j * BX;
             if (row >= M || column >= N) continue;
             TC* c = C + size_t(row) * N + column;

@@ -10,7 +10,7 @@ params:
   BK: [16, 8, 32]
   BX: [16, 32]                  # threads along N
   BY: [16, 8]                   # threads along M
-  UNROLL: [1, 0]                # 0: forbid unrolling of every loop
+  UNROLL: [1, 0, -1]            # 1: #pragma unroll; 0: no pragma; -1: #pragma unroll 1, which forbids it
   LOAD_FROM_TID: [0, 1]         # 1: the loops that load a tile start at the thread's index
 require:
   - BM % BY == 0
@@ -38,9 +38,9 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 // Bound by shared memory, as written with one load for two multiply-adds at 64 x 64 and one for
 // four at 128 x 128; and by the barriers, since no load of the next tile is in flight while this
 // one is computed. nvcc 13 makes the same instructions of gemm_v3, in another order: what this
-// version gains is that the compiler need not find them. UNROLL=0 forbids unrolling of every loop:
-// a, b and the results then live in local memory, with two loads and a store there per
-// multiply-add.
+// version gains is that the compiler need not find them. UNROLL=0 has no pragma: the compiler then
+// unrolls the loops by itself. UNROLL=-1 forbids unrolling of every loop: a, b and the results then
+// live in local memory, with two loads and a store there per multiply-add.
 //
 // LOAD_FROM_TID=1: the post says that a loop that starts at the thread's number cannot be unrolled,
 // because its length is unknown. nvcc 13 unrolls it by 4 at run time: up to three single steps, in
@@ -57,7 +57,14 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 #define PITCH_A (BK + TRANS_A)                         // padded where a layout transposes the
 #define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))  // tile on its way
 
-constexpr int kUnroll = UNROLL ? 4096 : 1;  // longer than any loop here: unroll completely
+// Before every loop over a tile; the loop over k0 has no pragma.
+#if UNROLL > 0
+#define UNROLLING _Pragma("unroll")
+#elif UNROLL < 0
+#define UNROLLING _Pragma("unroll 1")
+#else
+#define UNROLLING
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -74,40 +81,31 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int k0 = 0; k0 < K; k0 += BK) {
         // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
         // matrices.
-#pragma unroll kUnroll
-        for (int start = first; start < BM * BK; start += THREADS) {
+        UNROLLING for (int start = first; start < BM * BK; start += THREADS) {
             const int e = start + offset;
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
             if (!LOAD_FROM_TID && BM * BK % THREADS && e >= BM * BK) continue;
             As[m][k] = row0 + m < M && k0 + k < K ? A[(row0 + m) * a_i + (k0 + k) * a_k] : TA(0);
         }
-#pragma unroll kUnroll
-        for (int start = first; start < BN * BK; start += THREADS) {
+        UNROLLING for (int start = first; start < BN * BK; start += THREADS) {
             const int e = start + offset;
             const int n = TRANS_B ? e / BK : e % BN, k = TRANS_B ? e % BK : e / BN;
             if (!LOAD_FROM_TID && BN * BK % THREADS && e >= BN * BK) continue;
             Bs[k][n] = k0 + k < K && column0 + n < N ? B[(k0 + k) * b_k + (column0 + n) * b_j] : TB(0);
         }
         __syncthreads();
-#pragma unroll kUnroll
-        for (int k = 0; k < BK; ++k) {
+        UNROLLING for (int k = 0; k < BK; ++k) {
             TACC a[ROWS], b[COLUMNS];
-#pragma unroll kUnroll
-            for (int i = 0; i < ROWS; ++i) a[i] = TACC(As[ty + i * BY][k]);
-#pragma unroll kUnroll
-            for (int j = 0; j < COLUMNS; ++j) b[j] = TACC(Bs[k][tx + j * BX]);
-#pragma unroll kUnroll
-            for (int i = 0; i < ROWS; ++i)
-#pragma unroll kUnroll
-                for (int j = 0; j < COLUMNS; ++j) sum[i][j] += a[i] * b[j];
+            UNROLLING for (int i = 0; i < ROWS; ++i) a[i] = TACC(As[ty + i * BY][k]);
+            UNROLLING for (int j = 0; j < COLUMNS; ++j) b[j] = TACC(Bs[k][tx + j * BX]);
+            UNROLLING for (int i = 0; i < ROWS; ++i)
+                UNROLLING for (int j = 0; j < COLUMNS; ++j) sum[i][j] += a[i] * b[j];
         }
         __syncthreads();  // before the tiles are overwritten
     }
 
-#pragma unroll kUnroll
-    for (int i = 0; i < ROWS; ++i) {
-#pragma unroll kUnroll
-        for (int j = 0; j < COLUMNS; ++j) {
+    UNROLLING for (int i = 0; i < ROWS; ++i) {
+        UNROLLING for (int j = 0; j < COLUMNS; ++j) {
             const int row = row0 + ty + i * BY, column = column0 + tx + j * BX;
             if (row >= M || column >= N) continue;
             TC* c = C + size_t(row) * N + column;

@@ -1,5 +1,5 @@
 /*---
-summary: tiled with its inner loop unrolled UNROLL times
+summary: tiled_plain with its inner loop unrolled UNROLL times
 order: 112
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
@@ -19,9 +19,8 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // From the list of further steps in "Matrix Multiplication in CUDA": loop unrolling only. Against
-// tiled: the pragma, and the loads come after the barrier as in the post. The compiler unrolls a
-// loop of 16 known steps by itself, so adding a pragma shows no gain; UNROLL=1 takes the unrolling
-// away.
+// tiled_plain: the pragma, and padded tiles for the other layouts. The compiler unrolls a loop of
+// 16 known steps by itself, so adding a pragma shows no gain; UNROLL=1 takes the unrolling away.
 //
 //      UNROLL = 1                          UNROLL = 4
 //        LDS  a                              LDS.64  a0 a1            wider: one load for two steps

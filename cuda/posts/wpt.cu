@@ -22,9 +22,9 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 
 // From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
 // Networks": the stage with more work per thread, before its memory accesses were fixed. The post
-// prints only the code of its last stage, so this is a reconstruction. Against tiled: the tile
-// stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of As, once
-// in a register, serves WPT multiply-adds.
+// prints only the code of its last stage, so this is a reconstruction. Against tiled_uncoalesced:
+// the tile stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of
+// As, once in a register, serves WPT multiply-adds.
 //
 //      Bs   k  [ . . o . . . o . . . o . . . o . ]   y, y + RTS, ... : the same for a whole row of
 //                    |       |       |       |       threads, a broadcast
@@ -38,8 +38,7 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 // thread index along a column. Its C^T is our C (in: A, weights: B, layout nn). This kernel uses
 // the same fast index on row-major matrices: threadIdx.x moves by one row everywhere, in A, B and C
 // (in every layout it takes the direction that is not contiguous) and in As, which it reads TILE
-// words apart. A warp then hits 2 banks for TILE = 16, one for TILE = 32. (So tiled, the rung
-// below, is coalesced and this kernel is not: two things change between the two rows.)
+// words apart. A warp then hits 2 banks for TILE = 16, one for TILE = 32.
 //
 // Bound by these accesses: a load from global memory takes 16 or 32 transactions, one from As 8 or
 // 32 cycles of shared memory.

@@ -22,7 +22,10 @@ class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
-    """One row: its name in the post, the variant that repeats it, and what was published."""
+    """One row: its name in the post, the variant that repeats it, and what was published.
+
+    With `step` it is one step further than the row above, so that their ratio is worth a column.
+    """
 
     label: str
     variant: str
@@ -30,6 +33,7 @@ class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
     layout: str = "nn"
     precision: str = "f32"
     sizes: list[int | str] = []
+    step: bool = False
     published: PublishedModel = msgspec.field(default_factory=PublishedModel)
 
 
@@ -50,6 +54,7 @@ class PostRow:
 
     `published_ms` and `published_percent` are None where the post has no figure; `published_shape`
     is the M, N, K it was measured at, `shapes` those it is repeated at (empty: all of the sweep).
+    `step` is True if it is one step further than the row above.
     """
 
     label: str
@@ -61,6 +66,7 @@ class PostRow:
     published_shape: Shape | None
     published_ms: float | None
     published_percent: float | None
+    step: bool = False
 
     def fits(self, problem: Problem) -> bool:
         """Whether the row is repeated on this problem."""
@@ -112,4 +118,5 @@ def _make_row(model: PostRowModel) -> PostRow:
         published_shape=parse_sizes(published.size)[0] if published.size else None,
         published_ms=None if published.time_ms is None else float(published.time_ms),
         published_percent=None if published.percent is None else float(published.percent),
+        step=model.step,
     )

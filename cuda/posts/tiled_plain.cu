@@ -1,0 +1,63 @@
+/*---
+summary: the shared-memory kernel of post 000 and version 1 of post 004, one element of C per thread
+order: 102
+symbol: gemm
+precisions: [f32, f64, f16, bf16]
+layouts: [nn]
+params:
+  TILE: [16, 32, 8]
+grid:
+  - cdiv(N, TILE)
+  - cdiv(M, TILE)
+block:
+  - TILE
+  - TILE
+source: https://github.com/kHarshit/cuda-programming
+---*/
+
+// The second kernel of "Matrix Multiplication in CUDA" and of "CUDA 007 - GEMM" (there version 1),
+// with their loops and no pragma. Against naive_2d: a block copies a tile of A and one of B to
+// shared memory, and its TILE x TILE threads read each element TILE times from there. Against
+// tiled: the loads come after the barrier that frees the tiles, so no load is in flight while the
+// block computes.
+//
+//                      Bs
+//                    +----+  k0            for k0 = 0, TILE, 2 TILE, ...
+//              B     |####|                    As[ty][tx] and Bs[ty][tx] = an element of each tile
+//                    +----+                    barrier: the tiles are complete
+//           k0       |                         sum += As[ty][k] * Bs[k][tx]
+//      A +--[##]--   +----+                    barrier: nobody needs the tiles any more
+//            As      |####| C tile
+//                    +----+
+//
+// Bound by shared memory, and by waiting for the loads between the barriers. Global memory is asked
+// for TILE times fewer elements than in naive_2d.
+//
+// Bugs in the posts' versions, fixed here, all outside the loops: the first compares the row and
+// the column within the tile with the sizes of the matrices, so it reads out of bounds when a size
+// is not a multiple of the tile; the second is right only for multiples of the tile, starts with a
+// barrier that nothing needs, and reads C even when beta is 0.
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    __shared__ TA As[TILE][TILE];
+    __shared__ TB Bs[TILE][TILE];
+
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * TILE + ty, column = blockIdx.x * TILE + tx;
+
+    TACC sum = 0;
+    for (int k0 = 0; k0 < K; k0 += TILE) {
+        As[ty][tx] = row < M && k0 + tx < K ? A[size_t(row) * K + k0 + tx] : TA(0);
+        Bs[ty][tx] = k0 + ty < K && column < N ? B[size_t(k0 + ty) * N + column] : TB(0);
+        __syncthreads();
+        for (int k = 0; k < TILE; ++k) {
+            sum += TACC(As[ty][k]) * TACC(Bs[k][tx]);
+        }
+        __syncthreads();
+    }
+
+    if (row < M && column < N) {
+        TC* c = C + size_t(row) * N + column;
+        *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
+    }
+}
