@@ -15,6 +15,8 @@ from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep_config import read_sweep
+from gemmbench.session.inspection import choose_architecture, inspect_kernel
+from gemmbench.session.single_kernel import KernelRequest
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)
@@ -136,6 +138,18 @@ def test_a_config_leaves_something_to_run(path, on_cpu):
         configs = list_configurations(variant, choice.params)
         found = make_plans(sweep.problems, [(variant, configs)], "cpu" if on_cpu else "cuda", targets, lambda *_: "")
         assert any(isinstance(item, Plan) for item in found), f"{choice.name} never runs"
+
+
+@pytest.mark.parametrize("tile", [16, 32])
+def test_the_pragma_of_post_002_changes_no_machine_code(compiler, tile):
+    def read_code(unroll):
+        request = KernelRequest("abt_shared", layouts="nt", params=(f"TILE={tile}", f"UNROLL={unroll}"))
+        inspected = inspect_kernel(request, choose_architecture("90", None))
+        return compiler.sass(inspected.only_plan())
+
+    without, forced, forbidden = (read_code(unroll) for unroll in (0, 1, -1))
+    assert without == forced != forbidden
+    assert forced.count("FFMA") >= tile > forbidden.count("FFMA")
 
 
 def test_a_config_says_what_it_is():
