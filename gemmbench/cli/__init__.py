@@ -36,6 +36,7 @@ SECTIONS = {
     },
     "Look at results": {
         "show": CommandEntry("gemmbench.cli.show", "show", "Print or export saved results FILES, or explain one row."),
+        "report": CommandEntry("gemmbench.cli.report", "report", "Write saved results FILES as one HTML page."),
     },
     "Ready-made experiments": {
         "posts": CommandEntry("gemmbench.cli.posts", "posts", "Repeat the measurements of POSTs next to their tables."),

@@ -13,6 +13,7 @@ verdicts           which of two variants is faster
 columns/           every column of tables and exports, declared once
 tables/            tables, their notes and their footer
 differences/       two runs compared, and the gate that judges the difference
+page/              the HTML page of runs
 posts/             a post's table, published and measured here
 explanation/       one row in sentences, and the command that measures it again
 charts/            charts of runs, as SVG and through matplotlib

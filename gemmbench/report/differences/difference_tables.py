@@ -43,10 +43,15 @@ def report_differences(differences: RunDifferences) -> Report:
 
 
 def _tabulate(problem: Problem, rows: Sequence[Difference], differences: RunDifferences) -> Table:
-    shown = [column for column in COLUMNS if differences.same_baseline or column.heading != _BY_BASELINE]
+    shown = list_columns(differences)
     headings = format_headings(shown, differences.run.environment.baseline)
     statuses = [each.row.status for each in rows]
     return Table(problem.title, headings, format_rows(shown, rows), (), left_headings(shown), statuses)
+
+
+def list_columns(differences: RunDifferences) -> list[Column[Difference]]:
+    """The columns that these runs can fill."""
+    return [column for column in COLUMNS if differences.same_baseline or column.heading != _BY_BASELINE]
 
 
 def footer_lines(differences: RunDifferences) -> list[str]:

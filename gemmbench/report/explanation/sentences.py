@@ -27,6 +27,14 @@ _STOPPED = {
 
 def explain_row(row: Row) -> list[str]:
     """Everything that is known of a row, line by line."""
+    record = row.record
+    lines = [line for name, text in explain_in_paragraphs(row) for line in _wrap(name, text)]
+    drawn = [" " * _INDENT + line for line in record.wrong_map.splitlines()]
+    return [*lines, *drawn, f"{'Again:':<{_INDENT}}{rerun_command(row.environment, record)}"]
+
+
+def explain_in_paragraphs(row: Row) -> list[tuple[str, str]]:
+    """Everything that is known of a row but its map of C: paragraphs, each with its name."""
     environment, record = row.environment, row.record
     device = f"{environment.device_name(record.backend)} ({record.backend})"
     paragraphs = [
@@ -41,9 +49,7 @@ def explain_row(row: Row) -> list[str]:
         ("Energy", list(_describe_energy(row))),
         *_describe_flags(row),
     ]
-    lines = [line for name, sentences in paragraphs if sentences for line in _wrap(name, " ".join(sentences))]
-    drawn = [" " * _INDENT + line for line in record.wrong_map.splitlines()]
-    return [*lines, *drawn, f"{'Again:':<{_INDENT}}{rerun_command(environment, record)}"]
+    return [(name, " ".join(sentences)) for name, sentences in paragraphs if sentences]
 
 
 def _wrap(name: str, text: str) -> list[str]:

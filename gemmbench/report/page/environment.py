@@ -1,0 +1,79 @@
+"""The environment of a run: device, software, settings, how it was measured, and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gemmbench.bench.record import Environment
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.page.html import Content, Html, tag
+from gemmbench.report.page.shell import render_card
+from gemmbench.report.tables.footer import footer_lines
+from gemmbench.report.text import number
+
+Facts = Iterable[tuple[str, str]]
+
+
+def render_environment(comparison: Comparison) -> Html:
+    """Everything that the header of a results file says, in cards."""
+    environment = comparison.environment
+    lines = footer_lines(comparison.run) if comparison.rows else []
+    cards = [
+        render_card("Run", _render_facts(_list_run(comparison))),
+        render_card(f"Device: {environment.device}", _render_facts(_list_device(environment))),
+        render_card("Software", _render_facts(environment.software.items())),
+        render_card("Settings", _render_facts((name, str(value)) for name, value in environment.policy.items())),
+        render_card("How to read the numbers", tag("ul", (tag("li", line) for line in lines)), data_wide="yes"),
+    ]
+    return tag("div", _render_command(environment), tag("div", cards, class_="cards"))
+
+
+def _render_command(environment: Environment) -> Html:
+    copy = tag("button", "Copy", type="button", class_="copy", hidden=True)
+    return tag("div", tag("code", environment.command), copy, class_="command card")
+
+
+def _render_facts(facts: Facts) -> Html:
+    pairs: list[Content] = [[tag("dt", name), tag("dd", value)] for name, value in facts if value]
+    return tag("dl", pairs)
+
+
+def _list_run(comparison: Comparison) -> Facts:
+    environment = comparison.environment
+    yield "run", environment.run
+    yield "file", comparison.run.path.name
+    yield "started", environment.started
+    yield "sweep", environment.sweep
+    yield "baseline", environment.baseline
+    revision = f", revision {environment.revision}" if environment.revision else ""
+    yield "gemmbench", environment.gemmbench + revision
+    yield "Python", environment.python
+    yield "warning", comparison.run.warning
+
+
+def _list_device(environment: Environment) -> Facts:
+    yield "back end", environment.backend
+    yield "compute capability", f"{environment.sm / 10:.1f}" if environment.sm else ""
+    yield "multiprocessors" if environment.is_gpu else "cores", str(environment.sms or "")
+    yield "last-level cache", _scale(environment.l2, 1 << 20, "MiB")
+    yield "memory", _scale(environment.memory, 1 << 30, "GiB")
+    yield "memory bandwidth", _scale(environment.bandwidth, 1e12, "TB/s")
+    yield "highest clock", _scale(environment.clock_hz, 1e9, "GHz")
+    for precision, per_cycle in environment.flops_per_cycle.items():
+        yield f"peak {precision}", _scale(per_cycle * environment.clock_hz, 1e12, "TFLOPS")
+    yield from _list_conditions(environment)
+    if environment.is_gpu and environment.host:
+        yield "host", f"{environment.host}, {environment.cores} cores"
+
+
+def _list_conditions(environment: Environment) -> Facts:
+    known = environment.conditions
+    if known is None:
+        return
+    yield "power limit", _scale(known.power_limit or 0, 1, "W")
+    for name, on in (("ECC", known.ecc), ("MIG", known.mig), ("persistence mode", known.persistence)):
+        yield name, "" if on is None else "on" if on else "off"
+
+
+def _scale(value: float, unit: float, name: str) -> str:
+    return f"{number(value / unit)} {name}" if value else ""

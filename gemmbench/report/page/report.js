@@ -1,0 +1,167 @@
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const find = (id) => document.getElementById(id);
+
+  // Sorting: a heading's button sorts the rows of every problem, or all rows in one list.
+  const number = (text) => parseFloat(text.replace(/,/g, ""));
+  const compare = (a, b) => {
+    const x = number(a), y = number(b);
+    if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+    return a.localeCompare(b, undefined, { numeric: true });
+  };
+  const isKnown = (text) => text !== "-" && text !== "";
+
+  class Rows {
+    constructor(table) {
+      this.table = table;
+      this.bodies = all("tbody", table);
+      this.groups = this.bodies.map((body) => all("tr:not(.group)", body));
+      this.headings = all("thead th", table);
+      this.column = -1;
+      this.order = "";
+      this.flat = false;
+      this.single = document.createElement("tbody");
+      this.headings.forEach((heading, index) =>
+        heading.firstElementChild.addEventListener("click", () => this.toggle(index)));
+    }
+
+    toggle(index) {
+      const next = { "": "ascending", ascending: "descending", descending: "" };
+      this.order = next[index === this.column ? this.order : ""];
+      this.column = index;
+      this.headings.forEach((heading, place) => {
+        if (place === index && this.order) heading.setAttribute("aria-sort", this.order);
+        else heading.removeAttribute("aria-sort");
+      });
+      this.arrange();
+    }
+
+    sort(rows) {
+      if (!this.order) return rows;
+      const sign = this.order === "ascending" ? 1 : -1;
+      const keyed = rows.map((row) => [row.cells[this.column].textContent, row]);
+      keyed.sort(([a], [b]) => {
+        if (!isKnown(a) || !isKnown(b)) return isKnown(b) - isKnown(a);
+        return sign * compare(a, b);
+      });
+      return keyed.map(([, row]) => row);
+    }
+
+    arrange() {
+      if (this.flat) {
+        this.single.append(...this.sort(this.groups.flat()));
+        this.table.append(this.single);
+        this.bodies.forEach((body) => body.remove());
+        return;
+      }
+      this.single.remove();
+      this.bodies.forEach((body, index) => {
+        body.append(...this.sort(this.groups[index]));
+        this.table.append(body);
+      });
+    }
+
+    setFlat(flat) {
+      this.flat = flat;
+      this.table.classList.toggle("flat", flat);
+      this.arrange();
+    }
+
+    text(row, heading) {
+      const index = this.headings.findIndex((each) => each.firstElementChild.textContent === heading);
+      return index < 0 ? "" : row.cells[index].textContent;
+    }
+
+    filter(wanted, words) {
+      let shown = 0;
+      this.groups.forEach((rows, index) => {
+        const kept = rows.filter((row) => {
+          const text = row.textContent.toLowerCase();
+          row.hidden = !(
+            (!wanted.kernel || this.text(row, "kernel") === wanted.kernel) &&
+            (!wanted.status || row.dataset.status === wanted.status) &&
+            (!wanted.problem || this.text(row, "problem") === wanted.problem) &&
+            words.every((word) => text.includes(word)));
+          return !row.hidden;
+        }).length;
+        this.bodies[index].hidden = !kept;
+        shown += kept;
+      });
+      this.table.closest(".scroll").hidden = !shown;
+      return shown;
+    }
+
+    get count() { return this.groups.flat().length; }
+  }
+
+  const toolbar = document.querySelector(".toolbar");
+  const every = all("table.rows").map((table) => new Rows(table));
+  const tables = every.filter((rows) => rows.table.closest("#rows"));
+
+  const filter = () => {
+    const wanted = Object.fromEntries(all("[data-filter]").map((select) => [select.dataset.filter, select.value]));
+    const words = find("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = tables.reduce((sum, rows) => sum + rows.filter(wanted, words), 0);
+    const total = tables.reduce((sum, rows) => sum + rows.count, 0);
+    find("count").textContent = shown === total ? `${total} rows` : `${shown} of ${total} rows`;
+    find("nothing").hidden = shown > 0;
+  };
+
+  if (toolbar) {
+    toolbar.hidden = false;
+    toolbar.addEventListener("submit", (event) => event.preventDefault());
+    toolbar.addEventListener("input", filter);
+    toolbar.addEventListener("reset", () => setTimeout(filter));
+    find("details").addEventListener("change", (event) =>
+      tables.forEach((rows) => rows.table.classList.toggle("all", event.target.checked)));
+    find("flat").addEventListener("change", (event) =>
+      every.forEach((rows) => rows.setFlat(event.target.checked)));
+    filter();
+  }
+
+  // Tooltips: of the mark under the pointer, or of the one that has the focus.
+  const tip = document.createElement("div");
+  tip.id = "tip";
+  tip.role = "tooltip";
+  tip.hidden = true;
+  document.body.append(tip);
+  const marks = all("[data-tip]");
+  marks.forEach((mark) => {
+    mark.querySelector("title")?.remove(); // it would be a second tooltip
+    mark.setAttribute("aria-label", mark.dataset.tip);
+    if (mark.closest("svg")) mark.setAttribute("role", "img");
+  });
+  const showTip = (mark, x, y) => {
+    tip.textContent = mark.dataset.tip;
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 4))}px`;
+    tip.style.top = `${y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18}px`;
+  };
+  const hideTip = () => { tip.hidden = true; };
+  document.addEventListener("pointermove", (event) => {
+    const mark = event.target.closest?.("[data-tip]");
+    if (mark) showTip(mark, event.clientX, event.clientY); else hideTip();
+  });
+  document.addEventListener("focusin", (event) => {
+    const mark = event.target.closest?.("[data-tip]");
+    if (!mark) return hideTip();
+    const box = mark.getBoundingClientRect();
+    showTip(mark, box.x + box.width / 2, box.y + box.height / 2);
+  });
+  document.addEventListener("focusout", hideTip);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+
+  // The command can be copied where the browser allows it.
+  if (navigator.clipboard) all("button.copy").forEach((button) => {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+  });
+
+  // On paper everything is open.
+  addEventListener("beforeprint", () => all("details").forEach((each) => { each.open = true; }));
+})();

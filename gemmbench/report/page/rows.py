@@ -1,0 +1,63 @@
+"""The section of all rows: filters for every table on the page, then the tables of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gemmbench.planning.sweeps.sweep_config import read_post
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.page.html import Html, tag
+from gemmbench.report.page.tables import label_problem, render_kernels, render_static, render_transfers
+from gemmbench.report.posts.table import report_post
+
+
+def render_rows(comparisons: Sequence[Comparison]) -> Html:
+    """The filters and all tables of the runs."""
+    nothing = tag("p", "No row matches.", id="nothing", class_="nothing", hidden=True)
+    return tag("div", _render_toolbar(comparisons), map(_render_run, comparisons), nothing)
+
+
+def _render_run(comparison: Comparison) -> Html:
+    parts = list(_render_tables(comparison))
+    name = f"{comparison.environment.sweep}, run {comparison.environment.run}"
+    return tag("div", tag("h3", name), parts, class_="results")
+
+
+def _render_tables(comparison: Comparison) -> Iterator[Html]:
+    post = read_post(comparison.environment.post) if comparison.environment.post else None
+    if comparison.rows:
+        yield render_kernels(comparison)
+    if comparison.transfers:
+        yield render_transfers(comparison)
+    if post:
+        yield from (render_static(table) for report in report_post(post, comparison) for table in report.tables)
+
+
+def _render_toolbar(comparisons: Sequence[Comparison]) -> Html:
+    """Hidden until a script can obey it."""
+    rows = [row for comparison in comparisons for row in comparison.rows]
+    moved = [row for comparison in comparisons for problem in comparison.transfers for row in problem.rows]
+    records = [*(row.record for row in rows), *(row.record for row in moved)]
+    statuses = [*(row.status for row in rows), *(row.record.status for row in moved)]
+    labels = [label_problem(problem) for comparison in comparisons for problem in comparison.problems]
+    labels += [str(problem.problem) for comparison in comparisons for problem in comparison.transfers]
+    controls = [
+        tag("input", type="search", id="search", placeholder="Search the rows", aria_label="Search the rows"),
+        _render_choice("kernel", (record.variant for record in records)),
+        _render_choice("status", statuses),
+        _render_choice("problem", labels),
+        _render_switch("details", "All columns"),
+        _render_switch("flat", "One list"),
+        tag("output", id="count", aria_live="polite"),
+    ]
+    return tag("form", controls, class_="toolbar", hidden=True)
+
+
+def _render_choice(name: str, values: Iterable[str]) -> Html:
+    options = [tag("option", value, value=value) for value in dict.fromkeys(values)]
+    every = tag("option", f"Every {name}", value="")
+    return tag("select", every, options, id=f"filter-{name}", data_filter=name, aria_label=f"Filter by {name}")
+
+
+def _render_switch(name: str, text: str) -> Html:
+    return tag("label", tag("input", type="checkbox", id=name), text, class_="switch")

@@ -1,0 +1,33 @@
+"""`gemmbench report`: one HTML file from results files."""
+
+
+def test_a_run_becomes_a_page(run_three, gemmbench, saved, tmp_path):
+    run_three()
+    journal, _ = saved()
+    said = gemmbench("report", journal, "-o", "pages/run.html")
+    assert (said.code, said.out, said.err) == (0, "", "page: pages/run.html\n")
+    page = (tmp_path / "pages" / "run.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>\n")
+    assert '<td class="left">tiled</td>' in page
+
+
+def test_differences_from_another_run_are_on_the_page(run_three, gemmbench, saved, tmp_path):
+    run_three()
+    journal, _ = saved()
+    assert gemmbench("report", journal, "--against", journal).code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Unpaired" in page
+
+
+def test_a_file_that_is_no_results_file_is_refused(refused, tmp_path):
+    (tmp_path / "notes.txt").write_text("hello\n")
+    assert refused("report", "notes.txt").startswith("notes.txt:1: not a gemmbench results file")
+    assert refused("report", "gone.jsonl").startswith("gone.jsonl: cannot be read")
+
+
+def test_a_page_that_cannot_be_written_is_a_usage_error(run_three, gemmbench, saved):
+    run_three()
+    journal, _ = saved()
+    said = gemmbench("report", journal, "-o", journal / "page.html")
+    assert said.code == 2
+    assert "cannot write" in said.err

@@ -1,0 +1,159 @@
+"""The page of runs: what it says, that it loads nothing, and that text in it stays text."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from gemmbench.bench.record import TransferRecord
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.page.page import render_page
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&</script>"
+
+
+class Reader(HTMLParser):
+    """Every element with its attributes, the text of each kind of element, and the elements left open."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.texts, self.open = [], {}, []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "input", "br", "col"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        for tag in self.open[-1:]:
+            self.texts.setdefault(tag, []).append(data)
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture
+def make_page(make_run):
+    def make(*records, **changed):
+        return render_page([compare_rows(make_run(*records, **changed))])
+
+    return make
+
+
+def test_the_summary_names_the_run_and_the_fastest_kernel(make_page, paired):
+    page = make_page(paired("tiled", *[5e-4] * 5), paired("naive", *[2e-3] * 5), paired("cublas", *[1e-3] * 5))
+    read = Reader(page)
+    assert read.open == []
+    assert read.texts["h1"] == ["quick on Fake GPU"]
+    assert "tiled" in read.texts["b"]
+    assert "2x cublas" in read.texts["span"]
+    assert "3 rows (3 ok) of 1 problem, measured 2026-01-01 at 12:00 UTC." in read.texts["p"]
+
+
+def test_every_row_is_in_a_table_with_its_status(make_page, paired, make_record):
+    page = make_page(
+        paired("tiled", *[5e-4] * 5),
+        make_record("naive", status="wrong", reason="C[0][0] = 4", diagnosis="B transposed", wrong_map="##\n.."),
+        make_record("fused", status="skipped", reason="needs a GPU"),
+    )
+    read = Reader(page)
+    listed = {each["data-status"] for each in read.named("tr") if "data-status" in each}
+    assert listed == {"ok", "wrong", "skipped"}
+    assert "##\n.." in read.texts["pre"]
+    assert {"C[0][0] = 4", "wrong"} <= set(read.texts["span"])
+    assert "B transposed" in read.texts["dd"]
+    assert "needs a GPU" in read.texts["td"]
+    assert "1 row skipped" in read.texts["summary"]
+
+
+def test_a_run_without_failures_has_no_section_of_them(make_page, paired):
+    ids = [attributes.get("id") for attributes in Reader(make_page(paired("tiled", *[5e-4] * 5))).named("section")]
+    assert "rows" in ids and "failures" not in ids and "differences" not in ids
+
+
+def test_text_of_a_run_cannot_become_html(make_page, paired, make_record):
+    """Names, reasons, maps and the command are whatever a results file says."""
+    clean = Reader(make_page(paired("tiled", *[5e-4] * 5), make_record("b", status="wrong", reason="c", wrong_map="d")))
+    page = make_page(
+        paired(HOSTILE, *[5e-4] * 5),
+        make_record(HOSTILE + "b", status="wrong", reason=HOSTILE, wrong_map=HOSTILE),
+        command=HOSTILE,
+        sweep=HOSTILE,
+        device=HOSTILE,
+        software={HOSTILE: HOSTILE},
+    )
+    read = Reader(page)
+    assert read.named("img") == []
+    assert len(read.named("script")) == 1
+    assert len(read.named("td")) == len(clean.named("td"))
+    assert not [attributes for _, attributes in read.elements if any(name.startswith("on") for name in attributes)]
+    assert HOSTILE in read.texts["td"] and HOSTILE in read.texts["pre"]
+
+
+def test_the_page_loads_nothing_and_only_its_own_script_runs(make_page, paired):
+    page = make_page(paired("tiled", *[5e-4] * 5))
+    read = Reader(page)
+    assert not re.findall(r"@import|url\(|https?://(?!www\.w3\.org/)", page)
+    assert not [tag for tag, attributes in read.elements if {"src", "srcset", "action"} & set(attributes)]
+    assert all(each["href"].startswith("#") for each in read.named("a"))
+    (script,) = read.texts["script"]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = (each["content"] for each in read.named("meta") if "http-equiv" in each)
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "connect-src" not in policy
+
+
+def test_a_thousand_rows_stay_below_two_megabytes(make_page, paired):
+    launch = {"grid": [64, 64, 1], "block": [16, 16, 1], "registers": 128, "shared_static": 16384}
+    config = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 8, "TN": 8}
+    rows = [
+        paired(
+            "sgemm_schedule",
+            *[1e-3 * (1 + number % 97)] * 5,
+            size=1024 + 64 * (number % 10),
+            config={**config, "SPLIT": number},
+            **launch,
+        )
+        for number in range(990)
+    ]
+    bases = [paired("cublas", *[1e-3] * 5, size=1024 + 64 * number) for number in range(10)]
+    page = make_page(*rows, *bases)
+    assert sum("data-status" in each for each in Reader(page).named("tr")) == 1000
+    assert len(page.encode()) < 2e6
+
+
+def test_the_reference_run_is_compared_unpaired(make_run, paired):
+    now = compare_rows(make_run(paired("tiled", *[5e-4] * 5), paired("cublas", *[1e-3] * 5)))
+    before = compare_rows(make_run(paired("tiled", *[1e-3] * 5), paired("cublas", *[1e-3] * 5), run="earlier"))
+    read = Reader(render_page([now], before))
+    assert "Reference: earlier, Fake GPU. This run: 20260101-120000-quick-abcd, Fake GPU." in read.texts["li"]
+    assert any("Unpaired" in text for text in read.texts["li"])
+    assert "differences" in [attributes.get("id") for attributes in read.named("section")]
+
+
+def test_several_runs_share_a_page(make_run, paired):
+    one = compare_rows(make_run(paired("tiled", *[5e-4] * 5)))
+    other = compare_rows(make_run(paired("naive", *[5e-4] * 5), sweep="tiles", device="Other GPU"))
+    read = Reader(render_page([one, other]))
+    assert read.texts["h1"] == ["quick on Fake GPU", "tiles on Other GPU"]
+    assert len([each for each in read.named("table") if each.get("class") == "rows"]) == 2
+
+
+def test_transfers_have_a_table_of_their_own(make_run):
+    good = {"order": 1.0, "config": {}, "backend": "fake", "problem": Problem(64, 64, 64)}
+    right = TransferRecord(variant="tiled", mode="pinned", status="ok", samples=[1e-3], rounds=[0], **good)
+    failed = TransferRecord(variant="tiled", mode="pageable", status="failed", reason="it broke", **good)
+    run = make_run()
+    run.transfers += [right, failed]
+    read = Reader(render_page([compare_rows(run)]))
+    assert {"pinned", "pageable"} <= set(read.texts["td"])
+    assert "it broke" in read.texts["span"]
