@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +17,11 @@ from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.posts.table import report_post
-from gemmbench.report.table import format_reports
+from gemmbench.report.table import PLAIN, Report, format_reports
 from gemmbench.report.tables.results import report_results
 from gemmbench.session.results_file import RunResult
 
-PLAIN, RICH = "simple", "rich"
+RICH = "rich"
 
 
 def finish_run(result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool) -> int:
@@ -59,23 +61,34 @@ def write_exports(comparison: Comparison, options: OutputOptions) -> None:
 
 
 def print_report(comparison: Comparison, style: str | None, wide: bool = False) -> None:
-    """Print the tables on stdout: by default rich on a terminal, plain text elsewhere."""
+    """Print the tables of a run, or those of the post that it repeats."""
     post = read_post(comparison.environment.post) if comparison.environment.post else None
-    if post:
-        click.echo(format_reports(report_post(post, comparison), choose_plain_style(style)), nl=False)
-        return
-    reports = report_results(comparison, wide)
-    style = style or (RICH if sys.stdout.isatty() else PLAIN)
-    if style == RICH:
-        from gemmbench.report.terminal import print_reports  # rich is slow to import; only terminals need it
+    print_reports(report_post(post, comparison) if post else report_results(comparison, wide), style)
 
-        print_reports(reports)
+
+def print_reports(reports: Sequence[Report], style: str | None) -> None:
+    """Print reports on stdout: by default in color on a terminal and as plain text elsewhere.
+
+    Both fit the terminal. Without one, COLUMNS sets the width; if it is not set either, lines are
+    as long as they need to be. Every other style is tabulate's, and complete.
+    """
+    width = screen_width()
+    if (style or (RICH if sys.stdout.isatty() else PLAIN)) == RICH:
+        from gemmbench.report import terminal  # rich is slow to import; only terminals need it
+
+        terminal.print_reports(reports, width)
     else:
-        click.echo(format_reports(reports, style), nl=False)
+        click.echo(format_reports(reports, style or PLAIN, width), nl=False)
+
+
+def screen_width() -> int | None:
+    """Columns of the terminal or of the variable COLUMNS; None without either."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return shutil.get_terminal_size().columns if known else None
 
 
 def choose_plain_style(style: str | None) -> str:
-    """A tabulate format, for tables that rich does not draw."""
+    """A tabulate format, for text that is no report."""
     return PLAIN if style in (None, RICH) else str(style)
 
 

@@ -18,7 +18,9 @@ posts/             a post's table, published and measured here
 explanation/       one row in sentences, and the command that measures it again
 charts/            charts of runs, as SVG and through matplotlib
 diagnostics/       what verify, inspect, profile and doctor print
-table, terminal    tables as text in tabulate's formats, or drawn with rich
+table              tables and reports, as text in tabulate's formats or for a screen
+layout/            which columns fit a screen, and the lines it shows
+terminal           reports in color
 text               numbers as text
 export             CSV, JSON and Markdown files
 """

@@ -1,22 +1,36 @@
-"""Tables with titles, notes and a footer, as text in any of tabulate's formats."""
+"""Tables with titles, notes and a footer, and how they become text.
+
+`simple` is for reading: it fits a width. All other formats are tabulate's, for programs and
+documents, and always hold every column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from html import escape
 
-from tabulate import tabulate
+from gemmbench.report.layout.blocks import draw_blocks
+from gemmbench.report.layout.fit import GAP, Fit, fit_columns
+from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line
+from gemmbench.report.layout.plain import draw_row, wrap_text
 
+PLAIN = "simple"
+LEAST_WIDE = 200
+"""Characters from which on a wide table is drawn as a table, if it fits; below, as blocks."""
 _MARKDOWN = ("github", "pipe")
 _HTML = ("html", "unsafehtml")
+_STATUS = "status"
 
 
 @dataclass(frozen=True)
 class Table:
     """Cells of text below their headings.
 
-    `notes` are the lines below the table. `left` names the headings of columns that a terminal
-    aligns left. `statuses` are those of the rows: a terminal colors rows that are not ok.
+    `notes` are the lines below the table. `left` names the headings of columns that are aligned
+    left. `statuses` are those of the rows: a terminal colors them. `fold` names the columns whose
+    text may be wrapped, such as configurations and reasons; they are aligned left. `hide` names the
+    columns that a narrow screen leaves out, the first one first. A `wide` table hides nothing.
     """
 
     title: str
@@ -25,46 +39,144 @@ class Table:
     notes: Sequence[str] = ()
     left: Collection[str] = ()
     statuses: Sequence[str] = ()
+    fold: Collection[str] = ()
+    hide: Sequence[str] = ()
+    wide: bool = False
+
+    def fit(self, width: int | None) -> Fit | None:
+        """The columns that fit a width; None if the rows must be drawn as blocks."""
+        hide = () if self.wide else self.hide
+        if self.wide and width is not None and width < LEAST_WIDE:
+            return None
+        return fit_columns(self.headings, self.cells, self.fold, hide, width)
+
+    def aligns_left(self, heading: str) -> bool:
+        """Whether the column is text."""
+        return heading in self.left or heading in self.fold
+
+    def draw(self, width: int | None) -> list[Line]:
+        """The lines of the table on a screen: title, rows, notes."""
+        title = [Line(part, TITLE) for part in wrap_text(self.title, width)] if self.title else []
+        fit = self.fit(width)
+        rows = self._draw_blocks(width or 0) if fit is None else self._draw_rows(fit)
+        return [*title, *([Line("")] if title else []), *rows, *draw_list(self.notes, width)]
+
+    def _draw_rows(self, fit: Fit) -> list[Line]:
+        headings = [self.headings[index] for index in fit.columns]
+        left = [self.aligns_left(heading) for heading in headings]
+        cell = _find_status(headings, fit.widths)
+        lines = [Line(text, HEADING) for text in draw_row(headings, fit.widths, left)]
+        lines.append(Line((" " * GAP).join("-" * width for width in fit.widths), RULE))
+        for cells, status in zip(self.cells, self._row_statuses, strict=True):
+            drawn = draw_row([cells[index] for index in fit.columns], fit.widths, left)
+            lines += [Line(text, status, None if number else cell) for number, text in enumerate(drawn)]
+        return lines
+
+    def _draw_blocks(self, width: int) -> list[Line]:
+        blocks = draw_blocks(self.headings, self.cells, self.fold, width)
+        lines = [
+            line
+            for (name, *values), status in zip(blocks, self._row_statuses, strict=True)
+            for line in (Line(name, HEADING), *(Line(value, status) for value in values), Line(""))
+        ]
+        return lines[:-1]
+
+    @property
+    def _row_statuses(self) -> Sequence[str]:
+        return self.statuses or [""] * len(self.cells)
+
+    def hidden_columns(self, width: int | None) -> list[str]:
+        """Headings of the columns that a screen of this width does not show."""
+        fit = self.fit(width)
+        return [name for index, name in enumerate(self.headings) if index not in fit.columns] if fit else []
 
 
 @dataclass(frozen=True)
 class Report:
-    """Tables and the lines below them all."""
+    """Tables and the lines below them all. `wider` is the option that shows hidden columns."""
 
     tables: Sequence[Table]
     footer: Sequence[str] = ()
+    wider: str = "--format github"
 
-    def format(self, style: str) -> str:
-        """The report in one of tabulate's formats; "" if it is empty."""
+    def format(self, style: str, width: int | None = None) -> str:
+        """The report in one of tabulate's formats; "" if it is empty. Only `simple` fits `width`."""
+        if style == PLAIN:
+            return "".join(f"{line.text}\n" for line in self.draw(width))
         parts = [_format_table(table, style) for table in self.tables]
         footer = "\n".join(format_list(self.footer, style)).lstrip("\n")
         return "\n\n".join(filter(None, [*parts, footer])) + "\n" if self.tables or self.footer else ""
 
+    def draw(self, width: int | None) -> list[Line]:
+        """The lines of the report on a screen of this width; None if it has no limit."""
+        lines = [line for table in self.tables for line in (*table.draw(width), Line(""))]
+        footer = self.footer_at(width)
+        return (
+            [*lines, *(Line(part, FOOTER) for line in footer for part in wrap_text(line, width))]
+            if footer
+            else lines[:-1]
+        )
+
+    def footer_at(self, width: int | None) -> list[str]:
+        """The footer below tables of a width, which names the columns they hide."""
+        hidden = dict.fromkeys(name for table in self.tables for name in table.hidden_columns(width))
+        line = f"Hidden at {width} columns: {', '.join(hidden)}. {self.wider} shows them."
+        return [*([line] if hidden else []), *self.footer]
+
+    def _repr_html_(self) -> str:
+        return self.format("html")
+
+
+def _find_status(headings: Sequence[str], widths: Sequence[int]) -> tuple[int, int] | None:
+    """The start and the end of the cells below the heading `status`."""
+    if _STATUS not in headings:
+        return None
+    index = list(headings).index(_STATUS)
+    start = sum(widths[:index]) + GAP * index
+    return start, start + widths[index]
+
 
 def _format_table(table: Table, style: str) -> str:
-    cells = format_cells(table.cells, table.headings, style)
-    return "\n".join([format_heading(table.title, style), "", cells, *format_list(table.notes, style)])
+    align = ["left" if table.aligns_left(heading) else "right" for heading in table.headings]
+    cells = format_cells(table.cells, table.headings, style, align)
+    parts = [format_heading(table.title, style), "", cells] if table.title else [cells]
+    return "\n".join([*parts, *format_list(table.notes, style)])
 
 
-def format_cells(cells: Sequence[Sequence[str]], headings: Sequence[str], style: str) -> str:
+def draw_list(lines: Sequence[str], width: int | None) -> list[Line]:
+    """An empty line and the lines; nothing if there are none."""
+    return [Line(part) for line in ["", *lines] for part in wrap_text(line, width)] if lines else []
+
+
+def format_cells(
+    cells: Sequence[Sequence[str]], headings: Sequence[str], style: str, align: Sequence[str] | None = None
+) -> str:
     """Cells in one of tabulate's formats, without changing their text."""
-    return tabulate(cells, headings, tablefmt=style, disable_numparse=True)
+    from tabulate import tabulate  # takes longer to import than most commands take to answer
+
+    return tabulate(cells, headings, tablefmt=style, disable_numparse=True, colalign=align if cells else None)
 
 
 def format_heading(title: str, style: str) -> str:
     """A title, marked up as the format does it."""
     if style in _MARKDOWN:
         return f"### {title}"
-    return f"<h3>{title}</h3>" if style in _HTML else title
+    return f"<h3>{escape(title)}</h3>" if style in _HTML else title
 
 
 def format_list(lines: Sequence[str], style: str) -> list[str]:
-    """An empty line and the lines, as list items in Markdown; nothing if there are none."""
+    """An empty line and the lines: list items in Markdown, paragraphs in HTML."""
     if not lines:
         return []
-    return ["", *(f"- {line}" for line in lines)] if style in _MARKDOWN else ["", *lines]
+    if style in _MARKDOWN:
+        return ["", *(f"- {line}" for line in lines)]
+    return ["", *(map(_format_paragraph, lines) if style in _HTML else lines)]
 
 
-def format_reports(reports: Sequence[Report], style: str) -> str:
-    """Reports below each other, in one of tabulate's formats."""
-    return "\n".join(filter(None, (report.format(style) for report in reports)))
+def _format_paragraph(line: str) -> str:
+    return f"<pre>{escape(line)}</pre>" if line.startswith(" ") else f"<p>{escape(line)}</p>"
+
+
+def format_reports(reports: Sequence[Report], style: str, width: int | None = None) -> str:
+    """Reports below each other, in one of tabulate's formats; `simple` fits `width`."""
+    return "\n".join(filter(None, (report.format(style, width) for report in reports)))

@@ -1,37 +1,38 @@
-"""Reports drawn with rich, for a terminal."""
+"""Reports on a terminal, in color."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console, Group, RenderableType
-from rich.markup import escape
-from rich.table import Table as RichTable
+from rich.console import Console
+from rich.text import Text
 
-from gemmbench.report.table import Report, Table
+from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line
+from gemmbench.report.table import Report
 
-_COLORS = {"ok": None, "skipped": "dim"}
-_OTHER = "red"
+_STYLES = {"": "", TITLE: "bold", HEADING: "bold", RULE: "dim", FOOTER: "dim"}
+_STATUSES = {"skipped": "dim", "timeout": "yellow", "too good": "yellow", "warning": "yellow"}
+_GOOD = ("ok", "clean")
+_BAD = "red"
 
 
-def print_reports(reports: Iterable[Report]) -> None:
-    """Print reports on stdout."""
+def print_reports(reports: Iterable[Report], width: int | None) -> None:
+    """Print reports on stdout, in lines of at most `width` characters (None: of any length). NO_COLOR is respected."""
+    console = Console(highlight=False, soft_wrap=True)
     for report in reports:
-        Console().print(draw_report(report))
+        console.print(draw_report(report, width))
 
 
-def draw_report(report: Report) -> RenderableType:
-    """The tables, their notes and the footer."""
-    parts: list[RenderableType] = []
-    for table in report.tables:
-        parts += [_draw_table(table), *(escape(note) for note in table.notes), ""]
-    return Group(*parts, *(f"[dim]{escape(line)}[/dim]" for line in report.footer))
+def draw_report(report: Report, width: int | None) -> Text:
+    """The lines of a report, with colors by status."""
+    return Text("\n").join(_draw_line(line) for line in report.draw(width))
 
 
-def _draw_table(table: Table) -> RichTable:
-    drawn = RichTable(title=escape(table.title), title_justify="left", title_style="bold")
-    for heading in table.headings:
-        drawn.add_column(heading, justify="left" if heading in table.left else "right", overflow="fold")
-    for cells, status in zip(table.cells, table.statuses, strict=True):
-        drawn.add_row(*map(escape, cells), style=_COLORS.get(status, _OTHER))
-    return drawn
+def _draw_line(line: Line) -> Text:
+    if line.kind == RULE:
+        return Text(line.text.replace("-", "\u2500"), _STYLES[RULE])
+    good = line.kind in _GOOD
+    text = Text(line.text, "" if good else _STYLES.get(line.kind, _STATUSES.get(line.kind, _BAD)))
+    if good and line.status:
+        text.stylize("green", *line.status)
+    return text

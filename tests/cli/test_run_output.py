@@ -46,7 +46,7 @@ def test_every_format_of_tabulate_shows_every_row(run_three, style):
 
 def test_rich_can_be_asked_for_off_a_terminal(run_three):
     said = run_three("--format", "rich")
-    assert said.code == 0 and "┃" in said.out and "\x1b" not in said.out
+    assert said.code == 0 and "─" in said.out and "\x1b" not in said.out
 
 
 def test_off_a_terminal_there_is_no_progress_and_no_colour(run_three):

@@ -109,7 +109,7 @@ def test_a_table_has_the_column_only_if_a_row_has_a_flag(make_run, paired):
     clean, hot = paired("naive", *[2 * MS] * 5), paired("tiled", *[2 * MS] * 5, cache="hot")
     assert "lags" not in format_reports(report_results(compare_rows(make_run(clean))), "simple")
     lines = format_reports(report_results(compare_rows(make_run(clean, hot))), "simple").splitlines()
-    assert lines[2].endswith("status    flags") and lines[4].endswith("ok") and lines[5].endswith("ok        H")
+    assert lines[2].endswith("status  flags") and lines[4].endswith("ok") and lines[5].endswith("ok      H")
     assert "Flags: H hot: some or all operands were in the cache." in lines
 
 

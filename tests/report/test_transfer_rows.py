@@ -203,13 +203,7 @@ def test_a_run_without_transfers_has_no_section(environment):
 
 
 def test_rich_shows_the_same(environment, four):
-    import io
-
-    from rich.console import Console
-
-    console = Console(width=200, file=io.StringIO())
-    console.print(draw_report(report_transfers(compare_rows(Run(environment, transfers=four)))))
-    said = console.file.getvalue()
+    said = draw_report(report_transfers(compare_rows(Run(environment, transfers=four))), 200).plain
     assert "overlapped, 4 panels, 3 streams" in said and "66.67" in said
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from gemmbench.report.table import Table
+
 R_contra = TypeVar("R_contra", contravariant=True)
 R = TypeVar("R")
 ExportRow = dict[str, object]
@@ -18,7 +20,8 @@ class Column(Generic[R_contra]):
 
     `value` gives what an export holds, in SI units; None or NaN if unknown. `cell` gives the text
     of a table, `-` if unknown. `{baseline}` in a heading becomes the baseline's name. `left` aligns
-    the column left on a terminal.
+    the column left. `fold` lets its text wrap, which also aligns it left. A screen that is too
+    narrow hides the columns that have a number in `hide`, the smallest number first.
     """
 
     key: str = ""
@@ -27,6 +30,8 @@ class Column(Generic[R_contra]):
     heading: str = ""
     cell: Callable[[R_contra], str] = lambda row: "-"
     left: bool = False
+    fold: bool = False
+    hide: int = 0
 
 
 def pick_columns(columns: Iterable[Column[R]], *headings: str) -> tuple[Column[R], ...]:
@@ -54,6 +59,28 @@ def format_rows(columns: Sequence[Column[R]], rows: Iterable[R]) -> list[list[st
     return [[column.cell(row) for column in columns] for row in rows]
 
 
-def left_headings(columns: Iterable[Column[R]]) -> set[str]:
-    """Headings of the columns that a terminal aligns left."""
-    return {column.heading for column in columns if column.left}
+def make_table(
+    columns: Sequence[Column[R]],
+    rows: Sequence[R],
+    title: str = "",
+    *,
+    baseline: str = "",
+    notes: Sequence[str] = (),
+    statuses: Sequence[str] = (),
+    wide: bool = False,
+) -> Table:
+    """The table of rows; `wide` hides no column."""
+    headings = format_headings(columns, baseline)
+    named = list(zip(headings, columns, strict=True))
+    hidden = sorted((column.hide, heading) for heading, column in named if column.hide)
+    return Table(
+        title,
+        headings,
+        format_rows(columns, rows),
+        notes,
+        left=[heading for heading, column in named if column.left],
+        statuses=statuses,
+        fold=[heading for heading, column in named if column.fold],
+        hide=[heading for _, heading in hidden],
+        wide=wide,
+    )

@@ -65,6 +65,7 @@ FLAGS: Column[Row] = Column(
     "flags",
     flag_letters,
     left=True,
+    hide=5,
 )
 _LAUNCH: tuple[Column[Row], ...] = (
     Column("blocks", "blocks of the grid", _blocks, "blocks", lambda row: _format_count(_blocks(row))),

@@ -77,6 +77,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         lambda row: row.gflops,
         "GFLOPS",
         lambda row: show_if_valid(row, number(row.gflops)),
+        hide=6,
     ),
     Column("baseline", "variant that is 100 %", lambda row: row.environment.baseline),
     Column(
@@ -94,6 +95,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         lambda row: row.percent_of_peak,
         "% of peak",
         lambda row: show_if_valid(row, number(row.percent_of_peak)),
+        hide=2,
     ),
     Column(
         "error_units",
@@ -101,6 +103,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         lambda row: row.record.error,
         "error (u)",
         lambda row: number(row.record.error) if row.record.checked else "-",
+        hide=1,
     ),
 )
 _METHOD: tuple[Column[Row], ...] = (
@@ -124,7 +127,7 @@ _BUILD: tuple[Column[Row], ...] = (
     Column("shared_dynamic", "dynamic shared bytes per block", lambda row: row.record.shared_dynamic),
     Column("reason", "why the status is not ok", lambda row: row.record.reason),
 )
-_CONFIGURATION: Column[Row] = Column(heading="configuration", cell=_configuration, left=True)
+_CONFIGURATION: Column[Row] = Column(heading="configuration", cell=_configuration, fold=True)
 
 COLUMNS: tuple[Column[Row], ...] = (*IDENTITY, *_RESULT, *_TIMES, *_SPEEDS, *_METHOD, *_BUILD)
 """The first columns of the exports."""

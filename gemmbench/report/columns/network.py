@@ -40,6 +40,7 @@ COLUMNS: tuple[Column[Row], ...] = (
         lambda row: ", ".join(row.record.network.launches) if row.record.network else None,
         "launches",
         lambda row: str(len(_facts(row).launches) or "-"),
+        hide=3,
     ),
     Column(
         "accuracy",
@@ -47,16 +48,17 @@ COLUMNS: tuple[Column[Row], ...] = (
         lambda row: row.record.network.accuracy if row.record.network else None,
         "accuracy",
         _accuracy,
+        hide=4,
     ),
 )
 """The columns of the exports."""
 
 _ONLY_IN_TABLES: tuple[Column[Row], ...] = (
-    Column(heading="version", cell=lambda row: _facts(row).label or "-"),
+    Column(heading="version", cell=lambda row: _facts(row).label or "-", fold=True, hide=8),
     Column(heading="time (us)", cell=lambda row: show_if_valid(row, number(row.time.value * 1e6))),
-    Column(heading="published (ms)", cell=lambda row: number(_facts(row).published_ms)),
+    Column(heading="published (ms)", cell=lambda row: number(_facts(row).published_ms), hide=7),
     Column(heading="x {baseline}", cell=lambda row: show_if_valid(row, _times_as_fast(row))),
-    Column(heading="error", cell=lambda row: number(row.record.error) if row.record.checked else "-"),
+    Column(heading="error", cell=lambda row: number(row.record.error) if row.record.checked else "-", hide=1),
 )
 
 _TABLE = pick_columns(

@@ -40,7 +40,7 @@ _JOB: tuple[Column[TransferRow], ...] = (
         lambda row: row.record.mode,
         "mode",
         format_mode,
-        left=True,
+        fold=True,
     ),
     Column("panels", "panels of rows in which C is computed", lambda row: row.record.panels),
     Column("panel_rows", "rows per panel; the last may have fewer", lambda row: row.record.panel_rows),
@@ -72,6 +72,7 @@ _PARTS: tuple[Column[TransferRow], ...] = (
         lambda row: row.parts.h2d,
         "h2d (ms)",
         lambda row: _milliseconds(row.parts.h2d),
+        hide=6,
     ),
     Column("h2d_bytes", "bytes copied in", lambda row: row.record.h2d_bytes),
     Column(
@@ -80,6 +81,7 @@ _PARTS: tuple[Column[TransferRow], ...] = (
         _h2d_rate,
         "h2d (GB/s)",
         lambda row: number(_h2d_rate(row) / 1e9),
+        hide=1,
     ),
     Column(
         "kernel_s",
@@ -87,6 +89,7 @@ _PARTS: tuple[Column[TransferRow], ...] = (
         lambda row: row.parts.kernel,
         "kernel (ms)",
         lambda row: _milliseconds(row.parts.kernel),
+        hide=4,
     ),
     Column(
         "d2h_s",
@@ -94,6 +97,7 @@ _PARTS: tuple[Column[TransferRow], ...] = (
         lambda row: row.parts.d2h,
         "d2h (ms)",
         lambda row: _milliseconds(row.parts.d2h),
+        hide=5,
     ),
     Column("d2h_bytes", "bytes copied out", lambda row: row.record.d2h_bytes),
     Column(
@@ -102,6 +106,7 @@ _PARTS: tuple[Column[TransferRow], ...] = (
         _d2h_rate,
         "d2h (GB/s)",
         lambda row: number(_d2h_rate(row) / 1e9),
+        hide=2,
     ),
 )
 _BOUNDS: tuple[Column[TransferRow], ...] = (
@@ -116,6 +121,7 @@ _BOUNDS: tuple[Column[TransferRow], ...] = (
         lambda row: row.percent_of_bound,
         "% of bound",
         lambda row: number(row.percent_of_bound),
+        hide=3,
     ),
     Column(
         "pipeline_bound_s",
@@ -155,7 +161,7 @@ _IDENTITY = tuple(
     replace(column, meaning="if not 0, C is copied in too") if column.key == "beta" else column for column in IDENTITY
 )
 _CONFIGURATION: Column[TransferRow] = Column(
-    heading="configuration", cell=lambda row: row.record.configuration or "-", left=True
+    heading="configuration", cell=lambda row: row.record.configuration or "-", fold=True
 )
 
 COLUMNS: tuple[Column[TransferRow], ...] = (*_IDENTITY, *_JOB, *_TOTAL, *_PARTS, *_BOUNDS, *_METHOD)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gemmbench.bench.record import Environment
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.report.columns.column import Column, format_headings, format_rows, left_headings, pick_columns
+from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
 from gemmbench.report.explanation.sentences import name_row
@@ -21,9 +21,9 @@ _BY_BASELINE = "ratio by {baseline}"
 
 COLUMNS: tuple[Column[Difference], ...] = (
     Column(heading="kernel", cell=lambda each: each.row.record.variant, left=True),
-    Column(heading="configuration", cell=lambda each: _CONFIGURATION.cell(each.row), left=True),
-    Column(heading="reference (ms)", cell=lambda each: number(1e3 * each.reference.time.value)),
-    Column(heading="this run (ms)", cell=lambda each: number(1e3 * each.row.time.value)),
+    Column(heading="configuration", cell=lambda each: _CONFIGURATION.cell(each.row), fold=True),
+    Column(heading="reference (ms)", cell=lambda each: number(1e3 * each.reference.time.value), hide=1),
+    Column(heading="this run (ms)", cell=lambda each: number(1e3 * each.row.time.value), hide=2),
     Column(heading="speed ratio", cell=lambda each: with_interval(each.speed)),
     Column(heading=_BY_BASELINE, cell=lambda each: with_interval(each.speed_by_baseline)),
     Column(heading="status", cell=lambda each: _describe_status(each), left=True),
@@ -44,9 +44,8 @@ def report_differences(differences: RunDifferences) -> Report:
 
 def _tabulate(problem: Problem, rows: Sequence[Difference], differences: RunDifferences) -> Table:
     shown = list_columns(differences)
-    headings = format_headings(shown, differences.run.environment.baseline)
-    statuses = [each.row.status for each in rows]
-    return Table(problem.title, headings, format_rows(shown, rows), (), left_headings(shown), statuses)
+    baseline, statuses = differences.run.environment.baseline, [each.row.status for each in rows]
+    return make_table(shown, rows, problem.title, baseline=baseline, statuses=statuses)
 
 
 def list_columns(differences: RunDifferences) -> list[Column[Difference]]:

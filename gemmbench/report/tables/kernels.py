@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gemmbench.bench.record import Record
 from gemmbench.report.columns.all_columns import table_columns
-from gemmbench.report.columns.column import format_headings, format_rows, left_headings
+from gemmbench.report.columns.column import make_table
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.flags import explain_letters
 from gemmbench.report.row import Row
@@ -24,16 +24,15 @@ def report_kernels(comparison: Comparison, wide: bool = False) -> Report:
         tabulate_rows(choose_rows(problem.rows), baseline, problem.title, list_notes(problem), wide)
         for problem in comparison.problems
     ]
-    return Report(tables, footer_lines(comparison.run))
+    return Report(tables, footer_lines(comparison.run), "--wide")
 
 
 def tabulate_rows(
     rows: Sequence[Row], baseline: str, title: str = "", notes: Sequence[str] = (), wide: bool = False
 ) -> Table:
     """The table of these rows."""
-    columns = table_columns(rows, wide)
-    headings, cells = format_headings(columns, baseline), format_rows(columns, rows)
-    return Table(title, headings, cells, notes, left_headings(columns), [row.status for row in rows])
+    columns, statuses = table_columns(rows, wide), [row.status for row in rows]
+    return make_table(columns, rows, title, baseline=baseline, notes=notes, statuses=statuses, wide=wide)
 
 
 def choose_rows(rows: Sequence[Row]) -> list[Row]:

@@ -10,5 +10,5 @@ from gemmbench.report.tables.transfers import report_transfers
 
 def report_results(comparison: Comparison, wide: bool = False) -> list[Report]:
     """The reports of a run; `wide` adds the details of each row."""
-    transfers = [report_transfers(comparison)] if comparison.transfers else []
+    transfers = [report_transfers(comparison, wide)] if comparison.transfers else []
     return [report_kernels(comparison, wide), *transfers]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gemmbench.report.columns.column import format_headings, format_rows, left_headings
+from gemmbench.report.columns.column import make_table
 from gemmbench.report.columns.transfers import TABLE, format_mode
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.store import Run
@@ -14,17 +14,15 @@ from gemmbench.report.text import count_noun, number
 from gemmbench.report.transfer_rows import TransferProblem, TransferRow
 
 
-def report_transfers(comparison: Comparison) -> Report:
-    """One table for each problem; empty if nothing was measured."""
-    tables = [_tabulate_problem(problem) for problem in comparison.transfers]
-    return Report(tables, footer_lines(comparison.run))
+def report_transfers(comparison: Comparison, wide: bool = False) -> Report:
+    """One table for each problem; empty if nothing was measured. `wide` hides no column."""
+    tables = [_tabulate_problem(problem, wide) for problem in comparison.transfers]
+    return Report(tables, footer_lines(comparison.run), "--wide")
 
 
-def _tabulate_problem(problem: TransferProblem) -> Table:
-    rows = problem.rows
-    headings, cells = format_headings(TABLE, ""), format_rows(TABLE, rows)
-    statuses = [row.record.status for row in rows]
-    return Table(problem.title, headings, cells, list_notes(problem), left_headings(TABLE), statuses)
+def _tabulate_problem(problem: TransferProblem, wide: bool) -> Table:
+    statuses = [row.record.status for row in problem.rows]
+    return make_table(TABLE, problem.rows, problem.title, notes=list_notes(problem), statuses=statuses, wide=wide)
 
 
 def list_notes(problem: TransferProblem) -> list[str]:

@@ -1,7 +1,6 @@
 """Tables: their cells, rows and notes, and complete reports as golden files."""
 
 import io
-import re
 
 import pytest
 
@@ -59,30 +58,49 @@ def test_a_report_in_one_of_tabulate_s_formats(whole, golden, style):
     golden(f"report.{style}.txt", text(whole, style))
 
 
-def test_a_report_for_a_terminal(whole, golden):
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_report_on_a_screen(whole, golden, width):
+    golden(f"report.{width}.txt", text(whole, "simple", width))
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_report_in_color_holds_the_same_text(whole, width):
+    (report,) = report_results(compare_rows(whole))
+    colored = draw_report(report, width).plain
+    assert colored.replace("\u2500", "-") == report.format("simple", width).rstrip("\n")
+
+
+def test_a_report_in_color(whole, golden):
+    golden("report.rich.txt", draw_colors(whole))
+
+
+def test_colors_follow_the_status_of_a_row(whole):
+    lines = draw_colors(whole).splitlines()
+    assert any("no [such] thing" in line for line in lines)
+    assert [line for line in lines if line.startswith("\x1b[31m") and "coalesced" in line]
+    (naive,) = (line for line in lines if line.startswith("naive") and "2.2" in line)
+    assert "\x1b[32mok" in naive
+    assert [line for line in lines if line.startswith("\x1b[33m") and "impossible" in line]
+
+
+def test_a_report_without_color_respects_no_color(whole, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in draw_colors(whole)
+
+
+def draw_colors(run, width=100):
     from rich.console import Console
 
     out = io.StringIO()
-    Console(file=out, width=120, force_terminal=False, legacy_windows=False).print(
-        draw_report(report_results(compare_rows(whole))[0])
+    console = Console(
+        file=out, width=width, force_terminal=True, color_system="standard", legacy_windows=False, highlight=False
     )
-    golden("report.rich.txt", out.getvalue())
+    console.print(draw_report(report_results(compare_rows(run))[0], width), soft_wrap=True)
+    return out.getvalue()
 
 
-def test_a_report_for_a_terminal_colors_failures_and_keeps_brackets(whole):
-    from rich.console import Console
-
-    out = io.StringIO()
-    console = Console(file=out, width=160, force_terminal=True, color_system="standard", legacy_windows=False)
-    console.print(draw_report(report_results(compare_rows(whole))[0]))
-    lines = out.getvalue().splitlines()
-    assert any("no [such] thing" in re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines)
-    assert any("\x1b[31m" in line and "coalesced" in line for line in lines)
-    assert not any("\x1b[31m" in line and " ok " in line for line in lines)
-
-
-def text(run, style):
-    return format_reports(report_results(compare_rows(run)), style)
+def text(run, style, width=None):
+    return format_reports(report_results(compare_rows(run)), style, width)
 
 
 def cells(run):
