@@ -10,6 +10,7 @@ from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.page.differences import render_differences
 from gemmbench.report.page.environment import render_environment
 from gemmbench.report.page.failures import render_failures
+from gemmbench.report.page.figures import render_figures
 from gemmbench.report.page.headline import render_headline, title_run
 from gemmbench.report.page.html import Html, join, tag
 from gemmbench.report.page.rows import render_rows
@@ -35,6 +36,8 @@ def _render_sections(
     comparisons: Sequence[Comparison], reference: Comparison | None
 ) -> Iterator[tuple[str, str, Html]]:
     """The id, the heading and the content of each section that has something to show."""
+    if figures := render_figures(comparisons):
+        yield "charts", "Charts", figures
     yield "rows", "Rows", render_rows(comparisons)
     if reference:
         differences = [compare_runs(reference, comparison) for comparison in comparisons]

@@ -119,38 +119,50 @@
     filter();
   }
 
-  // Tooltips: of the mark under the pointer, or of the one that has the focus.
+  // Tooltips: of the mark under the pointer, or of the one that the arrow keys reach in a chart.
   const tip = document.createElement("div");
   tip.id = "tip";
-  tip.role = "tooltip";
+  tip.setAttribute("role", "status");
   tip.hidden = true;
   document.body.append(tip);
-  const marks = all("[data-tip]");
-  marks.forEach((mark) => {
-    mark.querySelector("title")?.remove(); // it would be a second tooltip
-    mark.setAttribute("aria-label", mark.dataset.tip);
-    if (mark.closest("svg")) mark.setAttribute("role", "img");
-  });
+  all("svg > title, [data-tip] > title").forEach((title) => title.remove()); // a second tooltip otherwise
+  let current = null;
+  const hideTip = () => {
+    tip.hidden = true;
+    current?.classList.remove("current");
+    current = null;
+  };
   const showTip = (mark, x, y) => {
-    tip.textContent = mark.dataset.tip;
-    tip.hidden = false;
+    if (mark !== current) {
+      hideTip();
+      current = mark;
+      mark.classList.add("current");
+      tip.textContent = mark.dataset.tip;
+      tip.hidden = false;
+    }
     const box = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 4))}px`;
     tip.style.top = `${y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18}px`;
   };
-  const hideTip = () => { tip.hidden = true; };
   document.addEventListener("pointermove", (event) => {
     const mark = event.target.closest?.("[data-tip]");
     if (mark) showTip(mark, event.clientX, event.clientY); else hideTip();
   });
-  document.addEventListener("focusin", (event) => {
-    const mark = event.target.closest?.("[data-tip]");
-    if (!mark) return hideTip();
-    const box = mark.getBoundingClientRect();
-    showTip(mark, box.x + box.width / 2, box.y + box.height / 2);
+  document.addEventListener("scroll", hideTip, { passive: true });
+  all(".charts figure").forEach((figure) => {
+    const marks = all("[data-tip]", figure);
+    figure.addEventListener("blur", hideTip);
+    figure.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") return hideTip();
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step || !marks.length) return;
+      event.preventDefault();
+      const place = marks.indexOf(current);
+      const mark = marks[place < 0 ? 0 : (place + step + marks.length) % marks.length];
+      const box = mark.getBoundingClientRect();
+      showTip(mark, box.x + box.width / 2, box.y + box.height / 2);
+    });
   });
-  document.addEventListener("focusout", hideTip);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
   // The command can be copied where the browser allows it.
   if (navigator.clipboard) all("button.copy").forEach((button) => {

@@ -157,3 +157,11 @@ def test_transfers_have_a_table_of_their_own(make_run):
     read = Reader(render_page([compare_rows(run)]))
     assert {"pinned", "pageable"} <= set(read.texts["td"])
     assert "it broke" in read.texts["span"]
+
+
+def test_charts_are_drawn_if_the_runs_hold_data_for_them(make_page, paired):
+    sizes = [paired("tiled", *[5e-4] * 5, size=size) for size in (64, 128)]
+    read = Reader(make_page(*sizes, paired("cublas", *[1e-3] * 5, size=64), paired("cublas", *[1e-3] * 5, size=128)))
+    assert "charts" in [attributes.get("id") for attributes in read.named("section")]
+    assert read.named("figure") and len(read.named("svg")) == len(read.named("figure"))
+    assert any("tiled at 128" in attributes.get("data-tip", "") for attributes in read.named("g"))
