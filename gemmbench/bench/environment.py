@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gemmbench.backends.host import HostLoad
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
@@ -18,8 +19,10 @@ from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.version import __version__
 
 
-def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:
-    """The header of a run that starts now: `command` as typed, and the versions of software."""
+def describe_run(
+    machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str], host_load: HostLoad | None = None
+) -> Environment:
+    """The header of a run that starts now: `command` as typed, the versions of software, the host's load."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
     host = machine.host
@@ -48,6 +51,7 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping
         cores=host.target.sms if host else 0,
         conditions=device.conditions,
         gpu=target.is_gpu,
+        host_load=host_load,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gemmbench.backends.host import HostLoad
 from gemmbench.backends.monitor import Conditions
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
@@ -18,7 +19,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
 
     `backend` names the back end of `device`. `sm` is its compute capability, such as 90, and `sms`
     its number of multiprocessors or cores. `policy` holds how the rows were measured. `host` and
-    `cores` describe the CPU, if rows ran on it besides a GPU.
+    `cores` describe the CPU, if rows ran on it besides a GPU. `host_load` is what else ran on the
+    host when the run began; None if no row ran there, and in older files.
     """
 
     schema: int = SCHEMA
@@ -46,6 +48,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     cores: int = 0
     conditions: Conditions | None = None
     gpu: bool | None = None
+    host_load: HostLoad | None = None
 
     @property
     def is_gpu(self) -> bool:

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from gemmbench.backends.host import shorten_blas_spinning
 from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.errors import INTERRUPTED, GemmbenchError
 from gemmbench.version import __version__
@@ -71,6 +72,7 @@ def group() -> None:
 
 def main() -> None:
     """Run the command line and exit: 0 ok, 1 bad rows, 2 usage, 3 no device, 130 interrupted."""
+    shorten_blas_spinning()
     try:
         code = group.main(prog_name="gemmbench", standalone_mode=False)
     except click.ClickException as fault:

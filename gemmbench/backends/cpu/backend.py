@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gemmbench.backends.base import Artifact, Executable, Step, Window
-from gemmbench.backends.cpu.device import describe_cpu, free_memory
+from gemmbench.backends.cpu.device import count_cores, describe_cpu, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
-from gemmbench.backends.cpu.openblas import Openblas
+from gemmbench.backends.cpu.openblas import BlasThreads, Openblas
 from gemmbench.backends.cpu.process import KernelProcess
 from gemmbench.backends.cpu.software import CpuSoftware
+from gemmbench.backends.host import measure_host_load
 from gemmbench.errors import DeviceError, LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
@@ -28,7 +30,8 @@ _MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
 class CpuBackend:
     """The device. `timeout` is the most seconds one window may take.
 
-    Raises DeviceError off Linux.
+    While it is open, BLAS uses the cores that were free when it was opened: one thread that waits
+    for a core holds up all the others. Raises DeviceError off Linux.
     """
 
     modes = tuple(_MODES)
@@ -39,7 +42,9 @@ class CpuBackend:
     def __init__(self, timeout: float = TIMEOUT):
         if not sys.platform.startswith("linux"):
             raise DeviceError("the cpu device needs Linux")
-        self.device = describe_cpu(CpuSoftware())
+        load = measure_host_load()
+        self._threads = BlasThreads(load.count_free_cores(count_cores()))
+        self.device = replace(describe_cpu(CpuSoftware(self._threads.count)), host_load=load)
         self._timeout = timeout
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
@@ -71,7 +76,7 @@ class CpuBackend:
     def _bind_step(self, step: Step, memory: CpuMemory, mode: str) -> Executable:
         plan = step.plan
         if step.loaded is None:
-            return Openblas(plan.problem, memory, step.sets)
+            return Openblas(plan.problem, memory, step.sets, self._threads)
         if plan.workspace > free_memory():
             raise OutOfMemory(
                 f"the workspace needs {plan.workspace >> 20} MiB, but only {free_memory() >> 20} MiB are free"
@@ -83,7 +88,8 @@ class CpuBackend:
         return KernelExecutable(process)
 
     def close(self) -> None:
-        """End every process that still runs."""
+        """End every process that still runs, and let BLAS have all cores again."""
+        self._threads.restore()
         for process in self._running:
             process.end()
 

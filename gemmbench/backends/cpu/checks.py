@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.device import count_cores, cpu_name
 from gemmbench.backends.cpu.openblas import blas_version
 from gemmbench.backends.health import HealthCheck, failed_check, passed_check
+from gemmbench.backends.host import measure_host_load
 from gemmbench.errors import DeviceError
-
-_BUSY = 0.25  # runnable processes per core
 
 
 def examine_cpu(needed: bool) -> list[HealthCheck]:
@@ -41,10 +38,9 @@ def _check_blas() -> HealthCheck:
 
 
 def _check_load() -> HealthCheck:
-    """The mean load of the last minute."""
-    running, count = os.getloadavg()[0], os.cpu_count() or 1
-    message = f"{running:.1f} processes on {count} cores"
-    if running > _BUSY * count:
+    load = measure_host_load()
+    message = f"{load.processes:.1f} other processes on {load.cores} cores"
+    if load.is_busy:
         next_step = "wait, or end them: they compete with CPU rows and with copies from the host"
         return failed_check("host load", message, next_step)
     return passed_check("host load", message)

@@ -1,4 +1,4 @@
-"""The baseline of the CPU: NumPy's matrix product on all cores.
+"""The baseline of the CPU: NumPy's matrix product on the free cores.
 
 BLAS takes alpha and beta, but NumPy's interface to it does not. Where they are not 1 and 0, they
 cost extra passes over C, which are part of the time.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy import __config__
+from threadpoolctl import ThreadpoolController
 
 from gemmbench.backends.base import OperandSet, Window
 from gemmbench.backends.cpu.memory import CpuMemory
@@ -28,10 +29,24 @@ def blas_version() -> str:
     return f"{build.get('name', 'unknown')} {build.get('version', '')}".strip()
 
 
+class BlasThreads:
+    """Limits the threads of BLAS in this process to at most `most`, until `restore`."""
+
+    def __init__(self, most: int):
+        libraries = ThreadpoolController().select(user_api="blas")
+        self.count = min([most, *(library["num_threads"] for library in libraries.info())])
+        self._limited = libraries.limit(limits=self.count)
+
+    def restore(self) -> None:
+        """Allow as many threads as before."""
+        self._limited.restore_original_limits()
+
+
 class Openblas:
     """An Executable: C = alpha op(A) op(B) + beta C. With beta 0, C is not read."""
 
-    def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
+    def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet], threads: BlasThreads):
+        self._threads = threads
         self._views = [_view_operands(problem, memory, at) for at in sets]
         self._alpha, self._beta = problem.alpha, problem.beta
         self._turn = 0
@@ -44,7 +59,8 @@ class Openblas:
             self._launch(*self._views[self._turn % len(self._views)])
             self._turn += 1
         seconds = (time.perf_counter_ns() - started) * 1e-9
-        _wait_until_idle()
+        if self._threads.count > 1:
+            _wait_until_idle()
         return Window(seconds, launches)
 
     def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:

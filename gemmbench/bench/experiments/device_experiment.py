@@ -13,14 +13,12 @@ from gemmbench.bench.experiments.trial import Placement, Trial
 from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.timing import energy
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
-
-_ROOM = 0.8
-"""The share of a device's memory that operand sets may fill."""
 
 
 class DeviceExperiment:
@@ -71,7 +69,7 @@ class DeviceExperiment:
         if self.policy.cache == "hot" or not self.context.measured:
             return Placement(1, False)
         target = self.backend.device.target
-        return Placement(*self.workload.count_cold_sets(target.l2, int(target.memory * _ROOM)))
+        return Placement(*self.workload.count_cold_sets(target.l2, find_room(target)))
 
     def _load(self) -> None:
         for trial in self.alive:

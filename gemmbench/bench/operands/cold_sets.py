@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-_LEAST_SETS, _MOST_SETS, _CACHE_FACTOR = 2, 1024, 4
+from gemmbench.planning.plans.plan import Target
+
+CACHE_FACTOR = 4
+"""Operand sets that take this many times the last-level cache keep every launch cold."""
+_LEAST_SETS, _MOST_SETS = 2, 1024
+_SHARE_OF_MEMORY = 0.8
+_MOST_ON_HOST = 512 << 20
+"""Bytes of operand sets on a CPU: a virtual machine may see a host's cache of hundreds of MB."""
+
+
+def find_room(target: Target) -> int:
+    """Bytes that the operand sets of a batch may take on a device."""
+    room = int(target.memory * _SHARE_OF_MEMORY)
+    return room if target.is_gpu else min(room, _MOST_ON_HOST)
 
 
 def count_cold_sets(touched: int, set_bytes: int, last_level_cache: int, room: int) -> tuple[int, bool]:
@@ -12,7 +25,7 @@ def count_cold_sets(touched: int, set_bytes: int, last_level_cache: int, room: i
     together are at least 4 times the last-level cache: at 2 times, random replacement still hits
     one time in five.
     """
-    wanted = max(_LEAST_SETS, -(-_CACHE_FACTOR * last_level_cache // touched))
+    wanted = max(_LEAST_SETS, -(-CACHE_FACTOR * last_level_cache // touched))
     possible = max(1, room // set_bytes)
     count = min(wanted, possible, _MOST_SETS)
-    return count, count >= wanted
+    return count, count * touched >= CACHE_FACTOR * last_level_cache

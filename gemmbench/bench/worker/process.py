@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
+from gemmbench.backends.host import BLAS_SETTINGS
 from gemmbench.bench.worker.messages import Open, Stop, ToRunner, ToWorker
 from gemmbench.errors import DeviceError, LaunchError
 
@@ -51,6 +52,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=_STDERR,
                 pass_fds=[theirs.fileno()],
+                env=BLAS_SETTINGS | os.environ,
                 start_new_session=True,
             )
         self._stopping = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from gemmbench.bench.operands.cold_sets import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
 from gemmbench.report.store import Run
 from gemmbench.report.text import count_noun
@@ -17,6 +18,7 @@ def footer_lines(run: Run) -> list[str]:
     lines = _explain_network(run) if network else [_EXPLAIN_GEMM]
     if timed:
         lines.append(_describe_method(timed) + _explain_endings(run.environment, timed))
+        lines += _explain_partly_cold(run.environment, timed)
     lines += _describe_device(run.environment, timed)
     return lines if network else [*lines, _EXPLAIN_ERROR]
 
@@ -45,6 +47,19 @@ def _describe_method(timed: Sequence[Record]) -> str:
     used = "set" if sets == "1" else "sets in rotation"
     first = timed[0]
     return f"Cache: {cache} ({sets} operand {used}). Data: {first.data}, seed {first.seed}. Rounds: {rounds}."
+
+
+def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> list[str]:
+    """Of rows on the device whose cache is known."""
+    partly = [row for row in timed if row.cache == "partly cold" and row.backend == environment.backend]
+    if not partly or not environment.l2:
+        return []
+    sizes = [row.sets * row.least_bytes / 2**20 for row in partly]
+    filled = " to ".join(dict.fromkeys(f"{size:.3g}" for size in (min(sizes), max(sizes))))
+    return [
+        f"Partly cold: the operand sets take {filled} MiB, less than {CACHE_FACTOR} times the cache "
+        f"({environment.l2 / 2**20:.0f} MiB), so some operands may still be in it."
+    ]
 
 
 def _format_range(values: Sequence[int]) -> str:
@@ -77,10 +92,19 @@ def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[
     lines = [f"Device: {environment.device} ({environment.backend}), {known}."]
     others = dict.fromkeys(record.backend for record in timed if record.backend != environment.backend)
     lines += [f"Rows marked {backend}: {environment.host}, {environment.cores} cores." for backend in others]
+    lines += _warn_of_busy_host(environment) if timed else []
     if environment.software:
         versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
         lines.append(f"Software: {versions}.")
     return lines
+
+
+def _warn_of_busy_host(environment: Environment) -> list[str]:
+    load = environment.host_load
+    if load is None or not load.is_busy:
+        return []
+    others = f"{load.processes:.1f} other processes on {load.cores} cores"
+    return [f"The host was busy when the run began ({others}): times on the CPU may be too long."]
 
 
 def _describe_settings(environment: Environment) -> str:

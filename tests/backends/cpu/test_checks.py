@@ -1,10 +1,9 @@
 """What is said of the CPU, its compiler, its BLAS and what else runs."""
 
-import os
-
 import pytest
 
 from gemmbench.backends.cpu import checks
+from gemmbench.backends.host import HostLoad
 
 
 def finding(what, needed=True):
@@ -21,10 +20,9 @@ def test_a_missing_compiler_is_a_fault_where_kernels_run_on_the_cpu(monkeypatch,
 
 @pytest.mark.parametrize(("running", "status"), [(0.1, "ok"), (0.9, "ok"), (1.1, "warning"), (9.0, "warning")])
 def test_a_busy_host_is_a_warning(monkeypatch, running, status):
-    monkeypatch.setattr(os, "getloadavg", lambda: (running, 0.0, 0.0))
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(checks, "measure_host_load", lambda: HostLoad(running, 4))
     found = finding("host load")
-    assert (found.status, found.message) == (status, f"{running:.1f} processes on 4 cores")
+    assert (found.status, found.message) == (status, f"{running:.1f} other processes on 4 cores")
 
 
 @pytest.mark.parametrize(("name", "status"), [("openblas 0.3", "ok"), ("mkl 2024", "ok"), ("blas 3.9", "warning")])

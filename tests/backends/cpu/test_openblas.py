@@ -4,8 +4,11 @@ import time
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from gemmbench.backends.cpu import backend
 from gemmbench.backends.cpu.library import OPENBLAS
+from gemmbench.backends.host import HostLoad
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
@@ -44,3 +47,29 @@ def test_after_a_window_no_thread_of_the_library_is_busy(bench):
     spent = time.process_time()
     time.sleep(0.02)
     assert time.process_time() - spent < 0.01
+
+
+def count_threads():
+    return min(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+
+
+def test_an_open_cpu_leaves_blas_the_free_cores_and_a_closed_one_all(monkeypatch):
+    before = count_threads()
+    monkeypatch.setattr(backend, "measure_host_load", lambda: HostLoad(99.0, 2))
+    opened = backend.CpuBackend()
+    try:
+        assert count_threads() == 1
+        assert opened.device.host_load == HostLoad(99.0, 2)
+        assert opened.device.software["BLAS"].endswith(" with 1 thread")
+    finally:
+        opened.close()
+    assert count_threads() == before
+
+
+def test_blas_gets_no_more_threads_than_the_user_allows(monkeypatch):
+    with threadpool_limits(1, user_api="blas"):
+        monkeypatch.setattr(backend, "measure_host_load", lambda: HostLoad(0.0, 64))
+        monkeypatch.setattr(backend, "count_cores", lambda: 64)
+        opened = backend.CpuBackend()
+        assert count_threads() == 1
+        opened.close()

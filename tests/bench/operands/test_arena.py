@@ -1,13 +1,17 @@
 """Operands: what A, B and C hold, and the guard zones between them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.gemm import gemm_workload, make_inputs
 from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems.problem import Problem
 
 ODD = Problem(5, 7, 3)
@@ -142,6 +146,20 @@ def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
 )
 def test_enough_sets_rotate_to_cover_four_times_the_cache(size, cache, room, expected):
     assert gemm_workload(Problem(size, size, size)).count_cold_sets(cache, room) == expected
+
+
+def test_the_sets_of_a_cpu_take_at_most_512_mib():
+    gpu = Target(kind="fake", sm=90, sms=1, smem=0, l2=480 << 20, memory=100 << 30)
+    cpu = replace(gpu, kind="cpu", is_gpu=False)
+    assert find_room(gpu) == 80 << 30 and find_room(cpu) == 512 << 20
+    assert find_room(replace(cpu, memory=100 << 20)) == 80 << 20
+    workload = gemm_workload(Problem(1024, 1024, 1024))
+    sets, cold = workload.count_cold_sets(cpu.l2, find_room(cpu))
+    assert not cold and sets * workload.layout.guarded.total <= 512 << 20
+
+
+def test_one_set_larger_than_four_caches_is_cold():
+    assert gemm_workload(Problem(1024, 1024, 1024)).count_cold_sets(1 << 20, 1) == (1, True)
 
 
 def test_too_little_room_gives_fewer_sets_that_are_not_cold():

@@ -1,5 +1,6 @@
 """The lines below all tables."""
 
+from gemmbench.backends.host import HostLoad
 from gemmbench.backends.monitor import Conditions
 from gemmbench.report.tables.footer import footer_lines
 
@@ -12,6 +13,7 @@ def test_the_footer_describes_method_and_device(make_run, paired):
         paired("tiled", MS, backend="cuda", cache="partly cold", sets=2, clocks_hz=[]),
         paired("host", MS, backend="cpu", clocks_hz=[], sets=2),
         backend="cuda",
+        l2=0,
         software={"driver": "580.1", "CUDA": "13.0", "cuBLAS": "13.1"},
         host="Some CPU",
         cores=2,
@@ -54,3 +56,23 @@ def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
     conditions = Conditions(mig=False, ecc=True, power_limit=700.0)
     lines = footer_lines(make_run(paired("naive", MS), backend="cuda", conditions=conditions))
     assert "Device: Fake GPU (cuda), 10 SMs, measured clock 1.000 GHz, power limit 700 W, ECC on, MIG off." in lines
+
+
+def test_the_footer_warns_of_a_busy_host(make_run, paired):
+    def lines(load, **changed):
+        return "\n".join(footer_lines(make_run(paired("naive", MS, **changed), host_load=load)))
+
+    warning = "The host was busy when the run began (3.1 other processes on 2 cores): times on the CPU may be too long."
+    assert warning in lines(HostLoad(3.125, 2))
+    assert "busy" not in lines(HostLoad(0.3, 2)) and "busy" not in lines(None)
+
+
+def test_the_footer_says_when_the_operand_sets_do_not_exceed_the_cache(make_run, paired):
+    size = 3 * 64 * 64 * 4
+    rows = [paired("naive", MS, cache="partly cold", sets=1024), paired("tiled", MS, cache="cold", sets=9)]
+    lines = footer_lines(make_run(*rows, l2=480 << 20, backend=rows[0].backend))
+    assert (
+        f"Partly cold: the operand sets take {size // 1024} MiB, less than 4 times the cache (480 MiB), "
+        "so some operands may still be in it."
+    ) in lines
+    assert not any("Partly" in line for line in footer_lines(make_run(rows[1], l2=480 << 20)))
