@@ -1,18 +1,29 @@
-"""`gemmbench compare`: the same experiment on named variants, ending in verdicts."""
+"""`gemmbench compare`: variants measured together, or two saved runs side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
+from gemmbench.bench.timing import stats
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.options import config_option
+from gemmbench.cli.output import print_reports
+from gemmbench.cli.reference_options import verdict_margin_option
 from gemmbench.cli.run import SweepOptions, conduct_sweep
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
-from gemmbench.report.verdicts import Verdict, judge_variants
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.report import store
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.differences.difference_tables import report_differences
+from gemmbench.report.differences.run_differences import compare_runs
+from gemmbench.report.verdicts import judge_variants
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.reference_runs.find_run import find_two_runs, refuse_other_device
 
 _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 
@@ -23,6 +34,7 @@ class CompareOptions:
 
     variants: tuple[str, ...] = argument(nargs=-1, required=True, type=VariantName())
     config: str = config_option("quick", "Config that sizes and policy come from.")
+    margin: float = verdict_margin_option()
     fail_on: tuple[str, ...] = option(
         "--fail-on",
         type=click.Choice(list(_EXIT_CODES)),
@@ -37,24 +49,44 @@ def compare(options: CompareOptions) -> int:
     """Measure VARIANTs together and report which is faster.
 
     Each pair gets a verdict at each size: `faster` or `slower` if the whole 95 % interval of the
-    paired ratio lies outside 1 +- 1 %, `same` if it lies inside, otherwise `inconclusive`.
+    paired ratio lies outside 1 +- the margin, `same` if it lies inside, otherwise `inconclusive`.
 
     REVISION:NAME is a kernel as of a git revision: gemmbench compare HEAD~3:tiled tiled.
+
+    Two results files or names of saved runs are compared row by row without measuring anything:
+    gemmbench compare before.jsonl after.jsonl. They shared no rounds, so the speed relative to the
+    baseline of each run says more than the times.
     """
     names = tuple(dict.fromkeys(options.variants))
+    runs = find_two_runs(options.variants, Path(options.sweep.journal.out), open_catalog(options.sweep.where.kernels))
+    if runs:
+        return _compare_saved(*runs, options)
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
     code, comparison = conduct_sweep(names, options.config, options.sweep, compare=True)
     if comparison is None:
         return code
-    verdicts = judge_variants(comparison, names)
+    verdicts = judge_variants(comparison, names, options.margin)
     click.echo("\n" + "\n".join(verdict.sentence for verdict in verdicts))
-    return code or _choose_exit_code(verdicts, options.fail_on)
+    return code or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
 
 
-def _choose_exit_code(verdicts: Sequence[Verdict], fail_on: Collection[str]) -> int:
-    """The exit code that --fail-on assigns to the verdicts."""
+def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) -> int:
+    """Compare two results files; nothing is measured."""
+    sweep = options.sweep
+    if given := SweepOverrides(**vars(sweep.problem), **vars(sweep.measure)).list_given():
+        raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
+    reference, run = store.read(reference_path), store.read(path)
+    refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)
+    differences = compare_runs(compare_rows(reference), compare_rows(run))
+    print_reports([report_differences(differences)], sweep.output.style)
+    words = [stats.verdict(each.speed_by_baseline, options.margin) for each in differences.rows if not each.is_baseline]
+    return _choose_exit_code(words, options.fail_on)
+
+
+def _choose_exit_code(words: Sequence[str], fail_on: Collection[str]) -> int:
+    """The exit code that --fail-on assigns to the words of the verdicts."""
     for word, code in _EXIT_CODES.items():
-        if word in fail_on and any(verdict.word == word for verdict in verdicts):
+        if word in fail_on and word in words:
             return code
     return OK

@@ -26,8 +26,8 @@ _PARAMETER = "click"
 
 # The headings of options in --help, in this order.
 PROBLEM, DEVICE, MEASURING, STOPPING = "Problem", "Device", "Measuring", "Stopping and time limits"
-TRANSFERS, RESULTS, OUTPUT, OTHER = "Transfers", "Results", "Output", "Options"
-HEADINGS = (PROBLEM, DEVICE, MEASURING, STOPPING, TRANSFERS, RESULTS, OUTPUT, OTHER)
+TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER = "Transfers", "Reference run", "Results", "Output", "Options"
+HEADINGS = (PROBLEM, DEVICE, MEASURING, STOPPING, TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER)
 
 VARIABLES = "Every option can also be set by an environment variable: --max-time by GEMMBENCH_MAX_TIME."
 _WIDEST_NAME = 24

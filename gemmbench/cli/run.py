@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import click
+
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
+from gemmbench.cli.github import append_job_summary
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import (
     DeviceOptions,
@@ -18,10 +21,16 @@ from gemmbench.cli.options import (
     config_option,
     dry_run_option,
 )
-from gemmbench.cli.output import finish_run
+from gemmbench.cli.output import finish_run, print_reports
+from gemmbench.cli.reference_options import ReferenceOptions
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows
+from gemmbench.report.differences.difference_tables import report_differences
+from gemmbench.report.differences.run_differences import compare_runs
+from gemmbench.report.store import Run
+from gemmbench.report.table import Report
+from gemmbench.report.tables.results import report_results
 from gemmbench.session.machine import find_machine
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
@@ -35,6 +44,7 @@ class SweepOptions:
     measure: MeasureOptions
     limit: LimitOptions
     transfer: TransferOptions
+    reference: ReferenceOptions
     journal: JournalOptions
     dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time; run nothing.")
     output: OutputOptions
@@ -74,8 +84,20 @@ def conduct_sweep(
         options.transfer.cut,
         options.journal.destination,
     )
+    reference = options.reference.read(options.journal.out, machine.primary.name)
     if options.dry_run:
         return print_plans(plan_request(request, machine), machine, options.output.style), None
     result = run_sweep(request, machine, TERMINAL)
     comparison = compare_rows(result.run)
-    return finish_run(result, comparison, options.output, energy=bool(options.measure.energy)), comparison
+    code = finish_run(result, comparison, options.output, energy=bool(options.measure.energy))
+    differences = [_report_differences(reference, comparison)] if reference else []
+    if differences:
+        click.echo()
+        print_reports(differences, options.output.style)
+    append_job_summary([*report_results(comparison), *differences])
+    options.reference.keep(result, options.journal.out)
+    return code, comparison
+
+
+def _report_differences(reference: Run, comparison: Comparison) -> Report:
+    return report_differences(compare_runs(compare_rows(reference), comparison))

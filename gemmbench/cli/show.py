@@ -1,4 +1,4 @@
-"""`gemmbench show`: the tables again, from saved results."""
+"""`gemmbench show`: the tables again, from saved results, and the list of runs."""
 
 from __future__ import annotations
 
@@ -8,39 +8,66 @@ from pathlib import Path
 import click
 
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
-from gemmbench.cli.options import OutputOptions
-from gemmbench.cli.output import print_report, write_exports
+from gemmbench.cli.options import OutputOptions, out_option
+from gemmbench.cli.output import print_report, print_reports, write_exports
+from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
-from gemmbench.report import store
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation.find_row import find_row
 from gemmbench.report.explanation.sentences import explain_row
+from gemmbench.report.store import Run
+from gemmbench.report.tables.run_list import report_runs
+from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
+from gemmbench.session.reference_runs.run_list import list_runs
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions:
     """The options of `gemmbench show`."""
 
-    files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    files: tuple[str, ...] = argument(nargs=-1, type=click.Path())
     explain: str | None = option(
         "--explain", metavar="ROW", heading=OUTPUT, help="Explain one row: its number in --wide, NAME or NAME@SIZE."
     )
+    out: str = out_option()
     output: OutputOptions
 
 
 @command(ShowOptions)
 def show(options: ShowOptions) -> int:
-    """Print or export saved results FILES, or explain one row."""
+    """Print or export saved results FILES, or explain one row.
+
+    A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest of
+    the results folder. A folder lists its runs.
+    """
     if len(options.files) > 1 and options.output.exports:
         raise UsageError("an export takes one results file at a time; call show once for each")
-    for file in options.files:
-        run = store.read(Path(file))
-        if run.warning:
-            click.echo(run.warning, err=True)
-        comparison = compare_rows(run)
-        write_exports(comparison, options.output)
-        if options.explain is None:
-            print_report(comparison, options.output.style, options.output.wide)
+    for name in options.files or [_find_newest(options.out)]:
+        if Path(name).is_dir():
+            _list_folder(name, options)
         else:
-            click.echo("\n".join(explain_row(find_row(comparison, options.explain))))
+            _show_run(read_run(name, Path(options.out)), options)
     return OK
+
+
+def _find_newest(folder: str) -> str:
+    path = find_newest_run(Path(folder))
+    TERMINAL.message(f"the newest of {folder}: {path}")
+    return str(path)
+
+
+def _list_folder(name: str, options: ShowOptions) -> None:
+    if options.explain is not None or options.output.exports:
+        raise UsageError(f"{name} is a folder; name one of its results files, which gemmbench show {name} lists")
+    print_reports([report_runs(name, list_runs(Path(name), TERMINAL))], options.output.style)
+
+
+def _show_run(run: Run, options: ShowOptions) -> None:
+    if run.warning:
+        TERMINAL.message(run.warning)
+    comparison = compare_rows(run)
+    write_exports(comparison, options.output)
+    if options.explain is None:
+        print_report(comparison, options.output.style, options.output.wide)
+    else:
+        click.echo("\n".join(explain_row(find_row(comparison, options.explain))))

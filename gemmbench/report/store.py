@@ -15,6 +15,7 @@ from gemmbench.bench.record import MODES, SCHEMA, Environment, Record, TransferR
 from gemmbench.errors import StoreError
 from gemmbench.report import old_schema
 
+SUFFIX = ".jsonl"
 Line = Environment | Record | TransferRecord
 _decoder = msgspec.json.Decoder(Line)
 
@@ -131,6 +132,18 @@ def read(path: Path) -> Run:
     records = [row for row in rows if isinstance(row, Record)]
     transfers = [row for row in rows if isinstance(row, TransferRecord)]
     return Run(rows[0], _latest_records(records), path, warning, _latest_transfers(transfers))
+
+
+def read_environment(path: Path) -> Environment:
+    """Read only the header of a results file. Raises StoreError."""
+    try:
+        with path.open("rb") as file:
+            rows, _ = _decode_lines(path, [file.readline()])
+    except OSError as fault:
+        raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
+    if not rows or not isinstance(rows[0], Environment):
+        raise _foreign_file(path)
+    return rows[0]
 
 
 def _decode_lines(path: Path, lines: list[bytes]) -> tuple[list[Line], str]:

@@ -22,13 +22,16 @@ class Verdict:
     sentence: str
 
 
-def judge_variants(comparison: Comparison, names: Sequence[str]) -> list[Verdict]:
-    """A verdict for each problem and pair of variants, on the later one of the pair."""
+def judge_variants(comparison: Comparison, names: Sequence[str], margin: float = stats.MARGIN) -> list[Verdict]:
+    """A verdict for each problem and pair of variants, on the later one of the pair.
+
+    A difference within 1 +- `margin` does not matter.
+    """
     verdicts = []
     for problem in comparison.problems:
         best = {name: _best_row(problem.rows, name) for name in names}
         for earlier, later in itertools.combinations(names, 2):
-            verdict = _judge_pair(earlier, best[earlier], later, best[later])
+            verdict = _judge_pair(earlier, best[earlier], later, best[later], margin)
             verdicts.append(Verdict(verdict.word, f"{problem.title}: {verdict.sentence}"))
     return verdicts
 
@@ -39,7 +42,7 @@ def _best_row(rows: Sequence[Row], name: str) -> Row | None:
     return min(finals or ranked, key=lambda row: row.time.value, default=None)
 
 
-def _judge_pair(earlier: str, one: Row | None, later: str, other: Row | None) -> Verdict:
+def _judge_pair(earlier: str, one: Row | None, later: str, other: Row | None, margin: float) -> Verdict:
     if one is None or other is None:
         missing = " and ".join(name for name, row in ((earlier, one), (later, other)) if row is None)
         return Verdict(INCONCLUSIVE, f"{earlier} and {later} cannot be compared: no valid time for {missing}.")
@@ -49,7 +52,7 @@ def _judge_pair(earlier: str, one: Row | None, later: str, other: Row | None) ->
         return Verdict(INCONCLUSIVE, f"{speed}, but not measured in the same rounds: inconclusive.")
     if not ratio.known:
         return Verdict(INCONCLUSIVE, f"{speed} (too few rounds for a verdict).")
-    word = stats.verdict(ratio)
+    word = stats.verdict(ratio, margin)
     if word == INCONCLUSIVE:
         low, high = _format_change(ratio.low), _format_change(ratio.high)
         return Verdict(word, f"{later} against {earlier} is inconclusive: 95 % interval from {low} to {high}.")

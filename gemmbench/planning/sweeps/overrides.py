@@ -5,11 +5,12 @@ This is not part of planning.sweeps.sweep_config, because --help must not load Y
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 Cache = Literal["cold", "hot"]
 Fill = Literal["uniform", "normal", "zeros", "ones", "ints"]
+_OPTIONS = {"precisions": "--precision", "layouts": "--layout", "params": "--param", "gate": "--no-gate"}
 
 
 @dataclass
@@ -32,3 +33,9 @@ class SweepOverrides:
     max_time: float | None = None
     energy: float | None = None
     gate: bool = True
+
+    def list_given(self) -> list[str]:
+        """The options that change something, as they are typed; variants are no option."""
+        usual = SweepOverrides(variants=self.variants)
+        names = [each.name for each in fields(self) if getattr(self, each.name) != getattr(usual, each.name)]
+        return [_OPTIONS.get(name, "--" + name.replace("_", "-")) for name in names]

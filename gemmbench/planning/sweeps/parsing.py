@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -39,6 +40,16 @@ def parse_layouts(names: str | Sequence[str] | None) -> list[str]:
         if name not in LAYOUTS:
             raise UsageError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}; known: {', '.join(LAYOUTS)}")
     return layouts
+
+
+def parse_share(written: float | str) -> float:
+    """Parse a share of 1, written as `3%` or `0.03`; NaN if it is not one, from 0 up to below 1."""
+    text = str(written).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return math.nan
+    return share if 0 <= share < 1 else math.nan
 
 
 def _split_names(what: str, names: str | Sequence[str] | None) -> list[str]:

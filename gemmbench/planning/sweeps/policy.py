@@ -12,6 +12,7 @@ import msgspec
 from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.config_reader import Checked, ConfigReader
 from gemmbench.planning.sweeps.overrides import Cache, Fill
+from gemmbench.planning.sweeps.parsing import parse_share
 
 
 class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,12 +90,8 @@ def _parse_share(share: float | str | None) -> float | None:
     """Return a share written as `0.5%` or `0.005`; None stays None."""
     if share is None:
         return None
-    text = str(share).strip()
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < 1:
+    value = parse_share(share)
+    if math.isnan(value):
         raise UsageError(f"until: '{share}' is not a share; write 0.5% or 0.005, or 0 for all rounds")
     return value
 

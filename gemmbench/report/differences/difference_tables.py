@@ -8,6 +8,7 @@ from gemmbench.bench.record import Environment
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
+from gemmbench.report.comparison import Comparison
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.row import Row
@@ -23,7 +24,7 @@ COLUMNS: tuple[Column[Difference], ...] = (
     Column(heading="kernel", cell=lambda each: each.row.record.variant, left=True),
     Column(heading="configuration", cell=lambda each: _CONFIGURATION.cell(each.row), fold=True),
     Column(heading="reference (ms)", cell=lambda each: number(1e3 * each.reference.time.value), hide=1),
-    Column(heading="this run (ms)", cell=lambda each: number(1e3 * each.row.time.value), hide=2),
+    Column(heading="run (ms)", cell=lambda each: number(1e3 * each.row.time.value), hide=2),
     Column(heading="speed ratio", cell=lambda each: with_interval(each.speed)),
     Column(heading=_BY_BASELINE, cell=lambda each: with_interval(each.speed_by_baseline)),
     Column(heading="status", cell=lambda each: _describe_status(each), left=True),
@@ -44,8 +45,9 @@ def report_differences(differences: RunDifferences) -> Report:
 
 def _tabulate(problem: Problem, rows: Sequence[Difference], differences: RunDifferences) -> Table:
     shown = list_columns(differences)
+    title = f"{problem.title}, compared with {name_run(differences.reference)}"
     baseline, statuses = differences.run.environment.baseline, [each.row.status for each in rows]
-    return make_table(shown, rows, problem.title, baseline=baseline, statuses=statuses)
+    return make_table(shown, rows, title, baseline=baseline, statuses=statuses)
 
 
 def list_columns(differences: RunDifferences) -> list[Column[Difference]]:
@@ -57,23 +59,30 @@ def footer_lines(differences: RunDifferences) -> list[str]:
     """Which runs were compared, what the ratios mean, and which rows only one run has."""
     reference, run = differences.reference.environment, differences.run.environment
     return [
-        f"Reference: {_describe_run(reference)}. This run: {_describe_run(run)}.",
+        f"Reference: {_describe_run(differences.reference)}. Run: {_describe_run(differences.run)}.",
         *_explain_ratios(differences),
         *list_conditions(reference, run),
         *_list_missing("the reference", differences.only_in_reference),
-        *_list_missing("this run", differences.only_in_run),
+        *_list_missing("the run", differences.only_in_run),
     ]
 
 
-def _describe_run(environment: Environment) -> str:
-    return f"{environment.run}, {environment.device}"
+def name_run(comparison: Comparison) -> str:
+    """The name under which a run was saved, otherwise its id."""
+    return comparison.run.path.stem or comparison.environment.run
+
+
+def _describe_run(comparison: Comparison) -> str:
+    name, environment = name_run(comparison), comparison.environment
+    saved = f"{environment.run}, " if name != environment.run else ""
+    return f"{name} ({saved}{environment.device})"
 
 
 def _explain_ratios(differences: RunDifferences) -> list[str]:
     if not differences.rows:
         return ["The runs have no row in common."]
     lines = [
-        "Speed ratio: this run relative to the reference, 1.05 is 5 % faster. Unpaired: the runs shared no rounds, "
+        "Speed ratio: the run relative to the reference, 1.05 is 5 % faster. Unpaired: the runs shared no rounds, "
         "and times of the same code differ by up to 10 % between runs, which the 95 % intervals do not contain."
     ]
     baseline = differences.run.environment.baseline
@@ -84,7 +93,7 @@ def _explain_ratios(differences: RunDifferences) -> list[str]:
         )
     elif not differences.same_baseline:
         lines.append(
-            f"The reference has the baseline {differences.reference.environment.baseline or 'none'} and this run "
+            f"The reference has the baseline {differences.reference.environment.baseline or 'none'} and the run "
             f"{baseline or 'none'}: without a common baseline only times can be compared."
         )
     return lines

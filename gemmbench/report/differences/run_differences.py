@@ -31,6 +31,16 @@ class Difference:
         """Both results are right and have a time."""
         return self.reference.ranked and self.row.ranked
 
+    @property
+    def baselines(self) -> set[str]:
+        """The baselines of the two runs."""
+        return {self.reference.environment.baseline, self.row.environment.baseline}
+
+    @property
+    def is_baseline(self) -> bool:
+        """The row is the baseline of a run, so it has no ratio to it."""
+        return self.row.record.variant in self.baselines
+
     @cached_property
     def speed(self) -> Interval:
         """The speed relative to the reference run: 1.05 is 5 % faster. NaN if a time is missing."""
@@ -44,8 +54,7 @@ class Difference:
 
         NaN for the baseline itself, and if the runs have different baselines or a ratio is missing.
         """
-        baselines = {self.reference.environment.baseline, self.row.environment.baseline}
-        if not self.timed or len(baselines) > 1 or self.row.record.variant in baselines:
+        if not self.timed or len(self.baselines) > 1 or self.is_baseline:
             return UNKNOWN
         ratios = self.row.percent_of_baseline, self.reference.percent_of_baseline
         return UNKNOWN if any(math.isnan(ratio.value) for ratio in ratios) else stats.unpaired_ratio(*ratios)

@@ -27,14 +27,14 @@ def test_a_table_has_both_times_and_both_ratios(report, paired):
     (tiled,) = [cells for cells in table.cells if cells[0] == "tiled"]
     cells = dict(zip(table.headings, tiled, strict=True))
     assert cells["kernel"] == "tiled" and cells["configuration"] == "T=8" and cells["status"] == "ok"
-    assert float(cells["reference (ms)"]) == 2 and float(cells["this run (ms)"]) == 2.5
+    assert float(cells["reference (ms)"]) == 2 and float(cells["run (ms)"]) == 2.5
     assert cells["speed ratio"].startswith("0.8") and cells["ratio by cublas"].startswith("1")
 
 
 def test_runs_without_a_common_baseline_have_no_ratio_by_it(report, paired):
     said = report(pair(paired), pair(paired), baseline="tiled")
     assert not any("by" in heading for heading in said.tables[0].headings)
-    assert "The reference has the baseline cublas and this run tiled" in "\n".join(said.footer)
+    assert "The reference has the baseline cublas and the run tiled" in "\n".join(said.footer)
 
 
 def test_the_footer_says_that_the_runs_are_unpaired(report, paired):

@@ -135,7 +135,7 @@ def test_the_reference_run_is_compared_unpaired(make_run, paired):
     now = compare_rows(make_run(paired("tiled", *[5e-4] * 5), paired("cublas", *[1e-3] * 5)))
     before = compare_rows(make_run(paired("tiled", *[1e-3] * 5), paired("cublas", *[1e-3] * 5), run="earlier"))
     read = Reader(render_page([now], before))
-    assert "Reference: earlier, Fake GPU. This run: 20260101-120000-quick-abcd, Fake GPU." in read.texts["li"]
+    assert "Reference: earlier (Fake GPU). Run: 20260101-120000-quick-abcd (Fake GPU)." in read.texts["li"]
     assert any("Unpaired" in text for text in read.texts["li"])
     assert "differences" in [attributes.get("id") for attributes in read.named("section")]
 

@@ -1,0 +1,81 @@
+"""Options that keep a run and compare with one: --save, --against, --force and --margin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gemmbench.bench.timing.stats import MARGIN
+from gemmbench.cli.option_fields import REFERENCE, option
+from gemmbench.planning.sweeps.parsing import parse_share
+from gemmbench.report.store import Run
+from gemmbench.session.reference_runs.find_run import read_run, refuse_other_device
+from gemmbench.session.reference_runs.saved_runs import check_name, save_run
+from gemmbench.session.results_file import RunResult
+
+
+class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
+    """A share of 1, written as 3% or 0.03."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share as a number."""
+        share = parse_share(str(value))
+        if math.isnan(share):
+            self.fail(f"'{value}' is not a share; write 3% or 0.03", param, ctx)
+        return share
+
+
+def margin_option(default: str, text: str) -> Any:
+    return option(
+        "--margin", type=Share(), metavar="SHARE", default=default, show_default=True, heading=REFERENCE, help=text
+    )
+
+
+def verdict_margin_option() -> Any:
+    return margin_option(f"{MARGIN:.0%}", "A difference that does not matter.")
+
+
+def force_option() -> Any:
+    text = "Compare even with a run on another device."
+    return option("--force", is_flag=True, heading=REFERENCE, help=text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceOptions:
+    """Which run to compare with, and the name to keep this one under."""
+
+    save: str | None = option(
+        "--save", metavar="NAME", heading=REFERENCE, help="Keep the run under NAME, for --against, compare and check."
+    )
+    against: str | None = option(
+        "--against", metavar="NAME", heading=REFERENCE, help="Also compare with a saved run, or with a results file."
+    )
+    force: bool = force_option()
+
+    def read(self, folder: str, device: str) -> Run | None:
+        """The reference run, if one is named; checks the name to save under too, before anything is measured.
+
+        Raises UsageError for an unknown run, a bad name or another device, and StoreError.
+        """
+        if self.save is not None:
+            check_name(self.save)
+        if self.against is None:
+            return None
+        reference = read_run(self.against, Path(folder))
+        refuse_other_device(reference.environment, device, self.force)
+        return reference
+
+    def keep(self, result: RunResult, folder: str) -> None:
+        """Save a finished run under its name, if it has one. Raises StoreError."""
+        if self.save is None:
+            return
+        if result.interrupted or not result.run.records:
+            click.echo(f"not saved as {self.save}: the run is not complete", err=True)
+        else:
+            click.echo(save_run(result.run, Path(folder), self.save), err=True)

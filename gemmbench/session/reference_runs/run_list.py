@@ -1,0 +1,38 @@
+"""The runs of a folder, newest first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemmbench.errors import StoreError
+from gemmbench.report import store
+from gemmbench.report.store import SUFFIX, Run
+from gemmbench.report.tables.run_list import ListedRun
+from gemmbench.session.reference_runs.saved_runs import list_saved
+from gemmbench.session.reporter import Reporter
+
+
+def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
+    """The results files of a folder and its saved runs, newest first; reports files that cannot be read.
+
+    Raises StoreError if there are none.
+    """
+    names = {path: path.stem for path in list_saved(folder)}
+    paths = [*sorted(folder.glob(f"*{SUFFIX}")), *names]
+    listed: dict[str, ListedRun] = {}
+    for path in paths:
+        run = _read_run(path, reporter)
+        if run is not None:
+            known = listed.get(run.environment.run, ListedRun(run))
+            listed[run.environment.run] = known.with_name(names.get(path, ""))
+    if not listed:
+        raise StoreError(f"no results files in {folder}; gemmbench run writes them")
+    return sorted(listed.values(), key=lambda each: each.run.environment.started, reverse=True)
+
+
+def _read_run(path: Path, reporter: Reporter) -> Run | None:
+    try:
+        return store.read(path)
+    except StoreError as fault:
+        reporter.message(f"left out: {fault}")
+        return None

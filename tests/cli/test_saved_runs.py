@@ -1,0 +1,276 @@
+"""Runs kept under a name: run --save and --against, show of names and folders, compare of two files."""
+
+import pytest
+
+from gemmbench.report import store
+
+FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
+TIMES = {"tiled": 2e-3, "naive": 4e-3, "cublas": 1e-3}
+
+
+@pytest.fixture
+def run(gemmbench, script):
+    """Run two variants; `times` changes those of the device."""
+
+    def run(*arguments, variants=("naive", "tiled"), **times):
+        return gemmbench("run", *variants, "--device", script(times={**TIMES, **times}), *FAST, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def two_runs(run, tmp_path):
+    """Two results files; in the second, everything takes twice as long, and tiled a bit more."""
+    run("--out", "before")
+    run("--out", "after", naive=8e-3, tiled=5e-3, cublas=2e-3)
+    return [next((tmp_path / folder).glob("*.jsonl")) for folder in ("before", "after")]
+
+
+# Saving
+
+
+def test_a_run_is_saved_under_a_name(run, tmp_path):
+    said = run("--save", "main")
+    assert said.code == 0 and "saved as main: results/saved/main.jsonl\n" in said.err
+    (journal,) = (tmp_path / "results").glob("*.jsonl")
+    assert (tmp_path / "results/saved/main.jsonl").read_bytes() == journal.read_bytes()
+
+
+def test_a_name_that_is_taken_is_replaced_and_said_so(run, tmp_path):
+    run("--save", "main")
+    said = run("--save", "main", variants=["tiled"])
+    assert "saved as main: results/saved/main.jsonl, which replaces the run of 20" in said.err
+    assert {record.variant for record in store.read(tmp_path / "results/saved/main.jsonl").records} == {
+        "tiled",
+        "cublas",
+    }
+    assert len(list((tmp_path / "results").glob("*.jsonl"))) == 2
+
+
+@pytest.mark.parametrize("name", ["../main", "a b", "", ".hidden", "x" * 65, "main.jsonl"])
+def test_a_bad_name_is_refused_before_anything_runs(refused, name):
+    said = refused("run", "tiled", "--device", "fake", *FAST, "--save", name)
+    assert said.startswith(f"'{name}' cannot name a saved run; use up to 64 letters")
+
+
+def test_an_interrupted_run_is_not_saved(run, windows, tmp_path):
+    import os
+    import signal
+
+    windows[1][25] = lambda: os.kill(os.getpid(), signal.SIGINT)
+    said = run("--save", "main")
+    assert said.code == 130 and "not saved as main: the run is not complete" in said.err
+    assert not (tmp_path / "results/saved").exists()
+
+
+# Against a saved run
+
+
+def test_a_run_is_compared_with_a_saved_one_after_its_tables(run):
+    run("--save", "main")
+    said = run("--against", "main", tiled=4e-3)
+    assert said.code == 0
+    before, _, after = said.out.partition("compared with main")
+    assert "% of cublas" in before and "ratio by cublas" in after
+    (tiled,) = [line.split() for line in after.splitlines() if line.startswith("tiled")]
+    assert [float(word.strip("[],")) for word in (tiled[2], tiled[3], tiled[4], tiled[7])] == [2, 4, 0.5, 0.5]
+
+
+def test_a_run_can_replace_what_it_is_compared_with(run):
+    run("--save", "main")
+    said = run("--against", "main", "--save", "main", tiled=4e-3)
+    (tiled,) = [line.split() for line in said.out.partition("compared with main")[2].splitlines() if "tiled" in line]
+    assert float(tiled[2]) == 2 and float(tiled[3]) == 4
+    said = run("--against", "main", tiled=4e-3)
+    (tiled,) = [line.split() for line in said.out.partition("compared with main")[2].splitlines() if "tiled" in line]
+    assert float(tiled[2]) == 4
+
+
+def test_an_unknown_run_is_refused_with_those_that_are_known(run, tmp_path):
+    run("--save", "main")
+    said = run("--against", "mian")
+    message = "no results file and no saved run 'mian' (did you mean 'main'?); saved runs in results: main"
+    assert (said.code, said.out, said.err) == (2, "", f"gemmbench: {message}\n")
+    assert len(list((tmp_path / "results").glob("*.jsonl"))) == 1
+
+
+def test_a_run_of_another_device_is_refused_before_measuring(run, tmp_path):
+    run("--save", "main")
+    path = tmp_path / "results/saved/main.jsonl"
+    path.write_text(path.read_text().replace('"device":"Fake GPU"', '"device":"Other GPU"'))
+    said = run("--against", "main")
+    assert (said.code, said.out) == (2, "")
+    assert "was measured on Other GPU, this one on Fake GPU" in said.err and "use --force" in said.err
+    said = run("--against", "main", "--force")
+    assert said.code == 0 and "Measured differently: device Other GPU -> Fake GPU" in " ".join(said.out.split())
+
+
+def test_compare_of_variants_takes_them_too(gemmbench, run, script):
+    run("--save", "main")
+    device = script(times=TIMES)
+    said = gemmbench("compare", "tiled", "naive", "--device", device, *FAST, "--against", "main", "--save", "next")
+    assert said.code == 0 and "compared with main" in said.out and "saved as next" in said.err
+    assert said.out.splitlines()[-1].endswith("naive is 2x slower than tiled (95 % interval 2x to 2x).")
+
+
+# compare of two files
+
+
+def test_two_files_are_compared_without_measuring(gemmbench, two_runs, windows):
+    said = gemmbench("compare", *two_runs)
+    assert said.code == 0 and windows[0] == []
+    (naive, tiled, cublas) = (
+        [float(word.strip("[],")) for word in line.split() if word.strip("[],").replace(".", "").isdecimal()]
+        for name in ("naive", "tiled", "cublas")
+        for line in said.out.splitlines()
+        if line.startswith(f"{name} ")
+    )
+    assert naive[:3] == [4, 8, 0.5] and naive[5] == 1
+    assert tiled[:3] == [2, 5, 0.4] and tiled[5] == 0.8
+    assert cublas == [1, 2, 0.5, 0.5, 0.5]
+    assert "Unpaired" in said.out
+
+
+def test_names_of_saved_runs_are_taken_as_well(gemmbench, run, two_runs):
+    run("--save", "main")
+    assert gemmbench("compare", "main", two_runs[1]).code == 0
+
+
+def test_the_name_of_a_variant_means_the_variant(gemmbench, run, script):
+    run("--save", "tiled")
+    said = gemmbench("compare", "tiled", "naive", "--device", script(times=TIMES), *FAST)
+    assert said.code == 0 and "naive is 2x slower than tiled" in said.out
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["main", "tiled"], "main is a saved run and tiled is not; compare takes variants, or two saved runs"),
+        (["main", "main", "main"], "compare takes two saved runs at a time"),
+        (["main"], "compare takes two saved runs at a time"),
+        (["main", "gone.jsonl"], "gone.jsonl: cannot be read: No such file"),
+        (["main", "main", "--sizes", "8"], "--sizes: saved runs are compared as they are"),
+        (["main", "main", "--no-gate"], "--no-gate: saved runs are compared as they are"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(gemmbench, run, names, message):
+    run("--save", "main")
+    said = gemmbench("compare", *names)
+    assert (said.code, said.out) == (2, "") and said.err.startswith(f"gemmbench: {message}")
+
+
+def test_files_of_two_devices_need_force(gemmbench, two_runs):
+    before, after = two_runs
+    after.write_text(after.read_text().replace('"device":"Fake GPU"', '"device":"Other GPU"'))
+    said = gemmbench("compare", before, after)
+    assert said.code == 2 and "a difference would be that of the devices; use --force" in said.err
+    assert gemmbench("compare", before, after, "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [([], 0), (["--fail-on", "slower"], 1), (["--fail-on", "slower", "--margin", "30%"], 0)],
+)
+def test_a_row_that_became_slower_fails_where_asked_to(gemmbench, two_runs, options, code):
+    assert gemmbench("compare", *two_runs, *options).code == code
+
+
+@pytest.mark.parametrize("margin", ["3 percent", "-1%", "100%", "nan"])
+def test_a_margin_is_a_share(gemmbench, margin):
+    said = gemmbench("compare", "tiled", "naive", "--margin", margin)
+    assert said.code == 2 and f"'{margin}' is not a share; write 3% or 0.03" in said.err
+
+
+def test_the_margin_decides_between_variants_too(gemmbench, script):
+    device = script(times={"tiled": 2e-3, "naive": 2.05e-3, "cublas": 1e-3})
+    call = ["compare", "tiled", "naive", "--device", device, *FAST, "--fail-on", "slower"]
+    assert gemmbench(*call).code == 1
+    assert gemmbench(*call, "--margin", "5%").code == 0
+
+
+# show
+
+
+def test_show_without_a_file_takes_the_newest_and_says_which(gemmbench, run, tmp_path):
+    run(variants=["naive"])
+    (old,) = (tmp_path / "results").glob("*.jsonl")
+    old.write_text(old.read_text().replace('"started":"20', '"started":"19', 1))
+    run(variants=["tiled"])
+    said = gemmbench("show")
+    (new,) = {*(tmp_path / "results").glob("*.jsonl")} - {old}
+    assert said.code == 0 and "tiled" in said.out and "naive" not in said.out
+    assert said.err == f"the newest of results: results/{new.name}\n"
+
+
+def test_show_takes_the_name_and_the_id_of_a_run(gemmbench, run, saved):
+    run("--save", "main")
+    journal = saved()[0]
+    for name in ("main", journal.stem.rpartition("-")[2]):
+        assert gemmbench("show", name).out == gemmbench("show", journal).out
+
+
+def test_show_without_results_says_where_they_come_from(gemmbench, tmp_path):
+    said = gemmbench("show")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "gemmbench: no results files in results; gemmbench run writes them, or name a file or a folder\n"
+
+
+def test_a_folder_lists_its_runs_newest_first(gemmbench, script, run, tmp_path):
+    run("--save", "main", variants=["naive"])
+    (old,) = (tmp_path / "results").glob("*.jsonl")
+    for path in (old, tmp_path / "results/saved/main.jsonl"):
+        path.write_text(path.read_text().replace('"started":"20', '"started":"19', 1))
+    gemmbench("run", "tiled", "--device", script(faults={"tiled": "zero"}), *FAST)
+    said = gemmbench("show", "results")
+    assert said.code == 0, said.err
+    new, listed = [line for line in said.out.splitlines() if " run " in line]
+    assert new.split()[0] in said.out.splitlines()[-1] and "run tiled" in new and new.split()[-3:] == ["2", "1", "-"]
+    assert listed.split()[0] == old.stem.rpartition("-")[2]
+    assert "run naive" in listed and "Fake GPU" in listed and listed.split()[-3:] == ["2", "-", "main"]
+
+
+def test_the_list_of_runs_fits_80_columns(gemmbench, run, monkeypatch):
+    run("--save", "main", variants=["naive", "tiled", "blocktile_2d"])
+    monkeypatch.setenv("COLUMNS", "80")
+    said = gemmbench("show", "results")
+    assert "Hidden" not in said.out and max(map(len, said.out.splitlines())) <= 80
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_is_named(gemmbench, run, tmp_path):
+    run()
+    (tmp_path / "results/other.jsonl").write_text("{}\n")
+    said = gemmbench("show", "results")
+    assert said.code == 0 and "left out: results/other.jsonl:1: not a gemmbench results file" in said.err
+
+
+def test_an_empty_folder_is_refused(gemmbench, tmp_path):
+    (tmp_path / "empty").mkdir()
+    said = gemmbench("show", "empty")
+    assert said.code == 2 and "no results files in empty" in said.err
+
+
+@pytest.mark.parametrize("option", [("--explain", "1"), ("--export-csv", "x.csv")])
+def test_a_folder_is_only_listed(gemmbench, run, option):
+    run()
+    said = gemmbench("show", "results", *option)
+    assert said.code == 2 and "results is a folder; name one of its results files" in said.err
+
+
+# The job summary
+
+
+def test_a_job_summary_gets_the_tables(run, monkeypatch, tmp_path):
+    summary = tmp_path / "summary.md"
+    summary.write_text("# before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    run("--save", "main")
+    run("--against", "main")
+    text = summary.read_text()
+    assert text.startswith("# before\n### M = 16") and "| tiled " in text
+    assert text.count("% of cublas") == 2 and text.count("compared with main") == 1
+
+
+def test_a_job_summary_that_cannot_be_written_is_said(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    said = run()
+    assert said.code == 2 and "GITHUB_STEP_SUMMARY: cannot write" in said.err
