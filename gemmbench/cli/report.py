@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.option_fields import OUTPUT, argument, command, option
+from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
+from gemmbench.cli.options import out_option
 from gemmbench.errors import OK
-from gemmbench.report import store
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.page import render_page
+from gemmbench.session.reference_runs.find_run import read_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,7 @@ class ReportOptions:
     """The options of `gemmbench report`."""
 
     files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    out: str = out_option()
     output: str = option(
         "-o",
         "--output",
@@ -31,10 +33,9 @@ class ReportOptions:
     )
     against: str | None = option(
         "--against",
-        type=click.Path(),
-        metavar="FILE",
-        heading=OUTPUT,
-        help="Also show differences from this run.",
+        metavar="NAME",
+        heading=REFERENCE,
+        help="Also show differences from a saved run, or from a results file.",
     )
 
 
@@ -42,11 +43,14 @@ class ReportOptions:
 def report(options: ReportOptions) -> int:
     """Write saved results FILES as one HTML page.
 
+    A FILE is a results file, the name of a saved run or the id of a run.
+
     The page shows who is fastest, charts, all rows (to sort and filter), why rows failed, and the
     environment of each run. It is one file and needs no network.
     """
-    comparisons = [compare_rows(store.read(Path(file))) for file in options.files]
-    reference = compare_rows(store.read(Path(options.against))) if options.against else None
+    folder = Path(options.out)
+    comparisons = [compare_rows(read_run(file, folder)) for file in options.files]
+    reference = compare_rows(read_run(options.against, folder)) if options.against else None
     write_text(Path(options.output), render_page(comparisons, reference))
     click.echo(f"page: {options.output}", err=True)
     return OK
