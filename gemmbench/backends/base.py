@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gemmbench.backends.host import HostLoad
 from gemmbench.backends.monitor import Conditions, Monitor
 from gemmbench.planning.plans.plan import Plan, Target
 
@@ -36,7 +35,6 @@ class Device:
     percentage of peak can use the measured clock; empty if unknown.
     `bandwidth` is bytes/s of device memory, 0 if unknown. `software` maps driver,
     toolkit and libraries to their versions; `conditions` is how it is set up, None if unknown.
-    `host_load` is what a CPU found when it was opened; None for a GPU, and before.
     """
 
     name: str
@@ -47,7 +45,6 @@ class Device:
     bandwidth: float = 0.0
     software: Mapping[str, str] = field(default_factory=dict)
     conditions: Conditions | None = None
-    host_load: HostLoad | None = None
 
 
 @dataclass(frozen=True)
@@ -106,11 +103,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Window:
-    """One timed window: seconds for all its launches, and the clock seen (0 if unknown)."""
+    """One timed window: seconds for all its launches, and the clock seen (0 if unknown).
+
+    `competitors` is how many threads of other processes wanted a core of the CPU when it began;
+    None on a GPU.
+    """
 
     seconds: float
     launches: int
     clock_hz: float = 0.0
+    competitors: float | None = None
 
 
 class Memory(Protocol):

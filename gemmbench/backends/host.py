@@ -1,16 +1,15 @@
-"""The host's cores: how many other processes use them, and how long idle BLAS threads spin on them."""
+"""The host's cores: who else wants them, and how long idle BLAS threads spin on them."""
 
 from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 _LOAD = Path("/proc/loadavg")
-_READINGS, _PERIOD = 20, 0.01
+_READINGS, _PAUSE, _PERIOD = 3, 0.0002, 0.01
 _BUSY = 0.25
-"""Processes per core from which on a host is busy."""
+"""Competitors per core from which on a host is busy."""
 
 BLAS_SETTINGS = {"OPENBLAS_THREAD_TIMEOUT": "20"}
 """Environment variables for a process that times OpenBLAS, set before NumPy is imported.
@@ -21,33 +20,46 @@ launches of a window.
 """
 
 
-@dataclass(frozen=True)
-class HostLoad:
-    """How many other processes used or waited for a core of `cores`, on average."""
-
-    processes: float
-    cores: int
-
-    @property
-    def is_busy(self) -> bool:
-        """Times on the host may be too long."""
-        return self.processes > _BUSY * self.cores
-
-    def count_free_cores(self, allowed: int) -> int:
-        """How many of the cores that this process may use are free, at least 1."""
-        return max(1, min(allowed, self.cores - round(self.processes)))
+def count_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
-def measure_host_load() -> HostLoad:
-    """Watch the host for 0.2 s, in which this process sleeps.
+def count_competitors() -> float:
+    """Threads of other processes that run or wait for a core now, less the cores that are left to them.
+
+    This process must do nothing else, and neither may those that it has started. The least of a few
+    readings counts: a thread that is about to sleep is no competitor.
+    """
+    readings = [_read_competitors()]
+    while readings[-1] and len(readings) < _READINGS:
+        time.sleep(_PAUSE)
+        readings.append(_read_competitors())
+    return min(readings)
+
+
+def average_competitors(seconds: float = 0.2) -> float:
+    """The mean of competitors during some time, in which this process sleeps.
 
     The mean load of the last minute would also count what this process and its compilers did.
     """
-    readings = []
-    for _ in range(_READINGS):
+    readings, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
         time.sleep(_PERIOD)
-        readings.append(_count_running() - 1)  # this process runs while it reads
-    return HostLoad(max(0.0, sum(readings) / _READINGS), os.cpu_count() or 1)
+        readings.append(_read_competitors())
+    return sum(readings) / len(readings)
+
+
+def _read_competitors() -> float:
+    left_to_them = (os.cpu_count() or 1) - count_cores()
+    return max(0.0, _count_running() - 1 - left_to_them)  # this process runs while it reads
+
+
+def is_busy(competitors: float, cores: int) -> bool:
+    """Times on the host may be too long."""
+    return competitors > _BUSY * cores
 
 
 def _count_running() -> float:

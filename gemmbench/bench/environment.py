@@ -11,7 +11,6 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
-from gemmbench.backends.host import HostLoad
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
@@ -19,10 +18,8 @@ from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.version import __version__
 
 
-def describe_run(
-    machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str], host_load: HostLoad | None = None
-) -> Environment:
-    """The header of a run that starts now: `command` as typed, the versions of software, the host's load."""
+def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:
+    """The header of a run that starts now: `command` as typed, and the versions of software."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
     host = machine.host
@@ -51,7 +48,6 @@ def describe_run(
         cores=host.target.sms if host else 0,
         conditions=device.conditions,
         gpu=target.is_gpu,
-        host_load=host_load,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from gemmbench.backends.host import HostLoad
 from gemmbench.backends.monitor import Conditions
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
@@ -19,8 +18,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
 
     `backend` names the back end of `device`. `sm` is its compute capability, such as 90, and `sms`
     its number of multiprocessors or cores. `policy` holds how the rows were measured. `host` and
-    `cores` describe the CPU, if rows ran on it besides a GPU. `host_load` is what else ran on the
-    host when the run began; None if no row ran there, and in older files.
+    `cores` describe the CPU, if rows ran on it besides a GPU.
     """
 
     schema: int = SCHEMA
@@ -48,7 +46,6 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     cores: int = 0
     conditions: Conditions | None = None
     gpu: bool | None = None
-    host_load: HostLoad | None = None
 
     @property
     def is_gpu(self) -> bool:
@@ -152,6 +149,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     `phase` is "sweep", or "final" for the best configuration of a sweep, measured again on fresh
     rounds. `batch_rows` is the number of rows in the batch. If the result is wrong, `diagnosis` is
     the key of the likely cause (`reason` has it in words) and `wrong_map` a map of C by tiles.
+    `competitors` is how many threads of other processes wanted a core of the CPU when a window
+    began, on average; None for a row on a GPU, and in older files.
     """
 
     phase: str = "sweep"
@@ -173,6 +172,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     diagnosis: str = ""
     wrong_map: str = ""
     telemetry: Telemetry | None = None
+    competitors: float | None = None
     path: str = ""
 
     @property

@@ -71,7 +71,7 @@ def open_run(
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
     with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
-        environment = describe_run(machine, sweep, destination.command, session.software, session.host_load)
+        environment = describe_run(machine, sweep, destination.command, session.software)
         run = choose_results(environment, destination, reporter)
         earlier = tuple(run.records)
         with Journal(run) as journal:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Compiler
-from gemmbench.backends.host import HostLoad
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.worker.local import LocalWorker
@@ -33,11 +32,6 @@ class Session:
     def software(self) -> Mapping[str, str]:
         """Versions of what the run uses; an open device knows more of them."""
         return self.worker.devices.get(self.machine.choice.primary, self.machine.primary).software
-
-    @property
-    def host_load(self) -> HostLoad | None:
-        """What else ran on the host when it was opened; None if it was not."""
-        return next((device.host_load for device in self.worker.devices.values() if device.host_load), None)
 
 
 @contextmanager

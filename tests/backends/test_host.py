@@ -7,7 +7,13 @@ import sys
 import pytest
 
 from gemmbench.backends import host
-from gemmbench.backends.host import BLAS_SETTINGS, HostLoad, measure_host_load, shorten_blas_spinning
+from gemmbench.backends.host import (
+    BLAS_SETTINGS,
+    average_competitors,
+    count_competitors,
+    is_busy,
+    shorten_blas_spinning,
+)
 
 
 @pytest.fixture
@@ -15,8 +21,8 @@ def loadavg(tmp_path, monkeypatch):
     """What the system says of running threads, this process included."""
     path = tmp_path / "loadavg"
     monkeypatch.setattr(host, "_LOAD", path)
-    monkeypatch.setattr(host, "_PERIOD", 0.0)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(host, "count_cores", lambda: 8)
 
     def write(running):
         path.write_text(f"9.99 9.99 9.99 {running}/345 6789\n")
@@ -24,28 +30,36 @@ def loadavg(tmp_path, monkeypatch):
     return write
 
 
-def test_the_load_is_what_runs_besides_this_process(loadavg):
+def test_competitors_are_what_runs_besides_this_process(loadavg):
     loadavg(4)
-    assert measure_host_load() == HostLoad(3.0, 8)
+    assert count_competitors() == 3.0
+    assert average_competitors(1e-3) == 3.0
     loadavg(1)
-    assert measure_host_load() == HostLoad(0.0, 8)
+    assert count_competitors() == 0.0
+
+
+def test_a_thread_that_is_about_to_sleep_is_no_competitor(loadavg, monkeypatch):
+    running = iter([3, 2, 1])
+    monkeypatch.setattr(host, "_count_running", lambda: next(running))
+    assert count_competitors() == 0.0
+
+
+def test_others_may_have_the_cores_that_this_process_may_not_use(loadavg, monkeypatch):
+    monkeypatch.setattr(host, "count_cores", lambda: 2)
+    loadavg(1 + 6)
+    assert count_competitors() == 0.0
+    loadavg(1 + 8)
+    assert count_competitors() == 2.0
 
 
 def test_without_a_count_the_load_is_the_mean_of_the_last_minute(loadavg, monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (1.5, 9.0, 9.0))
-    assert measure_host_load() == HostLoad(1.5, 8)
+    assert count_competitors() == 1.5
 
 
-@pytest.mark.parametrize(
-    ("processes", "allowed", "free"), [(0.0, 8, 8), (0.4, 8, 8), (1.0, 8, 7), (3.1, 4, 4), (7.6, 8, 1), (20.0, 8, 1)]
-)
-def test_free_cores_are_those_that_nobody_else_uses(processes, allowed, free):
-    assert HostLoad(processes, 8).count_free_cores(allowed) == free
-
-
-@pytest.mark.parametrize(("processes", "busy"), [(0.0, False), (2.0, False), (2.1, True)])
-def test_a_host_is_busy_from_a_quarter_of_its_cores_on(processes, busy):
-    assert HostLoad(processes, 8).is_busy is busy
+@pytest.mark.parametrize(("competitors", "busy"), [(0.0, False), (2.0, False), (2.1, True)])
+def test_a_host_is_busy_from_a_quarter_of_its_cores_on(competitors, busy):
+    assert is_busy(competitors, 8) is busy
 
 
 def test_a_setting_of_the_user_stays(monkeypatch):

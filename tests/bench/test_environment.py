@@ -7,7 +7,6 @@ import pytest
 
 from gemmbench import __version__
 from gemmbench.backends import registry
-from gemmbench.backends.host import HostLoad
 from gemmbench.backends.machine import Machine
 from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.environment import describe_run
@@ -47,15 +46,6 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
     run = store.read(tmp_path / "x.jsonl")
     assert run.environment == found
     assert run.records[0].telemetry == Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])
-
-
-def test_what_else_ran_on_the_host_is_in_the_header_and_comes_back_from_the_file(machine, tmp_path, make_record):
-    sweep = read_sweep("quick", SweepOverrides(), on_cpu=False)
-    assert describe_run(machine, sweep, "", {}).host_load is None
-    found = describe_run(machine, sweep, "", {}, HostLoad(3.1, 2))
-    with store.Journal(store.Run(found, path=tmp_path / "x.jsonl")) as journal:
-        journal.write(make_record("naive"))
-    assert store.read(tmp_path / "x.jsonl").environment.host_load == HostLoad(3.1, 2)
 
 
 def test_every_run_has_its_own_name(machine):

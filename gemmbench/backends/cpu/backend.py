@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.backends.base import Artifact, Executable, Step, Window
-from gemmbench.backends.cpu.device import count_cores, describe_cpu, free_memory
+from gemmbench.backends.cpu.device import describe_cpu, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import BlasThreads, Openblas
 from gemmbench.backends.cpu.process import KernelProcess
 from gemmbench.backends.cpu.software import CpuSoftware
-from gemmbench.backends.host import measure_host_load
+from gemmbench.backends.host import count_competitors
 from gemmbench.errors import DeviceError, LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
@@ -30,8 +30,7 @@ _MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
 class CpuBackend:
     """The device. `timeout` is the most seconds one window may take.
 
-    While it is open, BLAS uses the cores that were free when it was opened: one thread that waits
-    for a core holds up all the others. Raises DeviceError off Linux.
+    Raises DeviceError off Linux.
     """
 
     modes = tuple(_MODES)
@@ -42,9 +41,8 @@ class CpuBackend:
     def __init__(self, timeout: float = TIMEOUT):
         if not sys.platform.startswith("linux"):
             raise DeviceError("the cpu device needs Linux")
-        load = measure_host_load()
-        self._threads = BlasThreads(load.count_free_cores(count_cores()))
-        self.device = replace(describe_cpu(CpuSoftware(self._threads.count)), host_load=load)
+        self.device = describe_cpu(CpuSoftware())
+        self._threads = BlasThreads()
         self._timeout = timeout
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
@@ -71,12 +69,12 @@ class CpuBackend:
         if graph:
             raise NotOffered("the cpu device has no graphs")
         bound = [self._bind_step(step, memory, mode) for step in steps]
-        return bound[0] if len(bound) == 1 else StepsInTurn(bound)
+        return SharingExecutable(bound[0] if len(bound) == 1 else StepsInTurn(bound), self._threads)
 
     def _bind_step(self, step: Step, memory: CpuMemory, mode: str) -> Executable:
         plan = step.plan
         if step.loaded is None:
-            return Openblas(plan.problem, memory, step.sets, self._threads)
+            return Openblas(plan.problem, memory, step.sets)
         if plan.workspace > free_memory():
             raise OutOfMemory(
                 f"the workspace needs {plan.workspace >> 20} MiB, but only {free_memory() >> 20} MiB are free"
@@ -88,10 +86,26 @@ class CpuBackend:
         return KernelExecutable(process)
 
     def close(self) -> None:
-        """End every process that still runs, and let BLAS have all cores again."""
+        """End every process that still runs, and let BLAS have all its threads again."""
         self._threads.restore()
         for process in self._running:
             process.end()
+
+
+class SharingExecutable:
+    """An Executable that counts who else wants the cores before every window, and leaves them theirs.
+
+    BLAS gets the cores that are free: one of its threads that waits for a core holds up all others.
+    """
+
+    def __init__(self, executable: Executable, threads: BlasThreads):
+        self._executable, self._threads = executable, threads
+
+    def time(self, launches: int) -> Window:
+        """As base.Executable."""
+        competitors = count_competitors()
+        self._threads.leave_cores(round(competitors))
+        return replace(self._executable.time(launches), competitors=competitors)
 
 
 class KernelExecutable:

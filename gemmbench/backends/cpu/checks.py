@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.cpu.device import count_cores, cpu_name
+from gemmbench.backends.cpu.device import cpu_name
 from gemmbench.backends.cpu.openblas import blas_version
 from gemmbench.backends.health import HealthCheck, failed_check, passed_check
-from gemmbench.backends.host import measure_host_load
+from gemmbench.backends.host import average_competitors, count_cores, is_busy
 from gemmbench.errors import DeviceError
 
 
@@ -38,9 +38,9 @@ def _check_blas() -> HealthCheck:
 
 
 def _check_load() -> HealthCheck:
-    load = measure_host_load()
-    message = f"{load.processes:.1f} other processes on {load.cores} cores"
-    if load.is_busy:
+    competitors, cores = average_competitors(), count_cores()
+    message = f"{competitors:.1f} other processes on {cores} cores"
+    if is_busy(competitors, cores):
         next_step = "wait, or end them: they compete with CPU rows and with copies from the host"
         return failed_check("host load", message, next_step)
     return passed_check("host load", message)

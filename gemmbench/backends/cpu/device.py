@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gemmbench.backends.base import Device
+from gemmbench.backends.host import count_cores
 from gemmbench.planning.plans.plan import Target
 
 SHARED_MEMORY = 227 << 10
@@ -34,13 +35,6 @@ def find_target() -> Target:
         is_gpu=False,
         has_graphs=False,
     )
-
-
-def count_cores() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def cpu_name() -> str:

@@ -8,7 +8,7 @@ from gemmbench.planning.problems.problem import LAYOUTS
 
 OPENBLAS = Variant(
     name="openblas",
-    summary="NumPy's matrix product, on all cores; alpha and beta cost extra passes over C",
+    summary="NumPy's matrix product, on the free cores; alpha and beta cost extra passes over C",
     order=1000,
     kind="library",
     devices=("cpu",),

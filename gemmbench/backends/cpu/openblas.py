@@ -1,4 +1,4 @@
-"""The baseline of the CPU: NumPy's matrix product on the free cores.
+"""The baseline of the CPU: NumPy's matrix product, on the free cores.
 
 BLAS takes alpha and beta, but NumPy's interface to it does not. Where they are not 1 and 0, they
 cost extra passes over C, which are part of the time.
@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from gemmbench.backends.base import OperandSet, Window
 from gemmbench.backends.cpu.memory import CpuMemory
+from gemmbench.backends.host import count_cores
 from gemmbench.planning.problems.problem import Problem
 
 _GLANCE, _MOST_SETTLING = 2e-3, 0.3
@@ -30,23 +31,32 @@ def blas_version() -> str:
 
 
 class BlasThreads:
-    """Limits the threads of BLAS in this process to at most `most`, until `restore`."""
+    """The threads of BLAS in this process: at first as many as the user allows."""
 
-    def __init__(self, most: int):
-        libraries = ThreadpoolController().select(user_api="blas")
-        self.count = min([most, *(library["num_threads"] for library in libraries.info())])
-        self._limited = libraries.limit(limits=self.count)
+    def __init__(self) -> None:
+        self._libraries = ThreadpoolController().select(user_api="blas")
+        self._most = min([count_cores(), *(library["num_threads"] for library in self._libraries.info())])
+        self._count = 0
+        self.leave_cores(0)
+
+    def leave_cores(self, others: int) -> None:
+        """Leave this many cores to other processes, but use at least one."""
+        self._set(max(1, self._most - others))
 
     def restore(self) -> None:
-        """Allow as many threads as before."""
-        self._limited.restore_original_limits()
+        """Allow as many threads as at first."""
+        self._set(self._most)
+
+    def _set(self, count: int) -> None:
+        if count != self._count:
+            self._libraries.limit(limits=count)
+            self._count = count
 
 
 class Openblas:
     """An Executable: C = alpha op(A) op(B) + beta C. With beta 0, C is not read."""
 
-    def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet], threads: BlasThreads):
-        self._threads = threads
+    def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
         self._views = [_view_operands(problem, memory, at) for at in sets]
         self._alpha, self._beta = problem.alpha, problem.beta
         self._turn = 0
@@ -59,8 +69,7 @@ class Openblas:
             self._launch(*self._views[self._turn % len(self._views)])
             self._turn += 1
         seconds = (time.perf_counter_ns() - started) * 1e-9
-        if self._threads.count > 1:
-            _wait_until_idle()
+        _wait_until_idle()
         return Window(seconds, launches)
 
     def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:

@@ -13,24 +13,18 @@ from gemmbench.errors import DeviceError
 
 
 class CpuSoftware(Mapping[str, str]):
-    """Versions of the compiler, of NumPy and of its BLAS, with the BLAS' threads if they are limited.
+    """Versions of the compiler, of NumPy and of its BLAS.
 
     The compiler is started when they are first read.
     """
 
-    def __init__(self, blas_threads: int = 0):
-        self._threads = blas_threads
-
     @cached_property
     def _versions(self) -> dict[str, str]:
-        libraries = {"numpy": np.__version__, "BLAS": blas_version() + self._describe_threads()}
+        libraries = {"numpy": np.__version__, "BLAS": blas_version()}
         try:
             return {"compiler": CpuCompiler().version, **libraries}
         except DeviceError:
             return libraries
-
-    def _describe_threads(self) -> str:
-        return f" with {self._threads} thread{'s' if self._threads > 1 else ''}" if self._threads else ""
 
     def __getitem__(self, name: str) -> str:
         return self._versions[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from gemmbench.backends.base import Artifact
@@ -116,4 +117,5 @@ def _describe_measurement(trial: Trial, policy: Policy, placement: Placement) ->
         "cache": cache if timed else "",
         "sets": placement.sets if timed else 0,
         "telemetry": trial.telemetry,
+        "competitors": fmean(trial.measurement.competitors) if trial.measurement.competitors else None,
     }

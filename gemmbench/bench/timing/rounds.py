@@ -27,7 +27,7 @@ _LONG_WINDOW = 0.2
 
 @dataclass
 class Measurement:
-    """The samples of one executable: seconds per launch by round, and the SM clock of each window.
+    """The samples of one executable: seconds per launch by round; the SM clock and competitors of each window.
 
     `stopped` is why there are no more: "until" (its interval is narrow enough), "rounds",
     "max-time", "interrupted", or "failed" with `fault`.
@@ -36,6 +36,7 @@ class Measurement:
     launches: int = 1
     samples: dict[int, float] = field(default_factory=dict)
     clocks: list[float] = field(default_factory=list)
+    competitors: list[float] = field(default_factory=list)
     stopped: str = "rounds"
     fault: PlanError | None = None
 
@@ -44,6 +45,8 @@ class Measurement:
         self.samples[round_] = window.seconds / window.launches
         if window.clock_hz:
             self.clocks.append(window.clock_hz)
+        if window.competitors is not None:
+            self.competitors.append(window.competitors)
 
 
 class Rounds:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from statistics import fmean
 
+from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.cold_sets import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
 from gemmbench.report.store import Run
@@ -92,19 +94,20 @@ def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[
     lines = [f"Device: {environment.device} ({environment.backend}), {known}."]
     others = dict.fromkeys(record.backend for record in timed if record.backend != environment.backend)
     lines += [f"Rows marked {backend}: {environment.host}, {environment.cores} cores." for backend in others]
-    lines += _warn_of_busy_host(environment) if timed else []
+    lines += _warn_of_busy_host(environment, timed)
     if environment.software:
         versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
         lines.append(f"Software: {versions}.")
     return lines
 
 
-def _warn_of_busy_host(environment: Environment) -> list[str]:
-    load = environment.host_load
-    if load is None or not load.is_busy:
+def _warn_of_busy_host(environment: Environment, timed: Sequence[Record]) -> list[str]:
+    counts = [record.competitors for record in timed if record.competitors is not None]
+    cores = environment.cores or environment.sms
+    if not counts or not is_busy(fmean(counts), cores):
         return []
-    others = f"{load.processes:.1f} other processes on {load.cores} cores"
-    return [f"The host was busy when the run began ({others}): times on the CPU may be too long."]
+    others = f"{fmean(counts):.1f} other processes on {cores} cores"
+    return [f"The host was busy ({others}): times on the CPU may be too long."]
 
 
 def _describe_settings(environment: Environment) -> str:

@@ -3,7 +3,6 @@
 import pytest
 
 from gemmbench.backends.cpu import checks
-from gemmbench.backends.host import HostLoad
 
 
 def finding(what, needed=True):
@@ -20,7 +19,8 @@ def test_a_missing_compiler_is_a_fault_where_kernels_run_on_the_cpu(monkeypatch,
 
 @pytest.mark.parametrize(("running", "status"), [(0.1, "ok"), (0.9, "ok"), (1.1, "warning"), (9.0, "warning")])
 def test_a_busy_host_is_a_warning(monkeypatch, running, status):
-    monkeypatch.setattr(checks, "measure_host_load", lambda: HostLoad(running, 4))
+    monkeypatch.setattr(checks, "average_competitors", lambda: running)
+    monkeypatch.setattr(checks, "count_cores", lambda: 4)
     found = finding("host load")
     assert (found.status, found.message) == (status, f"{running:.1f} other processes on 4 cores")
 

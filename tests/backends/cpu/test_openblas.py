@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gemmbench.backends.cpu import backend
+from gemmbench.backends.cpu import backend, openblas
 from gemmbench.backends.cpu.library import OPENBLAS
-from gemmbench.backends.host import HostLoad
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
@@ -53,23 +52,35 @@ def count_threads():
     return min(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
 
 
-def test_an_open_cpu_leaves_blas_the_free_cores_and_a_closed_one_all(monkeypatch):
-    before = count_threads()
-    monkeypatch.setattr(backend, "measure_host_load", lambda: HostLoad(99.0, 2))
+@pytest.fixture
+def competitors(monkeypatch):
+    """How many threads of other processes want a core, on a machine of 4 whose BLAS may use all."""
+    monkeypatch.setattr(openblas, "count_cores", lambda: 4)
+    with threadpool_limits(4, user_api="blas"):
+        yield lambda count: monkeypatch.setattr(backend, "count_competitors", lambda: count)
+
+
+def test_every_window_leaves_the_cores_that_others_use_to_them(bench, competitors):
+    one = np.ones((1, 1), np.float32)
+    competitors(0.0)
     opened = backend.CpuBackend()
-    try:
-        assert count_threads() == 1
-        assert opened.device.host_load == HostLoad(99.0, 2)
-        assert opened.device.software["BLAS"].endswith(" with 1 thread")
-    finally:
-        opened.close()
-    assert count_threads() == before
+    bench.backend = opened
+    executable, _ = bench.bind(Plan(Problem(1, 1, 1), OPENBLAS, Config(), "cpu", "", None), one, one, [one])
+    threads = []
+    for count in (0.0, 1.0, 2.6, 99.0, 0.0):
+        competitors(count)
+        assert executable.time(1).competitors == count
+        threads.append(count_threads())
+    assert threads == [4, 3, 1, 1, 4]
+    competitors(2.0)
+    executable.time(1)
+    opened.close()
+    assert count_threads() == 4
 
 
-def test_blas_gets_no_more_threads_than_the_user_allows(monkeypatch):
-    with threadpool_limits(1, user_api="blas"):
-        monkeypatch.setattr(backend, "measure_host_load", lambda: HostLoad(0.0, 64))
-        monkeypatch.setattr(backend, "count_cores", lambda: 64)
+def test_blas_gets_no_more_threads_than_the_user_allows(competitors):
+    competitors(0.0)
+    with threadpool_limits(2, user_api="blas"):
         opened = backend.CpuBackend()
-        assert count_threads() == 1
+        assert count_threads() == 2
         opened.close()

@@ -1,6 +1,5 @@
 """The lines below all tables."""
 
-from gemmbench.backends.host import HostLoad
 from gemmbench.backends.monitor import Conditions
 from gemmbench.report.tables.footer import footer_lines
 
@@ -59,12 +58,12 @@ def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
 
 
 def test_the_footer_warns_of_a_busy_host(make_run, paired):
-    def lines(load, **changed):
-        return "\n".join(footer_lines(make_run(paired("naive", MS, **changed), host_load=load)))
+    def lines(*competitors):
+        rows = [paired("naive", MS, backend="cpu", competitors=count) for count in competitors]
+        return "\n".join(footer_lines(make_run(*rows, cores=2)))
 
-    warning = "The host was busy when the run began (3.1 other processes on 2 cores): times on the CPU may be too long."
-    assert warning in lines(HostLoad(3.125, 2))
-    assert "busy" not in lines(HostLoad(0.3, 2)) and "busy" not in lines(None)
+    assert "The host was busy (3.1 other processes on 2 cores): times on the CPU may be too long." in lines(2.25, 4.0)
+    assert "busy" not in lines(0.0, 0.6) and "busy" not in lines(None)
 
 
 def test_the_footer_says_when_the_operand_sets_do_not_exceed_the_cache(make_run, paired):
