@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemmbench.bench.record import Result
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
@@ -28,6 +30,16 @@ class Choices:
     def given(self) -> set[str]:
         """The names of the choices that were made."""
         return {name for name in self.__dataclass_fields__ if getattr(self, name)}
+
+    def include(self, record: Result) -> bool:
+        """The record is of a chosen variant and problem."""
+        problem = record.problem
+        return (
+            (not self.variants or record.variant in self.variants)
+            and self.size in ("", problem.size)
+            and self.precision in ("", problem.precision_name)
+            and self.layout in ("", problem.layout)
+        )
 
     def mutes(self, variant: str) -> bool:
         """Another variant is highlighted, so that this one steps back."""

@@ -8,8 +8,12 @@ from typing import Any
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.report.charts.choices import Choices
+from gemmbench.report.charts.kinds.heat_map import draw_heat_map
+from gemmbench.report.charts.kinds.ladder import draw_ladder
+from gemmbench.report.charts.kinds.roofline import draw_roofline
+from gemmbench.report.charts.kinds.speed import draw_speed
+from gemmbench.report.charts.kinds.transfers import draw_transfers
 from gemmbench.report.charts.model import Chart
-from gemmbench.report.charts.speed import draw_speed
 from gemmbench.report.comparison import Comparison
 
 
@@ -30,6 +34,14 @@ CHARTS: Mapping[str, Kind] = {
         draw_speed,
         _ROWS - {"size"} | {"percent", "highlight"},
     ),
+    "heat-map": Kind(
+        "GFLOPS, or percent of the baseline, of two parameters of a variant",
+        draw_heat_map,
+        _ROWS | {"percent", "x", "y"},
+    ),
+    "roofline": Kind("GFLOPS over FLOP per byte, below the machine's limits", draw_roofline, _ROWS | {"highlight"}),
+    "ladder": Kind("percent of the baseline of each rung, at one size", draw_ladder, _ROWS | {"highlight"}),
+    "transfers": Kind("time, or shares of it, of copies and kernel", draw_transfers, _ROWS | {"percent"}),
 }
 """Every kind, by its name on the command line."""
 

@@ -79,11 +79,90 @@ class LinePlot:
 
 
 @dataclass(frozen=True)
+class Segment:
+    """A part of a bar, in the color of a style."""
+
+    low: float
+    high: float
+    style: int
+    tip: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Segments next to each other. `text` follows the end; `low` and `high` are a 95 % interval."""
+
+    label: str
+    segments: tuple[Segment, ...]
+    text: str = ""
+    low: float = math.nan
+    high: float = math.nan
+    muted: bool = False
+    emphasized: bool = False
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A line across all bars."""
+
+    value: float
+    label: str
+    tip: str
+
+
+@dataclass(frozen=True)
+class BarPlot:
+    """Horizontal bars from top to bottom. `key` names the styles of segments."""
+
+    axis: Axis
+    bars: tuple[Bar, ...]
+    guides: tuple[Guide, ...] = ()
+    key: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value in a column and a row, both counted from 0."""
+
+    column: int
+    row: int
+    value: float
+    text: str
+    tip: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Cells whose color goes from the least value to the greatest; a missing cell was not measured."""
+
+    x_label: str
+    y_label: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    unit: str
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest value."""
+        values = [cell.value for cell in self.cells]
+        return min(values), max(values)
+
+    def share(self, value: float) -> float:
+        """Where a value is between the least, 0, and the greatest, 1."""
+        low, high = self.range
+        return (value - low) / (high - low) if high > low else 1.0
+
+
+@dataclass(frozen=True)
 class Chart:
     """A drawing with its words: `description` tells a reader who cannot see it what it shows."""
 
     title: str
     subtitle: str
     description: str
-    plot: LinePlot
+    plot: LinePlot | BarPlot | HeatMap
     notes: tuple[str, ...] = ()

@@ -33,6 +33,15 @@ def _round_step(least: float) -> float:
     return next(step * power for step in _STEPS if step * power >= least * (1 - 1e-9))
 
 
+def make_log_axis(label: str, low: float, high: float) -> Axis:
+    """Logarithmic, with ticks at powers of ten, and at 2 and 5 times these if there are few."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = (1,) if last - first > 4 else (1, 2, 5)
+    values = [step * 10.0**exponent for exponent in range(first, last + 1) for step in steps]
+    ticks = tuple(Tick(value, format_number(value)) for value in values if low <= value <= high)
+    return Axis(label, low, high, ticks, log=True)
+
+
 def make_size_axis(label: str, sizes: Sequence[int]) -> Axis:
     """Logarithmic, with ticks at the powers of two, or at the sizes if these hold fewer than two powers."""
     low, high = min(sizes), max(sizes)

@@ -1,8 +1,4 @@
-"""Colors, markers and dash patterns: no two series differ in color only.
-
-The colors are those of M. Okabe and K. Ito, "Color universal design", 2008, without black and
-yellow.
-"""
+"""Which color, marker and dash pattern a series has: no two series differ in color only."""
 
 from __future__ import annotations
 

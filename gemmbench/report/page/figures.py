@@ -8,8 +8,8 @@ from typing import Any
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import CHARTS, draw_chart
 from gemmbench.report.charts.model import Chart
+from gemmbench.report.charts.palette import DARK, LIGHT
 from gemmbench.report.charts.svg.render import render_svg
-from gemmbench.report.charts.svg.theme import DARK, LIGHT
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.page.html import Html, tag
 

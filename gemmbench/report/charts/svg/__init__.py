@@ -2,8 +2,10 @@
 
 render      the frame: title, subtitle, notes, description, and the plot within
 canvas      elements with rounded coordinates, and the text of tooltips
-theme       colors, light and dark, as a style sheet whose variables a page can set
-text_width  how wide a text is about, and labels moved apart
+theme       the style sheet: colors, light and dark, as variables that a page can set
+text_width  how wide a text is about, and text cut into lines
 markers     the shapes of points
+bars        horizontal bars
+cells       heat maps
 lines       line plots: axes, limits, series with intervals, labels at their ends
 """

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from gemmbench.report.charts.model import LinePlot, Point, Series
-from gemmbench.report.charts.styles import color_of, dash_of, marker_of
+from gemmbench.report.charts.palette import series_color
+from gemmbench.report.charts.spread import spread
+from gemmbench.report.charts.styles import dash_of, marker_of
 from gemmbench.report.charts.svg.canvas import add, add_line, add_mark, add_text
 from gemmbench.report.charts.svg.markers import marker_path
-from gemmbench.report.charts.svg.text_width import spread, text_width
-from gemmbench.report.charts.svg.theme import series_color
+from gemmbench.report.charts.svg.text_width import text_width
 
 _HEIGHT, _GAP = 320, 16
 _TOP, _BOTTOM = 26, 44  # for the labels of the axes
@@ -70,7 +71,10 @@ def _draw_limits(parent: Element, frame: _Frame) -> None:
         mark = add_mark(parent, limit.tip)
         start, end = frame.place(*limit.start), frame.place(*limit.end)
         add_line(mark, start, end, "gb-stroke-limit", stroke_width=1.5, stroke_dasharray="7 4")
-        add_text(mark, end[0], end[1] - 6, limit.label, "gb-fill-muted", text_anchor="end", font_style="italic")
+        turn = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
+        place = f"translate({end[0]:.2f},{end[1]:.2f}) rotate({turn:.2f})"
+        style = {"text_anchor": "end", "font_style": "italic", "transform": place}
+        add_text(mark, -4 if turn else 0, -6, limit.label, "gb-fill-muted", **style)
 
 
 def _fade(series: Series, opacity: float) -> dict[str, float]:
@@ -78,7 +82,7 @@ def _fade(series: Series, opacity: float) -> dict[str, float]:
 
 
 def _draw_series(parent: Element, frame: _Frame, series: Series) -> None:
-    color = series_color(color_of(series.style))
+    color = series_color(series.style)
     group = add(parent, "g", **_fade(series, 0.3))
     places = [frame.place(point.x, point.y) for point in series.points]
     if series.joined and len(places) > 1:
@@ -97,7 +101,7 @@ def _draw_series(parent: Element, frame: _Frame, series: Series) -> None:
 
 
 def _draw_point(mark: Element, frame: _Frame, point: Point, style: int) -> None:
-    color = series_color(color_of(style))
+    color = series_color(style)
     x, y = frame.place(point.x, point.y)
     if not math.isnan(point.low):
         low, high = frame.place(point.x, point.low)[1], frame.place(point.x, point.high)[1]
@@ -107,7 +111,7 @@ def _draw_point(mark: Element, frame: _Frame, point: Point, style: int) -> None:
 
 
 def _add_marker(parent: Element, style: int, x: float, y: float) -> None:
-    color = series_color(color_of(style))
+    color = series_color(style)
     path = marker_path(marker_of(style), x, y)
     add(parent, "path", d=path, css=f"gb-fill-{color} gb-stroke-paper", stroke_width=1)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from gemmbench.report.charts.model import Chart
+from gemmbench.report.charts.model import BarPlot, Chart, LinePlot
+from gemmbench.report.charts.svg.bars import draw_bars
 from gemmbench.report.charts.svg.canvas import add, add_text
+from gemmbench.report.charts.svg.cells import draw_cells
 from gemmbench.report.charts.svg.lines import draw_lines
 from gemmbench.report.charts.svg.text_width import wrap_text
 from gemmbench.report.charts.svg.theme import style_sheet
@@ -19,7 +21,7 @@ def render_svg(chart: Chart) -> str:
     """The chart as a self-contained <svg> element, which is a file as well as a part of a page."""
     inside = Element("g", {"transform": f"translate({_MARGIN},{_MARGIN})"})
     width = WIDTH - 2 * _MARGIN
-    bottom = draw_lines(inside, chart.plot, width, _draw_heading(inside, chart, width))
+    bottom = _draw_plot(inside, chart, width, _draw_heading(inside, chart, width))
     height = round(_draw_notes(inside, chart, width, bottom) + 2 * _MARGIN)
     root = Element("svg", _root_attributes(chart, height))
     add(root, "title").text = chart.title
@@ -29,6 +31,14 @@ def render_svg(chart: Chart) -> str:
     root.append(inside)
     ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _draw_plot(parent: Element, chart: Chart, width: float, top: float) -> float:
+    if isinstance(chart.plot, LinePlot):
+        return draw_lines(parent, chart.plot, width, top)
+    if isinstance(chart.plot, BarPlot):
+        return draw_bars(parent, chart.plot, width, top)
+    return draw_cells(parent, chart.plot, width, top)
 
 
 def _root_attributes(chart: Chart, height: int) -> dict[str, str]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.report.charts.draw import draw_chart
+from gemmbench.report.charts.palette import DARK, LIGHT
 from gemmbench.report.charts.svg.render import WIDTH, render_svg
 from gemmbench.report.charts.svg.text_width import text_width
-from gemmbench.report.charts.svg.theme import DARK, LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.choices import Choices
-from gemmbench.report.charts.labels import describe_rows, group_series, name_baseline
+from gemmbench.report.charts.kinds.labels import describe_rows, group_series, name_baseline
+from gemmbench.report.charts.kinds.peaks import find_peaks
+from gemmbench.report.charts.kinds.selection import note_unranked, pick_fastest, select_rows
+from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Axis, Chart, Limit, LinePlot, Point, Series
-from gemmbench.report.charts.peaks import find_peaks
 from gemmbench.report.charts.scale import format_number, make_linear_axis, make_size_axis
-from gemmbench.report.charts.selection import note_unranked, pick_fastest, select_rows
 from gemmbench.report.charts.styles import choose_styles
-from gemmbench.report.charts.tips import gflops_interval, row_tip
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun

@@ -6,11 +6,17 @@ from collections.abc import Callable, Sequence
 
 from gemmbench.report.row import Row
 
+
+def _cache(row: Row) -> str:
+    """What the run asked for; small operands may have been in the cache all the same."""
+    return str(row.environment.policy.get("cache", ""))
+
+
 _ATTRIBUTES: tuple[Callable[[Row], str], ...] = (
     lambda row: row.record.problem.precision_name,
     lambda row: row.record.problem.layout,
     lambda row: f"alpha {row.record.problem.alpha:g} beta {row.record.problem.beta:g}",
-    lambda row: row.record.cache,
+    _cache,
     lambda row: row.environment.device_name(row.record.backend),
     lambda row: row.environment.started[:10],
     lambda row: row.environment.started[11:19],
@@ -47,7 +53,7 @@ def describe_rows(rows: Sequence[Row]) -> str:
         {row.environment.device_name(row.record.backend) for row in rows},
         {row.record.problem.precision_name for row in rows},
         {"" if row.record.problem.layout == "nn" else row.record.problem.layout for row in rows},
-        {f"{row.record.cache} cache" if row.record.cache else "" for row in rows},
+        {f"{_cache(row)} cache" if _cache(row) else "" for row in rows},
         {row.environment.started[:10] for row in rows},
     )
     return ", ".join(value for values in texts if len(values) == 1 for value in values if value)

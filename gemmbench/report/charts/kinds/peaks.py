@@ -13,11 +13,22 @@ from gemmbench.report.row import Row
 
 @dataclass(frozen=True)
 class Peak:
-    """The arithmetic peak of a device in one precision, at the highest clock that a row measured."""
+    """The limits of a device in one precision.
+
+    `gflops` is the arithmetic peak at the highest clock that a row measured, `bandwidth` that of
+    the memory in GB/s, 0 if unknown.
+    """
 
     label: str
     gflops: float
     tip: str
+    bandwidth: float
+    bandwidth_label: str
+
+    @property
+    def ridge(self) -> float:
+        """FLOP per byte from which arithmetic limits a kernel, not memory."""
+        return self.gflops / self.bandwidth
 
 
 def find_peaks(rows: Sequence[Row]) -> list[Peak]:
@@ -43,4 +54,5 @@ def _make_peak(row: Row, names: Sequence[str]) -> Peak:
     label = f"{', '.join([*names, 'peak'])} at {clock}"
     device = row.environment.device_name(row.record.backend)
     speed = f"{format_number(gflops, 5)} GFLOPS in {row.record.problem.precision_name} at {clock}"
-    return Peak(label, gflops, f"Arithmetic peak of {device}\n{speed}")
+    memory = ", ".join([*(name for name in names if name == device), "DRAM"])
+    return Peak(label, gflops, f"Arithmetic peak of {device}\n{speed}", row.environment.bandwidth / 1e9, memory)

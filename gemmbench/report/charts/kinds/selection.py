@@ -17,7 +17,7 @@ def select_rows(comparisons: Sequence[Comparison], choices: Choices) -> list[Row
     """The right and possible rows that the choices leave. Raises UsageError if there are none."""
     rows = [row for comparison in comparisons for row in comparison.rows]
     _require_known(choices.variants, {row.record.variant for row in rows})
-    chosen = [row for row in rows if _is_chosen(row, choices)]
+    chosen = [row for row in rows if choices.include(row.record)]
     ranked = [row for row in chosen if row.ranked]
     if not ranked:
         raise UsageError(_explain_nothing(rows, chosen))
@@ -30,16 +30,6 @@ def _require_known(names: Iterable[str], known: set[str]) -> None:
         if name not in known:
             names = ", ".join(sorted(known)) or "none"
             raise UsageError(f"no row of '{name}' to draw{nearest(name, known)}; the results hold: {names}")
-
-
-def _is_chosen(row: Row, choices: Choices) -> bool:
-    problem = row.record.problem
-    return (
-        (not choices.variants or row.record.variant in choices.variants)
-        and choices.size in ("", problem.size)
-        and choices.precision in ("", problem.precision_name)
-        and choices.layout in ("", problem.layout)
-    )
 
 
 def _explain_nothing(rows: Sequence[Row], chosen: Sequence[Row]) -> str:
@@ -58,7 +48,7 @@ def _count_statuses(rows: Sequence[Row]) -> str:
 
 def note_unranked(comparisons: Sequence[Comparison], choices: Choices) -> list[str]:
     """A sentence on the rows that ran but are not drawn because they are not ranked, if there are any."""
-    rows = [row for comparison in comparisons for row in comparison.rows if _is_chosen(row, choices)]
+    rows = [row for comparison in comparisons for row in comparison.rows if choices.include(row.record)]
     unranked = [row for row in rows if not row.ranked and row.record.status != "skipped"]
     if not unranked:
         return []
@@ -74,6 +64,14 @@ def pick_fastest(rows: Iterable[Row]) -> list[Row]:
         if key not in best or _quality(row) < _quality(best[key]):
             best[key] = row
     return list(best.values())
+
+
+def choose_problem(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one problem: the one with the most variants, the largest of several such."""
+    problems: dict[Problem, list[Row]] = {}
+    for row in rows:
+        problems.setdefault(row.record.problem, []).append(row)
+    return max(problems.values(), key=lambda rows: (len({row.record.variant for row in rows}), rows[0].record.flops))
 
 
 def _quality(row: Row) -> tuple[bool, float]:

@@ -19,6 +19,11 @@ def test_each_variant_is_a_line_of_gflops_over_size(ladder):
     assert [point.x for point in tiled.points] == [256, 512, 1024]
     assert [point.y for point in tiled.points] == pytest.approx([300, 400, 450])
     assert tiled.points[1].low == pytest.approx(400 / 1.01) and tiled.points[1].high == pytest.approx(400 / 0.99)
+    assert chart.subtitle == "Fake GPU, f32, 2026-01-01. Bars: 95 % intervals."
+
+
+def test_the_subtitle_names_the_cache_that_the_run_asked_for(ladder):
+    chart = draw_chart("speed", [ladder(policy={"cache": "cold"})])
     assert chart.subtitle == "Fake GPU, f32, cold cache, 2026-01-01. Bars: 95 % intervals."
 
 

@@ -1,0 +1,69 @@
+"""The ladder: one bar for each variant in the order of the rungs, in percent of the baseline, at one size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.charts.choices import Choices
+from gemmbench.report.charts.kinds.labels import describe_rows, group_series, name_baseline
+from gemmbench.report.charts.kinds.peaks import find_peaks
+from gemmbench.report.charts.kinds.selection import choose_problem, note_unranked, pick_fastest, select_rows
+from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
+from gemmbench.report.charts.model import Bar, BarPlot, Chart, Guide, Segment
+from gemmbench.report.charts.scale import format_number, make_linear_axis
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row
+
+_PLAIN, _HIGHLIGHTED, _BASELINE = 0, 1, -1
+
+
+def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
+    """Percent of the baseline at one problem; GFLOPS where no row has a percentage. Raises UsageError."""
+    rows = choose_problem(pick_fastest(select_rows(comparisons, choices)))
+    in_percent = any(not math.isnan(row.percent_of_baseline.value) for row in rows)
+    if in_percent:
+        rows = [row for row in rows if not math.isnan(row.percent_of_baseline.value)]
+    bars = tuple(_make_bar(label, row, choices, in_percent) for label, (row, *_) in group_series(rows).items())
+    guides = _make_guides(rows, in_percent)
+    highest = max(max(bar.segments[0].high, bar.high if bar.high > 0 else 0) for bar in bars)
+    unit = f"% of {name_baseline(rows)}" if in_percent else "GFLOPS"
+    plot = BarPlot(make_linear_axis(unit, max([highest, *(guide.value for guide in guides)])), bars, guides)
+    problem = rows[0].record.problem
+    title = choices.title or f"The ladder at {problem.size}"
+    subtitle = f"{describe_rows(rows)}. Whiskers: 95 % intervals."
+    ends = ", ".join(f"{bar.label} {bar.text}" for bar in bars)
+    return Chart(title, subtitle, f"Speed at {problem.size}: {ends}.", plot, tuple(note_unranked(comparisons, choices)))
+
+
+def _speed(row: Row, in_percent: bool) -> Interval:
+    return row.percent_of_baseline if in_percent else gflops_interval(row)
+
+
+def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool) -> Bar:
+    speed, variant = _speed(row, in_percent), row.record.variant
+    baseline = variant == row.environment.baseline
+    style = _BASELINE if baseline else _HIGHLIGHTED if variant == choices.highlight else _PLAIN
+    gflops = f"{format_number(row.gflops, 3 if row.gflops < 1000 else 4)} GFLOPS"
+    text = f"{format_number(speed.value, 3)} % ({gflops})" if in_percent else gflops
+    return Bar(
+        label,
+        (Segment(0, speed.value, style, row_tip(label, row)),),
+        text,
+        speed.low,
+        speed.high,
+        muted=choices.mutes(variant) and not baseline,
+        emphasized=baseline or variant == choices.highlight,
+    )
+
+
+def _make_guides(rows: Sequence[Row], in_percent: bool) -> tuple[Guide, ...]:
+    """The peak, if there is one for all rows; in percent of the baseline if bars are."""
+    peaks = find_peaks(rows)
+    if len(peaks) != 1:
+        return ()
+    if not in_percent:
+        return (Guide(peaks[0].gflops, peaks[0].label, peaks[0].tip),)
+    speeds = [100 * row.gflops / row.percent_of_baseline.value for row in rows if row.percent_of_baseline.value == 100]
+    return (Guide(100 * peaks[0].gflops / speeds[0], peaks[0].label, peaks[0].tip),) if len(speeds) == 1 else ()

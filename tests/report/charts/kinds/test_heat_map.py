@@ -1,0 +1,88 @@
+"""Two parameters of a variant; the speed of a configuration is BM + BN + BK."""
+
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.draw import draw_chart
+from gemmbench.report.comparison import compare_rows
+
+GRID = [(bm, bn, bk) for bm in (32, 64, 128) for bn in (32, 64) for bk in (8, 16)]
+
+
+@pytest.fixture
+def sweep(make_run, timed):
+    """All configurations of `tile`, two of `other`, and the baseline."""
+
+    def make(*more, leave_out=()):
+        records = [timed("cublas", 500)]
+        for bm, bn, bk in GRID:
+            if (bm, bn) not in leave_out:
+                records.append(timed("tile", bm + bn + bk, config={"BM": bm, "BN": bn, "BK": bk, "TM": 8}))
+        records += [timed("other", 50, config={"TILE": size}) for size in (8, 16)]
+        return compare_rows(make_run(*records, *more))
+
+    return make
+
+
+def cells_of(chart):
+    plot = chart.plot
+    return {(plot.columns[cell.column], plot.rows[cell.row]): cell for cell in plot.cells}
+
+
+def test_a_cell_is_the_best_over_the_other_parameters(sweep):
+    chart = draw_chart("heat-map", [sweep()])
+    assert (chart.title, chart.plot.x_label, chart.plot.y_label) == ("tile: BM and BN at 256", "BM", "BN")
+    assert (chart.plot.columns, chart.plot.rows) == (("32", "64", "128"), ("64", "32"))
+    cells = cells_of(chart)
+    assert {key: round(cell.value) for key, cell in cells.items()} == {
+        (str(bm), str(bn)): bm + bn + 16 for bm, bn, bk in GRID if bk == 16
+    }
+    assert cells["64", "32"].text == "112" and "BM=64 BN=32 BK=16 TM=8" in cells["64", "32"].tip
+    assert chart.notes == ("Each cell: the fastest over BK.",)
+
+
+def test_the_fastest_cell_is_marked(sweep):
+    cells = cells_of(draw_chart("heat-map", [sweep()]))
+    assert [key for key, cell in cells.items() if cell.best] == [("128", "64")]
+
+
+def test_parameters_and_percent_can_be_chosen(sweep):
+    chart = draw_chart("heat-map", [sweep()], x="BK", y="BM", percent=True)
+    assert (chart.plot.x_label, chart.plot.y_label, chart.plot.unit) == ("BK", "BM", "% of cublas")
+    assert cells_of(chart)["8", "128"].value == pytest.approx(100 * (128 + 64 + 8) / 500)
+
+
+def test_one_chosen_parameter_gets_the_other_with_most_values(sweep):
+    chart = draw_chart("heat-map", [sweep()], y="BK")
+    assert (chart.plot.x_label, chart.plot.y_label) == ("BM", "BK")
+
+
+def test_a_combination_that_was_not_measured_has_no_cell(sweep):
+    assert ("64", "64") not in cells_of(draw_chart("heat-map", [sweep(leave_out=[(64, 64)])]))
+
+
+def test_wrong_configurations_are_not_cells(sweep, timed):
+    wrong = timed("tile", 490, config={"BM": 256, "BN": 32, "BK": 8, "TM": 8}, status="wrong")
+    chart = draw_chart("heat-map", [sweep(wrong)])
+    assert "256" not in chart.plot.columns
+    assert chart.notes[1:] == ("Not drawn: 1 row that is not ranked (1 wrong).",)
+
+
+def test_the_winner_measured_again_is_not_compared_with_the_sweep(sweep, timed):
+    again = timed("tile", 480, config={"BM": 128, "BN": 64, "BK": 16, "TM": 8}, phase="final", batch=2)
+    assert cells_of(draw_chart("heat-map", [sweep(again)]))["128", "64"].value == pytest.approx(208)
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"variants": ("other",)}, "needs two parameters that vary; of other, this varies: TILE"),
+        ({"variants": ("cublas",)}, "of cublas, this varies: none"),
+        ({"variants": ("tile", "other")}, "shows one variant, not 2: tile, other"),
+        ({"x": "TM"}, r"'TM' does not vary for tile.*; what varies: BM, BN, BK"),
+        ({"x": "BM", "y": "BM"}, "needs two parameters"),
+    ],
+)
+def test_parameters_that_do_not_make_a_map_are_refused(sweep, choices, words):
+    with pytest.raises(UsageError, match=words):
+        draw_chart("heat-map", [sweep()], **choices)

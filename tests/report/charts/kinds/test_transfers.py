@@ -1,0 +1,81 @@
+"""Where the time of a whole job goes: 2 ms up, 5 ms kernel, 1 ms down, of 10 ms."""
+
+import pytest
+
+from gemmbench.bench.record import MODES, TransferRecord
+from gemmbench.errors import UsageError
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.report.charts.draw import draw_chart
+from gemmbench.report.comparison import compare_rows
+
+
+def transfer(mode, total=10e-3, variant="tiled", size=64, status="ok"):
+    rounds = 10
+    parts = {} if mode == "overlapped" else {"h2d": [2e-3] * rounds, "kernel": [5e-3] * rounds, "d2h": [1e-3] * rounds}
+    return TransferRecord(
+        variant=variant,
+        order=1.0,
+        config={},
+        backend="fake",
+        problem=Problem(size, size, size),
+        status=status,
+        samples=[total] * rounds,
+        rounds=list(range(rounds)),
+        mode=mode,
+        h2d_bytes=2,
+        b_bytes=1,
+        d2h_bytes=1,
+        **parts,
+    )
+
+
+@pytest.fixture
+def jobs(make_run):
+    def make(*records):
+        run = make_run()
+        run.transfers += records
+        return compare_rows(run)
+
+    return make
+
+
+def test_a_bar_has_the_parts_of_a_job_one_after_the_other(jobs):
+    chart = draw_chart("transfers", [jobs(transfer("pinned"))])
+    (bar,) = chart.plot.bars
+    assert (bar.group, bar.label, bar.text) == ("tiled", "pinned", "10 ms")
+    assert [(part.low, part.high) for part in bar.segments] == [
+        (0, pytest.approx(2)),
+        (pytest.approx(2), pytest.approx(7)),
+        (pytest.approx(7), pytest.approx(8)),
+    ]
+    assert [part.text for part in bar.segments] == ["20 %", "50 %", "10 %"]
+    assert bar.segments[1].tip == "tiled, pinned: 10 ms\nkernel: 5 ms, 50 %"
+    assert [label for _, label in chart.plot.key] == ["upload", "kernel", "download"]
+
+
+def test_shares_can_be_drawn_instead_of_times(jobs):
+    chart = draw_chart("transfers", [jobs(transfer("pinned"))], percent=True)
+    assert [round(part.high) for part in chart.plot.bars[0].segments] == [20, 70, 80]
+
+
+def test_an_overlapped_job_is_one_part(jobs):
+    chart = draw_chart("transfers", [jobs(*(transfer(mode) for mode in MODES))])
+    assert [bar.label for bar in chart.plot.bars] == list(MODES)
+    assert [part.text for part in chart.plot.bars[-1].segments] == [""]
+    assert chart.plot.key[-1][1] == "copies and kernel overlapped"
+
+
+def test_the_largest_problem_is_drawn_or_the_chosen_one(jobs):
+    comparison = jobs(transfer("pinned"), transfer("pinned", size=128))
+    assert draw_chart("transfers", [comparison]).title == "Copies and kernel at 128"
+    assert draw_chart("transfers", [comparison], size="64").title == "Copies and kernel at 64"
+
+
+def test_wrong_jobs_are_not_drawn(jobs):
+    with pytest.raises(UsageError, match=r"no right transfer fits the choices; the results hold tiled at .* \(wrong\)"):
+        draw_chart("transfers", [jobs(transfer("pinned", status="wrong"))])
+
+
+def test_a_run_without_transfers_says_how_to_measure_them(ladder):
+    with pytest.raises(UsageError, match="hold no transfers; measure them with run --with-transfers"):
+        draw_chart("transfers", [ladder()])
