@@ -6,22 +6,59 @@ import math
 
 from gemmbench.bench.timing.stats import Interval
 
+_DIGITS, _DIGITS_ALONE, _LEAST, _MOST = 4, 3, 2, 5
+"""Significant digits: of exact figures, of estimates without an interval, least and most of others."""
 
-def number(value: float | None) -> str:
-    """Four significant digits without an exponent; `-` for a number that does not exist."""
+
+def number(value: float | None, digits: int = _DIGITS) -> str:
+    """Significant digits without an exponent, integers in full; `-` for a number that does not exist."""
     if value is None or math.isnan(value):
         return "-"
-    if value == 0:
-        return "0"
-    exponent = int(f"{value:.3e}".partition("e")[2])  # of the rounded number: 99.996 is 100.0
-    return f"{value:.{max(0, 3 - exponent)}f}"
+    return f"{value:.{max(0, _count_decimals(value, digits))}f}" if value else "0"
 
 
 def with_interval(interval: Interval) -> str:
-    """`98.31 [98.02, 98.60]`; the value only, if the interval is unknown."""
+    """`51.1 +- 0.06`: the digits that the interval supports, and the larger half of its width.
+
+    An estimate without an interval has three digits.
+    """
     if not interval.known:
-        return number(interval.value)
-    return f"{number(interval.value)} [{number(interval.low)}, {number(interval.high)}]"
+        return number(interval.value, _DIGITS_ALONE)
+    half = interval.half_width
+    return f"{number_within(interval.value, interval)} +- {_round(half, _count_decimals(half, 1)) if half else 0}"
+
+
+def interval_ends(interval: Interval) -> tuple[str, str]:
+    """Both ends of a known interval, with the decimals of its value."""
+    decimals = _supported_decimals(interval.value, interval, _MOST)
+    return _round(interval.low, decimals), _round(interval.high, decimals)
+
+
+def number_within(value: float, source: Interval, most: int = _MOST) -> str:
+    """A number that is proportional to the estimate `source`, with the digits that its interval supports.
+
+    The last digit's unit is the largest power of ten that is no wider than the interval, so that
+    rounding stays inside it. At least two digits, and at most `most`.
+    """
+    if not value or math.isnan(value) or not source.known:
+        return number(value, _DIGITS_ALONE)
+    return _round(value, _supported_decimals(value, source, most))
+
+
+def _supported_decimals(value: float, source: Interval, most: int) -> int:
+    width = abs(2 * source.half_width * value / source.value)
+    supported = -math.floor(math.log10(width)) if width else _count_decimals(value, _DIGITS)
+    return min(max(supported, _count_decimals(value, _LEAST)), _count_decimals(value, most))
+
+
+def _round(value: float, decimals: int) -> str:
+    """Negative decimals round to tens, hundreds and so on."""
+    return f"{round(value, decimals):.{max(0, decimals)}f}"
+
+
+def _count_decimals(value: float, digits: int) -> int:
+    """Decimals of a number with significant digits, after rounding: 99.996 is 100.0; negative for 1235 in two."""
+    return digits - 1 - int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 
 def percent(share: float | None) -> str:

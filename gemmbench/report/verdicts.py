@@ -10,6 +10,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
+from gemmbench.report.text import interval_ends, number_within
 
 SLOWER, INCONCLUSIVE = "slower", "inconclusive"
 
@@ -47,28 +48,31 @@ def _judge_pair(earlier: str, one: Row | None, later: str, other: Row | None, ma
         missing = " and ".join(name for name, row in ((earlier, one), (later, other)) if row is None)
         return Verdict(INCONCLUSIVE, f"{earlier} and {later} cannot be compared: no valid time for {missing}.")
     ratio = stats.speed_ratio(other.record.by_round, one.record.by_round)
-    speed = f"{later} is {_format_speed(ratio.value)} {earlier}"
+    speed = f"{later} is {_format_speed(ratio)} {earlier}"
     if one.record.batch != other.record.batch or one.record.backend != other.record.backend:
         return Verdict(INCONCLUSIVE, f"{speed}, but not measured in the same rounds: inconclusive.")
     if not ratio.known:
         return Verdict(INCONCLUSIVE, f"{speed} (too few rounds for a verdict).")
     word = stats.verdict(ratio, margin)
     if word == INCONCLUSIVE:
-        low, high = _format_change(ratio.low), _format_change(ratio.high)
+        low, high = _format_change(ratio.low, ratio), _format_change(ratio.high, ratio)
         return Verdict(word, f"{later} against {earlier} is inconclusive: 95 % interval from {low} to {high}.")
     if word == SLOWER:
         ratio = Interval(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
-    interval = f"95 % interval {ratio.low:.4g}x to {ratio.high:.4g}x"
+    low, high = interval_ends(ratio)
+    interval = f"95 % interval {low}x to {high}x"
     if word == "same":
         return Verdict(word, f"{later} is as fast as {earlier} ({interval} of its speed).")
     return Verdict(word, f"{speed} ({interval}).")
 
 
-def _format_speed(ratio: float) -> str:
+def _format_speed(ratio: Interval) -> str:
     """`2.2x slower than`, or `as fast as`."""
-    return "as fast as" if f"{ratio:.4g}" == "1" else f"{_format_change(ratio)} than"
+    change = _format_change(ratio.value, ratio)
+    return "as fast as" if float(change.partition("x")[0]) == 1 else f"{change} than"
 
 
-def _format_change(ratio: float) -> str:
-    """`2.2x faster`, `2.2x slower`."""
-    return f"{1 / ratio:.4g}x slower" if ratio < 1 else f"{ratio:.4g}x faster"
+def _format_change(value: float, ratio: Interval) -> str:
+    """`2.2x faster`, `2.2x slower`, with the digits that the interval of the ratio supports."""
+    source = ratio.scale(1 / ratio.value)
+    return f"{number_within(1 / value, source)}x slower" if value < 1 else f"{number_within(value, source)}x faster"

@@ -18,9 +18,9 @@ def test_every_pair_ends_in_a_sentence(compare):
     said = compare("naive", "tiled", "cublas")
     assert said.code == 0
     assert said.out.splitlines()[-3:] == [
-        HEAD + "tiled is 2x faster than naive (95 % interval 2x to 2x).",
-        HEAD + "cublas is 2x faster than naive (95 % interval 2x to 2x).",
-        HEAD + "cublas is as fast as tiled (95 % interval 1x to 1x of its speed).",
+        HEAD + "tiled is 2.000x faster than naive (95 % interval 2.000x to 2.000x).",
+        HEAD + "cublas is 2.000x faster than naive (95 % interval 2.000x to 2.000x).",
+        HEAD + "cublas is as fast as tiled (95 % interval 1.000x to 1.000x of its speed).",
     ]
 
 
@@ -39,7 +39,7 @@ def test_the_table_and_the_results_are_those_of_a_run(compare, saved):
 
 def test_too_few_rounds_give_no_verdict(compare):
     said = compare("naive", "tiled", "--rounds", "8")
-    assert said.out.splitlines()[-1] == HEAD + "tiled is 2x faster than naive (too few rounds for a verdict)."
+    assert said.out.splitlines()[-1] == HEAD + "tiled is 2.00x faster than naive (too few rounds for a verdict)."
 
 
 def test_a_wrong_kernel_is_not_compared(gemmbench, script):
@@ -137,7 +137,7 @@ def test_a_kernel_is_compared_with_its_past(past, history, saved):
     said = past("HEAD~1:mine", "HEAD:mine", "mine")
     assert said.code == 0, said.err
     first, second = (git(history, "rev-parse", "--short", revision) for revision in ("HEAD~1", "HEAD"))
-    assert HEAD + ("mine is 2x faster than HEAD~1:mine (95 % interval 2x to 2x).") in said.out.splitlines()
+    assert HEAD + ("mine is 2.000x faster than HEAD~1:mine (95 % interval 2.000x to 2.000x).") in said.out.splitlines()
     assert f"HEAD~1:mine: kernels/mine.cu@{first}" in said.out
     assert f"HEAD:mine: kernels/deeper/mine.cu@{second}" in said.out
     paths = {row["variant"]: row["path"] for row in saved()[1]}

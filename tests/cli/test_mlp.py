@@ -71,7 +71,7 @@ def test_results_are_kept_shown_and_exported(call, tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["rows"][1]["variant"] == "cublas+graph"
     shown = CliRunner().invoke(group, ["show", str(journal), "--format", "github"], standalone_mode=False)
     assert "### 12-8-3" in shown.stdout
-    assert "| x cublas+graph" in shown.stdout
+    assert "x cublas+graph |" in shown.stdout
 
 
 def test_a_dry_run_lists_what_each_row_launches(call):

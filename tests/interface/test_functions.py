@@ -92,7 +92,7 @@ def test_compare_ends_in_verdicts(script):
     result = gemmbench.compare("naive", "tiled", sizes=[64, 128], device=device, out=None)
     assert [verdict.word for verdict in result.verdicts] == ["faster"] * 2
     assert repr(result).startswith("<CompareResults: ")
-    assert result._repr_html_().count("tiled is 2x faster than naive") == 2
+    assert result._repr_html_().count("tiled is 2.000x faster than naive") == 2
     assert [row.record.variant for row in result.comparison.rows][:3] == ["naive", "tiled", "cublas"]
 
 

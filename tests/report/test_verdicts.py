@@ -16,17 +16,21 @@ def sentences(run, names):
 @pytest.mark.parametrize(
     ("seconds", "ending"),
     [
-        ([2 * MS] * 5, "tiled is 2x faster than naive (95 % interval 2x to 2x)."),
+        ([2 * MS] * 5, "tiled is 2.000x faster than naive (95 % interval 2.000x to 2.000x)."),
         (
             [8 * MS] * 5,
-            "tiled is 2x slower than naive (95 % interval 2x to 2x).",
+            "tiled is 2.000x slower than naive (95 % interval 2.000x to 2.000x).",
         ),
-        ([4 * MS] * 5, "tiled is as fast as naive (95 % interval 1x to 1x of its speed)."),
+        ([4 * MS] * 5, "tiled is as fast as naive (95 % interval 1.000x to 1.000x of its speed)."),
         (
             [2 * MS, 2 * MS, 4 * MS, 5 * MS, 5 * MS],
-            "tiled against naive is inconclusive: 95 % interval from 1.25x slower to 2x faster.",
+            "tiled against naive is inconclusive: 95 % interval from 1.2x slower to 2.0x faster.",
         ),
-        ([2 * MS] * 4, "tiled is 2x faster than naive (too few rounds for a verdict)."),
+        (
+            [7 * MS, 8 * MS, 8 * MS, 9 * MS, 10 * MS],
+            "tiled is 2.0x slower than naive (95 % interval 1.8x to 2.5x).",
+        ),
+        ([2 * MS] * 4, "tiled is 2.00x faster than naive (too few rounds for a verdict)."),
     ],
 )
 def test_a_pair_ends_in_one_sentence_with_ratio_interval_and_verdict(make_run, paired, seconds, ending):
@@ -42,7 +46,7 @@ def test_pairs_of_other_batches_or_without_a_time_get_no_verdict(make_run, paire
         paired("bad", MS, status="wrong"),
     )
     assert sentences(run, ("naive", "tiled", "cublas", "bad")) == [
-        HEAD + "tiled is 2x faster than naive, but not measured in the same rounds: inconclusive.",
+        HEAD + "tiled is 2.000x faster than naive, but not measured in the same rounds: inconclusive.",
         HEAD + "naive and cublas cannot be compared: no valid time for cublas.",
         HEAD + "naive and bad cannot be compared: no valid time for bad.",
         HEAD + "tiled and cublas cannot be compared: no valid time for cublas.",
@@ -59,7 +63,7 @@ def test_a_comparison_takes_the_best_configuration_and_its_fresh_rounds(make_run
         paired("cublas", *[MS] * 5, phase="final", batch=2),
     )
     (sentence,) = sentences(run, ("tiled", "cublas"))
-    assert "cublas is 3x faster than tiled" in sentence
+    assert "cublas is 3.000x faster than tiled" in sentence
 
 
 def test_every_problem_and_pair_gets_one_sentence(make_run, paired):

@@ -34,9 +34,18 @@ class Interval:
         return not math.isnan(self.low)
 
     @property
+    def half_width(self) -> float:
+        """The larger distance from the value to an end; NaN if unknown."""
+        return max(self.high - self.value, self.value - self.low) if self.known else math.nan
+
+    @property
     def spread(self) -> float:
         """Half the interval's width relative to the value: 0.005 is +- 0.5 %; NaN if unknown."""
         return (self.high - self.low) / 2 / self.value
+
+    def scale(self, factor: float) -> Interval:
+        """The same estimate in another unit."""
+        return Interval(self.value * factor, self.low * factor, self.high * factor)
 
 
 def median_interval(samples: Mapping[int, float]) -> Interval:

@@ -8,7 +8,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.report.columns.column import Column, pick_columns
 from gemmbench.report.columns.identity import IDENTITY
 from gemmbench.report.row import Row
-from gemmbench.report.text import number, with_interval
+from gemmbench.report.text import number, number_within, with_interval
 
 
 def show_if_valid(row: Row, cell: str) -> str:
@@ -55,7 +55,7 @@ _TIMES: tuple[Column[Row], ...] = (
         "seconds per launch: median over the rounds",
         lambda row: row.time.value,
         "time (ms)",
-        lambda row: show_if_valid(row, number(row.time.value * 1e3)),
+        lambda row: show_if_valid(row, with_interval(row.time.scale(1e3))),
     ),
     Column("time_low_s", "lower end of its 95 % interval", lambda row: row.time.low),
     Column("time_high_s", "upper end", lambda row: row.time.high),
@@ -76,7 +76,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         "2 M N K / time_s / 1e9",
         lambda row: row.gflops,
         "GFLOPS",
-        lambda row: show_if_valid(row, number(row.gflops)),
+        lambda row: show_if_valid(row, number_within(row.gflops, row.time)),
         hide=6,
     ),
     Column("baseline", "variant that is 100 %", lambda row: row.environment.baseline),
@@ -94,7 +94,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         "percent of the device's arithmetic peak at the measured clock",
         lambda row: row.percent_of_peak,
         "% of peak",
-        lambda row: show_if_valid(row, number(row.percent_of_peak)),
+        lambda row: show_if_valid(row, number_within(row.percent_of_peak, row.time)),
         hide=2,
     ),
     Column(
@@ -102,7 +102,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         "largest error in units of u (|alpha| |A| |B| + |beta| |C0|)",
         lambda row: row.record.error,
         "error (u)",
-        lambda row: number(row.record.error) if row.record.checked else "-",
+        lambda row: number(row.record.error, 3) if row.record.checked else "-",
         hide=1,
     ),
 )

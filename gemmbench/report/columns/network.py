@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gemmbench.bench.record import NetworkFacts
-from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.columns import gemm
 from gemmbench.report.columns.column import Column, pick_columns
 from gemmbench.report.columns.gemm import show_if_valid
@@ -19,8 +18,7 @@ def _facts(row: Row) -> NetworkFacts:
 
 
 def _times_as_fast(row: Row) -> str:
-    percent = row.percent_of_baseline
-    return with_interval(Interval(percent.value / 100, percent.low / 100, percent.high / 100))
+    return with_interval(row.percent_of_baseline.scale(0.01))
 
 
 def _accuracy(row: Row) -> str:
@@ -55,10 +53,10 @@ COLUMNS: tuple[Column[Row], ...] = (
 
 _ONLY_IN_TABLES: tuple[Column[Row], ...] = (
     Column(heading="version", cell=lambda row: _facts(row).label or "-", fold=True, hide=8),
-    Column(heading="time (us)", cell=lambda row: show_if_valid(row, number(row.time.value * 1e6))),
+    Column(heading="time (us)", cell=lambda row: show_if_valid(row, with_interval(row.time.scale(1e6)))),
     Column(heading="published (ms)", cell=lambda row: number(_facts(row).published_ms), hide=7),
     Column(heading="x {baseline}", cell=lambda row: show_if_valid(row, _times_as_fast(row))),
-    Column(heading="error", cell=lambda row: number(row.record.error) if row.record.checked else "-", hide=1),
+    Column(heading="error", cell=lambda row: number(row.record.error, 3) if row.record.checked else "-", hide=1),
 )
 
 _TABLE = pick_columns(

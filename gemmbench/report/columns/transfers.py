@@ -60,7 +60,7 @@ _TOTAL: tuple[Column[TransferRow], ...] = (
         "seconds from before the first copy to after the last: median over the rounds",
         lambda row: row.total.value,
         "total (ms)",
-        lambda row: _milliseconds(row.total.value),
+        lambda row: with_interval(row.total.scale(1e3)),
     ),
     Column("total_low_s", "lower end of its 95 % interval", lambda row: row.total.low),
     Column("total_high_s", "upper end", lambda row: row.total.high),
