@@ -23,7 +23,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
+
+EXIT_CODES = {
+    OK: "Every row that ran is right.",
+    BAD_ROW: "A row is wrong, failed or timed out; or a kernel is slower, if the command was asked to fail on that.",
+    USAGE: "An option, a config, a manifest or a results file is wrong, or a file cannot be written.",
+    NO_DEVICE: "The device or a tool is missing, or nothing ran.",
+    INCONCLUSIVE: "A verdict is inconclusive, and the command was asked to fail on that.",
+    INTERRUPTED: "Interrupted with Ctrl-C. What was measured is saved and shown.",
+    TERMINATED: "Terminated by a signal. Every row that was complete is saved.",
+}
+"""What each code means, as the manual tells it."""
 
 
 class GemmbenchError(Exception):

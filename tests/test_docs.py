@@ -1,86 +1,136 @@
-"""The README speaks the truth: its tables, its commands, its example of a kernel."""
+"""The README and the manual are up to date: generated parts, commands, links, the example kernel."""
 
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from gemmbench import errors
 from gemmbench.cli import group
 from gemmbench.planning.manifests.manifest import read_variant
-from tools.generate_docs import DOCUMENTS, README, generate_parts
+from tools.page import README, ROOT, Page, list_pages
+from tools.parts import KINDS
 
-TEXT = README.read_text(encoding="utf-8")
-COMMANDS = sorted(
-    {part.strip() for line in re.findall(r"^    (gemmbench [^#\n]+)", TEXT, re.MULTILINE) for part in line.split("&&")}
-)
-KERNEL = re.search(r"```cuda\n(.*?)```", TEXT[TEXT.index("## Add a kernel") :], re.DOTALL)
+PAGES = list_pages()
+KERNELS = ROOT / "docs" / "guides" / "my-kernels"
+CONTRIBUTING = ROOT / "docs" / "contributing.md"
+_CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_DRY_RUNS = ("run", "mlp")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_generated_parts_are_those_of_the_results_and_the_code(path):
-    text = path.read_text(encoding="utf-8")
-    assert generate_parts(text) == text, "run `make docs`"
+def read_commands(text):
+    """The gemmbench commands of a page, without comments, as lists of words."""
+    blocks = [body for language, body in _CODE.findall(text) if language in ("bash", "console", "yaml")]
+    lines = [line for body in blocks for line in body.replace("\\\n", " ").splitlines()]
+    lines += re.findall(r"^    (gemmbench .*)$", text, re.MULTILINE)
+    for line in lines:
+        for part in re.split(r"&&|\||>", line.partition(" #")[0]):
+            if found := re.match(r"\s*(?:\$|- run:)?\s*(?:\w+=\S+ )*(gemmbench .*)", part):
+                yield shlex.split(found[1])[1:]
+
+
+COMMANDS = sorted({shlex.join(words) for path in PAGES for words in read_commands(path.read_text(encoding="utf-8"))})
+
+
+def prose_lines(text):
+    """The lines of a page outside code, tables and generated parts."""
+    text = re.sub(r"<!-- begin .*?<!-- end -->", "", text, flags=re.DOTALL)
+    return [line for line in _CODE.sub("", text).splitlines() if not line.startswith(("|", "    "))]
+
+
+def find_links(text):
+    """Targets of the links and pictures of a page, except those on the web."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", _CODE.sub("", text))
+    return [target for target in targets if not re.match(r"\w+:|#", target)]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_generated_parts_are_up_to_date(path):
+    if "begin output" in path.read_text(encoding="utf-8") and shutil.which("g++") is None:
+        pytest.skip("no g++ on this machine")
+    assert [str(each) for each in Page(path, KINDS).find_stale()] == [], "run `make docs`"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(path):
+    targets = [target.partition("#")[0] for target in find_links(path.read_text(encoding="utf-8"))]
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_fits_100_columns(path):
+    lines = prose_lines(path.read_text(encoding="utf-8"))
+    assert [line for line in lines if len(line) > 100 and "](" not in line] == []
+
+
+def test_the_readme_is_short():
+    assert len(README.read_bytes()) <= 12_000
+    assert "--help" not in README.read_text(encoding="utf-8")
 
 
 def test_there_are_commands_to_check():
-    assert len(COMMANDS) >= 12
+    assert len(COMMANDS) >= 40
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_readme_parses(command):
-    _, name, *arguments = shlex.split(command)
+def test_a_command_parses(command):
+    name, *arguments = shlex.split(command)
+    if name.startswith("-"):
+        return
     found = group.load(name)
     with click.Context(found, info_name=name, **group.context_settings) as context:  # click keeps the help option
-        found.parse_args(context, arguments)
+        try:
+            found.parse_args(context, arguments)
+        except click.exceptions.Exit:
+            assert "--help" in arguments
 
 
-def test_the_example_of_a_kernel_is_right_on_the_cpu_device(tmp_path):
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.split()[0] in _DRY_RUNS])
+def test_a_command_plans_on_the_cpu_device(command):
+    left_out = {"--resume", "--dry-run", "--digit", "--serve"}
+    words = shlex.split(command)
+    if left_out.intersection(words) - {"--dry-run"} or "--device" in words:
+        words = [words[0]]
+    call = [*(word for word in words if word not in left_out), "--dry-run", "--device", "cpu"]
+    if "--with-transfers" in call:
+        call.remove("--with-transfers")
+    call = [str(KERNELS) if word == "my-kernels" else word for word in call]
+    done = CliRunner().invoke(group, call)
+    assert done.return_value is not None or done.exception is None, done.output
+    assert not isinstance(done.exception, errors.UsageError), done.exception
+
+
+def test_the_example_kernel_of_the_readme_is_right_on_the_cpu_device(tmp_path):
     if shutil.which("g++") is None:
         pytest.skip("no g++ on this machine")
-    assert KERNEL is not None
-    (tmp_path / "mine.cu").write_text(KERNEL[1])
+    kernel = re.search(r"```cuda\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "mine.cu").write_text(kernel[1])
     assert read_variant(tmp_path / "mine.cu").summary
     command = [sys.executable, "-m", "gemmbench", "verify", "mine", "--kernels", str(tmp_path), "--device", "cpu"]
     done = subprocess.run([*command, "--sizes", "1,33x65x17"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"mine +2 +4 +0 +0 ", done.stdout)
-
-
-def test_the_folders_of_the_house_are_there():
-    named = re.findall(r"^    (?:  )?(\w+/) ", TEXT[TEXT.index("## The house") :], re.MULTILINE)
-    root = Path(README).parent
-    assert len(named) >= 9
-    assert [name for name in named if not (root / name).is_dir() and not (root / "gemmbench" / name).is_dir()] == []
+    assert re.search(r"mine +4 +8 +0 +0 ", done.stdout), done.stdout
 
 
 def test_the_paths_of_the_contributing_guide_exist():
-    root = Path(README).parent
-    guide = (root / "docs" / "contributing.md").read_text(encoding="utf-8")
+    guide = CONTRIBUTING.read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w.]+/[\w./]*|\w+\.py)`", guide)) - {"cuda/NAME.cu"}
     assert len(named) >= 20
-    assert [name for name in named if not (root / name).exists() and not (root / "gemmbench" / name).exists()] == []
+    assert [name for name in named if not (ROOT / name).exists() and not (ROOT / "gemmbench" / name).exists()] == []
 
 
-def test_the_flags_of_the_readme_are_those_of_the_program():
-    from gemmbench.report.flags import MEANINGS
+def test_every_exit_code_has_a_meaning():
+    codes = {value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)}
+    assert codes == set(errors.EXIT_CODES)
 
-    assert re.findall(r"^\| ([A-Z]) \|", TEXT, re.MULTILINE) == list(MEANINGS)
 
-
-def test_the_exit_codes_of_the_readme_are_those_of_the_program():
-    from gemmbench import errors
-
-    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)}
-    assert listed == {
-        errors.OK,
-        errors.BAD_ROW,
-        errors.USAGE,
-        errors.NO_DEVICE,
-        errors.INCONCLUSIVE,
-        errors.INTERRUPTED,
-    }
+def test_a_wrong_part_names_its_page(tmp_path):
+    page = Page(ROOT / "docs" / "nothing.md", KINDS)
+    assert page.name == "docs/nothing.md"
+    with pytest.raises(errors.StoreError, match=r"no file matches results/none"):
+        KINDS["table"](page, "results/none*.jsonl")

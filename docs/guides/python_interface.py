@@ -1,6 +1,4 @@
 # %% [markdown]
-# # gemmbench from Python
-#
 # Everything that `gemmbench run`, `compare` and `verify` do is available in Python. The functions
 # take the options of the commands with Python types, and return results that a notebook shows as
 # tables. Open this file as a notebook (VS Code, or `jupytext --to notebook`), or run it as a

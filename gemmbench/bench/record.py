@@ -134,7 +134,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def configuration(self) -> str:
-        """`BM=128 BN=128`, or `sgemm: BM=128 BN=128` if a dispatching variant picked sgemm."""
+        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked."""
         return format_configuration(self.config, self.picked)
 
     @property

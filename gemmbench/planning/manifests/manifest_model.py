@@ -11,7 +11,44 @@ from gemmbench.planning.manifests.sections import LaunchFields, PickFields, Tens
 
 
 class Manifest(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of a manifest."""
+    """The keys of a manifest.
+
+    Attributes:
+        summary: One line about the kernel, as `gemmbench list` shows it.
+        order: Its rung: a number. Tables list kernels in this order.
+        precisions: The precisions that the kernel can compute, such as `[f32, f16]`.
+        layouts: The layouts that it takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A, the
+            second for B: stored as used (n) or transposed (t), row-major and packed.
+        symbol: The `extern "C"` name of the kernel.
+        grid: Blocks in x, y and z, one expression per line.
+        block: Threads per block in x, y and z, one expression per line.
+        shared: Bytes of dynamic shared memory per block, an expression.
+        min_sm: The lowest compute capability that can run it: 80 stands for 8.0.
+        arch: Architectures whose code runs only there, such as `[90a]`. Empty: any from `min_sm`
+            on.
+        params: Compile-time parameters, each with the values worth trying, such as `BM: [128, 64]`.
+            Each becomes a macro. The first value is the default.
+        let: Names, in lower case, for expressions that occur more than once. An expression may read
+            those above it.
+        require: Conditions, one expression per line. Where one is false, the configuration is
+            skipped with that line as the reason.
+        computes: `gemm`, or `mlp` for a kernel that computes a whole network.
+        epilogue: What the kernel can do to the result before it stores it: `bias`, or `bias` and
+            `relu`.
+        workspace: Bytes of device memory in addition to the operands, an expression. The kernel
+            gets a trailing argument `void* workspace`, null for 0 bytes. It holds zeros before the
+            first launch, and afterwards what the launch before left in it.
+        tensor_maps: Arrays that TMA moves, each described by the keys below. The kernel gets a
+            trailing argument `const CUtensorMap* maps` in device memory, one map per entry
+            (`#include <cuda.h>`).
+        launches: Kernels that are launched one after the other, instead of `symbol`, `grid`,
+            `block` and `shared`. All have the same arguments, and the time is that of all of them.
+        pick: Rules that choose another variant for a problem. A file with `pick` has no kernel of
+            its own.
+        sass: Conditions on the machine code of the hottest loop, one expression per line.
+            `gemmbench inspect --sass-mix` checks them.
+        source: A link to where the kernel is from.
+    """
 
     summary: str
     order: int | float

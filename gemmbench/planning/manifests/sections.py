@@ -18,7 +18,15 @@ _MOST_DIMENSIONS = 5
 
 
 class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one launch, as they are written."""
+    """The keys of one launch, as they are written.
+
+    Attributes:
+        symbol: The `extern "C"` name of the kernel.
+        grid: Blocks in x, y and z, one expression per line.
+        block: Threads per block in x, y and z.
+        shared: Bytes of dynamic shared memory per block.
+        when: A condition; where it is 0, the launch is left out.
+    """
 
     symbol: str
     grid: list[Text]
@@ -28,7 +36,20 @@ class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one tensor map, as they are written."""
+    """The keys of one tensor map, as they are written.
+
+    Attributes:
+        operand: `A`, `B`, `C` or `workspace`.
+        box: Elements that one copy moves, innermost dimension first, at most 256 each. A row of the
+            box is a multiple of 16 bytes.
+        offset: Bytes from the start of the operand, a multiple of 16.
+        shape: Elements of the array, innermost dimension first, 1 to 5 dimensions. Empty: the rows
+            and columns of the operand as stored.
+        pitch: Elements from one row to the next; a list if there are more than two dimensions.
+            Empty: packed.
+        swizzle: 0, 32, 64 or 128 bytes, at least a row of the box.
+        when: A condition; where it is 0, the map stays zero and is not checked.
+    """
 
     operand: str
     box: list[Text]
@@ -40,7 +61,14 @@ class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PickFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one row of `pick`, as they are written."""
+    """The keys of one row of `pick`, as they are written.
+
+    Attributes:
+        variant: The name of a `.cu` file.
+        when: A condition. The first entry whose condition holds, and that can run here, is used;
+            the last entry may have none.
+        params: Values of its parameters; the others keep their defaults.
+    """
 
     variant: str
     when: Text | None = None

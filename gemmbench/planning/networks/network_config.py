@@ -23,7 +23,14 @@ RANDOM = "random"
 
 
 class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
-    """One row: a variant or `variant+graph`, its parameters, and its name and time in a post."""
+    """One row: a variant or `variant+graph`, its parameters, and its name and time in a post.
+
+    Attributes:
+        variant: A kernel or library, or `NAME+graph` to replay its launches as one CUDA graph.
+        label: Its name in the table.
+        params: Values of its parameters.
+        published_ms: The time that a post published for it, in milliseconds.
+    """
 
     variant: str
     label: str = ""
@@ -32,7 +39,22 @@ class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of the config file of a network, as they are written."""
+    """The keys of the config file of a network, as they are written.
+
+    Attributes:
+        layers: Layers as inputs x outputs, such as `[784x100, 100x10]`.
+        activations: `linear` or `relu` for each layer; the last may have `softmax`.
+        rows: Names of kernels and libraries, or rows with the keys below.
+        batch: Rows of the input.
+        summary: One line about the network.
+        weights: A `.npz` file with W1, b1, W2, ... next to the config (W is inputs x outputs), or
+            `random`.
+        baseline: The row that counts as 1. Empty: the library with a graph, if there is one.
+        title: The title of the post that the network is from.
+        source: Its address.
+        measure: How to measure, as in a sweep.
+        on_cpu: Keys that replace those above where kernels run on the CPU.
+    """
 
     layers: list[str]
     activations: list[str]

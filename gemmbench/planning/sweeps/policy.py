@@ -16,7 +16,19 @@ from gemmbench.planning.sweeps.parsing import parse_share
 
 
 class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The key `measure` of a config."""
+    """The key `measure` of a config.
+
+    Attributes:
+        cache: `cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse one
+            set.
+        data: Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.
+        seed: Seed of the data.
+        rounds: Number of rounds; with `until`, the maximum. Empty: 64.
+        until: Measure until the 95 % interval is within this share of the value, such as `0.5%`.
+            Empty: 0.5%, unless `rounds` is given.
+        max_time: Maximum seconds of timing per kernel and problem.
+        energy: Seconds of load that measure the energy of each kernel; 0: none.
+    """
 
     cache: Cache = "cold"
     data: Fill = "uniform"

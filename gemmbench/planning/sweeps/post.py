@@ -14,7 +14,13 @@ ColumnKind = Literal["label", "time_ms", "time_s", "gflops", "gflops_mnk", "perc
 
 
 class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
-    """What a post published for one row: `size` as M x N x K, and a time or a percentage."""
+    """What a post published for one row: `size` as M x N x K, and a time or a percentage.
+
+    Attributes:
+        size: The size it was measured at, M x N x K.
+        time_ms: The published time in milliseconds.
+        percent: The published percentage of cuBLAS.
+    """
 
     size: int | str = ""
     time_ms: float | int | None = None
@@ -24,7 +30,15 @@ class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
 class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
     """One row: its name in the post, the variant that repeats it, and what was published.
 
-    With `step` it is one step further than the row above, so that their ratio is worth a column.
+    Attributes:
+        label: The name of the row in the post.
+        variant: The kernel that repeats it.
+        config: Values of its parameters.
+        layout: Its layout.
+        precision: Its precision.
+        sizes: The sizes it is repeated at. Empty: all of the sweep.
+        published: What the post published; see below.
+        step: Whether the row is one step further than the row above, so that their ratio is shown.
     """
 
     label: str
@@ -38,7 +52,17 @@ class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PostModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The key `post` of a config file: where the table is from, its columns and its rows."""
+    """The key `post` of a config file: where the table is from, its columns and its rows.
+
+    Attributes:
+        title: The title of the post.
+        source: Its address.
+        rows: The rows of its table; see below.
+        gpu: The GPU of the post.
+        columns: The headings of the post, each with what stands below it: `label`, `time_ms`,
+            `time_s`, `gflops`, `gflops_mnk` or `percent`.
+        note: A line below the table.
+    """
 
     title: str
     source: str

@@ -11,7 +11,28 @@ from gemmbench.planning.sweeps.post import PostModel
 
 
 class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of a config file."""
+    """The keys of a config file.
+
+    Attributes:
+        variants: Names of kernels and libraries. `NAME: {BM: [64, 128]}` replaces the default of a
+            parameter by these values, `NAME: all` takes every configuration. A name may occur
+            several times.
+        summary: One line about the sweep.
+        sizes: Sizes as on the command line: `1024` for a cube, `1024x768x512` for M x N x K,
+            `512:4096:512` for a range.
+        shapes: Lists of M, N and K.
+        axes: Values of M, N and K; every combination is measured.
+        precisions: `f32`, `tf32`, `f64`, `f16`, `bf16`.
+        layouts: `nn`, `nt`, `tn`, `tt`.
+        alpha: C = alpha A B + beta C.
+        beta: With 0, C is not read.
+        params: Values to try for every variant that has the parameter, such as `{TILE: [16, 32]}`,
+            or `all`.
+        baseline: The variant that counts as 100 %. Empty: cublas on a GPU, openblas on a CPU.
+        measure: How to measure; see below.
+        on_cpu: Keys that replace those above where kernels run on the CPU.
+        post: The table of a post that this sweep repeats; see below.
+    """
 
     variants: list[str | dict[str, Any]] = []
     summary: str = ""

@@ -1,0 +1,6 @@
+"""Scripts for this repository; they are not installed.
+
+generate_docs   writes the generated parts of README.md and of the manual in docs/
+page            a page of the documentation and its generated parts
+parts           the kinds of generated parts
+"""

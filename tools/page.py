@@ -1,0 +1,63 @@
+"""A page of the documentation: finds its generated parts and writes them anew."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gemmbench.errors import GemmbenchError, StoreError, nearest
+from gemmbench.planning.paths import data_folder
+
+ROOT = data_folder("cuda").parent
+README = ROOT / "README.md"
+_PART = re.compile(r"(<!-- begin (\S+)([^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def list_pages() -> list[Path]:
+    """README.md and the pages of the manual."""
+    return [README, *sorted((ROOT / "docs").glob("**/*.md"))]
+
+
+@dataclass
+class Page:
+    """One page, and what writes each kind of part.
+
+    `files` collects what the parts write besides text, such as pictures, by path.
+    """
+
+    path: Path
+    kinds: Mapping[str, Callable[..., str]]
+    files: dict[Path, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The path from the root of the repository."""
+        return str(self.path.relative_to(ROOT))
+
+    def generate(self) -> dict[Path, str]:
+        """The text of the page with every part written anew, and the files that go with it, by path.
+
+        Raises GemmbenchError with the page and the part that cannot be written.
+        """
+        text = _PART.sub(self._write_part, self.path.read_text(encoding="utf-8"))
+        return {self.path: text, **self.files}
+
+    def find_stale(self) -> dict[Path, str]:
+        """What `generate` would change. Raises GemmbenchError."""
+        return {path: text for path, text in self.generate().items() if not _holds(path, text)}
+
+    def _write_part(self, found: re.Match[str]) -> str:
+        kind, arguments = found[2], shlex.split(found[3])
+        try:
+            if kind not in self.kinds:
+                raise StoreError(f"unknown kind{nearest(kind, self.kinds)}; known: {', '.join(self.kinds)}")
+            return f"{found[1]}\n{self.kinds[kind](self, *arguments)}\n\n{found[4]}"
+        except GemmbenchError as fault:
+            raise StoreError(f"{self.name}: part '{kind}{found[3]}': {fault}") from None
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text

@@ -1,0 +1,110 @@
+"""Parts that list what the code declares: columns, flags, exit codes, keys of files, variables."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from gemmbench.cli import group
+from gemmbench.errors import EXIT_CODES, StoreError
+from gemmbench.planning.manifests.manifest_model import Manifest
+from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
+from gemmbench.planning.networks.network_config import NetworkModel, NetworkRowModel
+from gemmbench.planning.sweeps.policy import MeasureModel
+from gemmbench.planning.sweeps.post import PostModel, PostRowModel, PublishedModel
+from gemmbench.planning.sweeps.sweep_model import SweepModel
+from gemmbench.report.columns import all_columns, transfers
+from gemmbench.report.columns.column import Column
+from gemmbench.report.flags import MEANINGS
+from tools.page import Page
+
+MODELS: Mapping[str, type[msgspec.Struct]] = {
+    "manifest": Manifest,
+    "launch": LaunchFields,
+    "tensor-map": TensorMapFields,
+    "pick": PickFields,
+    "config": SweepModel,
+    "measure": MeasureModel,
+    "post": PostModel,
+    "post-row": PostRowModel,
+    "published": PublishedModel,
+    "network": NetworkModel,
+    "network-row": NetworkRowModel,
+}
+
+
+def format_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _write_columns(_: Page, which: str = "") -> str:
+    columns: Sequence[Column[Any]] = transfers.COLUMNS if which == "transfers" else all_columns.COLUMNS
+    return format_table(["column", "meaning"], [[f"`{column.key}`", column.meaning] for column in columns])
+
+
+def _write_flags(_: Page) -> str:
+    return format_table(["flag", "meaning"], MEANINGS.items())
+
+
+def _write_exit_codes(_: Page) -> str:
+    return format_table(["code", "meaning"], EXIT_CODES.items())
+
+
+def _write_keys(_: Page, name: str) -> str:
+    """The keys of a model: whether each is needed, its default and its meaning. Raises StoreError."""
+    if name not in MODELS:
+        raise StoreError(f"unknown model '{name}'; known: {', '.join(MODELS)}")
+    meanings = _read_attributes(MODELS[name])
+    fields = msgspec.structs.fields(MODELS[name])
+    missing = [field.name for field in fields if field.name not in meanings]
+    if missing or len(fields) < len(meanings):
+        raise StoreError(f"the docstring of {MODELS[name].__name__} does not match its keys: {missing or meanings}")
+    rows = [[f"`{field.name}`", _format_default(field), meanings[field.name]] for field in fields]
+    return format_table(["key", "default", "meaning"], rows)
+
+
+def _read_attributes(model: type) -> dict[str, str]:
+    """The section `Attributes:` of a docstring, by name."""
+    _, _, text = (inspect.getdoc(model) or "").partition("Attributes:\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    return {name: " ".join(meaning.split()) for name, meaning in found}
+
+
+def _format_default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "required"
+    default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    if isinstance(default, list) and default:
+        return f"`[{', '.join(map(str, default))}]`"
+    if default in (None, "", [], {}) or isinstance(default, msgspec.Struct):
+        return ""
+    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+
+
+def _write_variables(_: Page) -> str:
+    """Every environment variable, with its option and the commands that have it."""
+    options: dict[str, tuple[str, list[str]]] = {}
+    for name in group.list_commands(click.Context(group)):
+        command = group.load(name)
+        for parameter in command.params if not command.hidden else []:
+            if isinstance(parameter.envvar, str):
+                long = max(parameter.opts, key=len)
+                options.setdefault(parameter.envvar, (long, []))[1].append(name)
+    rows = [[f"`{variable}`", f"`{long}`", ", ".join(names)] for variable, (long, names) in sorted(options.items())]
+    return format_table(["variable", "option", "commands"], rows)
+
+
+KINDS: Mapping[str, Callable[..., str]] = {
+    "columns": _write_columns,
+    "flags": _write_flags,
+    "exit-codes": _write_exit_codes,
+    "keys": _write_keys,
+    "variables": _write_variables,
+}

@@ -1,0 +1,170 @@
+"""Parts from results/: tables of kernels, transfers and posts, and the claims of benchmarks/trust.py."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gemmbench.errors import StoreError
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.sweep_config import read_post
+from gemmbench.report import store
+from gemmbench.report.columns import all_columns, gemm
+from gemmbench.report.columns.column import format_headings, format_rows, pick_columns
+from gemmbench.report.comparison import Comparison, compare_rows
+from gemmbench.report.flags import explain_letters
+from gemmbench.report.posts.story import tell_story
+from gemmbench.report.row import Row
+from gemmbench.report.table import format_cells, format_list
+from gemmbench.report.tables.footer import footer_lines
+from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
+from gemmbench.report.tables.transfers import report_transfers
+from tools.page import ROOT, Page
+
+STYLE = "github"
+_VERDICTS = {"holds": "yes", "DOES NOT HOLD": "no"}
+
+
+def newest_file(pattern: str) -> Path:
+    """The newest file, by name, that matches the pattern. Raises StoreError."""
+    found = sorted(ROOT.glob(pattern))
+    if not found:
+        raise StoreError(f"no file matches {pattern}")
+    return found[-1]
+
+
+def read_comparison(pattern: str) -> Comparison:
+    """The results of the newest file that matches. Raises StoreError."""
+    return compare_rows(store.read(newest_file(pattern)))
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """What a `table` part shows: values of the problem, kernels, columns, and the lines below."""
+
+    problem: Mapping[str, str]
+    kernels: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    finals: bool = False
+    brief: bool = False
+
+    @classmethod
+    def parse(cls, words: Sequence[str]) -> _Choices:
+        named = {name: value for name, _, value in (word.partition("=") for word in words if "=" in word)}
+        lists = {key: named.pop(key, "").split(",") for key in ("only", "columns")}
+        kernels, columns = ([item for item in items if item] for items in lists.values())
+        return cls(named, kernels, columns, "finals" in words, "brief" in words)
+
+    def choose(self, rows: Sequence[Row]) -> list[Row]:
+        chosen = [row for row in rows if not self.kernels or row.record.variant in self.kernels]
+        return choose_rows(_drop_beaten(chosen) if self.finals else chosen)
+
+
+def _write_table(_: Page, pattern: str, *words: str) -> str:
+    comparison, choices = read_comparison(pattern), _Choices.parse(words)
+    chosen = [problem for problem in comparison.problems if _matches(problem.problem, choices.problem)]
+    rows = [choices.choose(each.rows) for each in chosen]
+    tables = [_format_rows(comparison, each, choices.columns) for each in rows]
+    body = "\n\n".join(f"{each.title}:\n\n{table}" for each, table in zip(chosen, tables, strict=True))
+    if choices.brief:
+        return "\n\n".join(tables)
+    flags = explain_letters(row for each in rows for row in each)
+    return "\n".join([body, "", *_list_items([*flags, *footer_lines(comparison.run)])])
+
+
+def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
+    """The rows without the configurations of a sweep whose winner was measured again."""
+    again = {row.record.variant for row in rows if row.record.phase == "final"}
+    return [row for row in rows if row.record.variant not in again or row.record.phase == "final"]
+
+
+def _format_rows(comparison: Comparison, rows: Sequence[Row], columns: Sequence[str] = ()) -> str:
+    baseline = comparison.environment.baseline
+    if columns:
+        chosen = pick_columns((*all_columns.table_columns(rows, wide=True),), *columns)
+        return format_cells(format_rows(chosen, rows), format_headings(chosen, baseline), STYLE)
+    table = tabulate_rows(rows, baseline)
+    return format_cells(table.cells, table.headings, STYLE)
+
+
+def _write_best(_: Page, pattern: str, count: str) -> str:
+    comparison, parts = read_comparison(pattern), []
+    for problem in comparison.problems:
+        ranked = sorted((row for row in problem.rows if row.ranked), key=lambda row: row.time.value)
+        best = ranked[: int(count)]
+        parts.append("\n".join([_format_rows(comparison, best), *format_list(explain_letters(best), STYLE)]))
+    return "\n\n".join(parts)
+
+
+def _write_fastest(_: Page, pattern: str, prefix: str) -> str:
+    comparison, found = read_comparison(pattern), []
+    for problem in comparison.problems:
+        ranked = [row for row in problem.rows if row.ranked and row.record.variant.startswith(prefix)]
+        if ranked:
+            first = min(row.record.batch for row in ranked)
+            found.append((first, problem.title, min(ranked, key=lambda row: row.time.value)))
+    found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
+    headings = ["problem", *format_headings(gemm.TABLE, comparison.environment.baseline)]
+    cells = [[title, *format_rows(gemm.TABLE, [row])[0]] for _, title, row in found]
+    return "\n".join([format_cells(cells, headings, STYLE), "", *_list_items(footer_lines(comparison.run))])
+
+
+def _matches(problem: Problem, wanted: Mapping[str, str]) -> bool:
+    return all(str(getattr(problem, name)) == value for name, value in wanted.items())
+
+
+def _write_transfers(_: Page, pattern: str, *words: str) -> str:
+    comparison, choices = read_comparison(pattern), _Choices.parse(words)
+    chosen = [problem for problem in comparison.transfers if _matches(problem.problem, choices.problem)]
+    report = report_transfers(replace(comparison, transfers=chosen))
+    parts = [
+        "\n".join(
+            [f"{table.title}:", "", format_cells(table.cells, table.headings, STYLE), "", *_list_items(table.notes)]
+        )
+        for table in report.tables
+    ]
+    return "\n\n".join([*parts, "\n".join(_list_items(report.footer))])
+
+
+def _list_items(lines: Sequence[str]) -> list[str]:
+    return [f"- {line}" for line in lines]
+
+
+def _write_post(_: Page, pattern: str) -> str:
+    comparison = read_comparison(pattern)
+    post = read_post(comparison.environment.post)
+    if post is None:
+        raise StoreError(f"{comparison.run.path.name} repeats no post")
+    return tell_story(post, comparison, STYLE).strip().replace("### ", "## ", 1)
+
+
+def _write_claims(_: Page, pattern: str, *words: str) -> str:
+    """The claims and what was measured, as a table or a `list`; `only=` names some of them. Raises StoreError."""
+    text = newest_file(pattern).read_text(encoding="utf-8")
+    claims = dict(re.findall(r"^== (\w+): (.*)$", text, re.MULTILINE))
+    results = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", text, re.MULTILINE)
+    only = _Choices.parse(words).kernels or list(claims)
+    chosen = [(claims[name], result, _VERDICTS[word]) for name, result, word in results if name in only]
+    if "list" in words and any(verdict == "no" for _, _, verdict in chosen):
+        raise StoreError("a claim does not hold; use the table")
+    if "list" in words:
+        return "\n".join(_wrap_item(f"{claim[0].upper()}{claim[1:]} ({result}).") for claim, result, _ in chosen)
+    lines = [f"| {' | '.join(each)} |" for each in chosen]
+    return "\n".join(["| claim | found on an H200 | holds |", "|---|---|---|", *lines])
+
+
+def _wrap_item(text: str) -> str:
+    return textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ")
+
+
+KINDS: Mapping[str, Callable[..., str]] = {
+    "table": _write_table,
+    "best": _write_best,
+    "fastest": _write_fastest,
+    "post": _write_post,
+    "transfers": _write_transfers,
+    "claims": _write_claims,
+}
