@@ -60,6 +60,31 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     return records + runner.run(_make_batches(sweep, finalists, built, "final", 1 + len(batches)))
 
 
+def measure_groups(
+    runner: Runner[Record],
+    compilers: Mapping[str, Compiler],
+    groups: Sequence[Sequence[Chain]],
+    policy: Policy,
+) -> list[Record]:
+    """Emit and return a record per chain, each group in rounds of its own.
+
+    The chains of a group are compared with its first one.
+    """
+    built = compile_plans(list_plans(chain for group in groups for chain in group), compilers, runner.progress)
+    return runner.run(
+        [
+            ChainBatch(
+                policy=policy,
+                chains=tuple(group),
+                built=tuple(tuple(built[step] for step in chain.steps) for chain in group),
+                index=index,
+                anchors=(group[0].name,),
+            )
+            for index, group in enumerate(groups, 1)
+        ]
+    )
+
+
 def _make_batches(
     sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built], phase: str, first: int = 1
 ) -> list[ChainBatch]:

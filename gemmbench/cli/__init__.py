@@ -21,6 +21,9 @@ SECTIONS = {
         "verify": CommandEntry(
             "gemmbench.cli.verify", "verify", "Verify VARIANTs on shapes where kernels often break."
         ),
+        "check": CommandEntry(
+            "gemmbench.cli.check", "check", "Fail if VARIANTs became slower than a saved run or a revision."
+        ),
     },
     "Study a kernel": {
         "list": CommandEntry("gemmbench.cli.list", "list_variants", "List the variants and whether each can run here."),

@@ -10,10 +10,10 @@ import click
 
 from gemmbench.bench.timing import stats
 from gemmbench.cli.completed_names import VariantName
-from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import config_option
 from gemmbench.cli.output import print_reports
-from gemmbench.cli.reference_options import verdict_margin_option
+from gemmbench.cli.reference_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run import SweepOptions, conduct_sweep
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -35,11 +35,8 @@ class CompareOptions:
     variants: tuple[str, ...] = argument(nargs=-1, required=True, type=VariantName())
     config: str = config_option("quick", "Config that sizes and policy come from.")
     margin: float = verdict_margin_option()
-    fail_on: tuple[str, ...] = option(
-        "--fail-on",
-        type=click.Choice(list(_EXIT_CODES)),
-        multiple=True,
-        help="Exit with 1 if a variant is slower than one named before it, with 4 if a verdict is inconclusive.",
+    fail_on: tuple[str, ...] = fail_on_option(
+        "Exit with 1 if a variant is slower than one named before it, with 4 if a verdict is inconclusive."
     )
     sweep: SweepOptions
 

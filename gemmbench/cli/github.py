@@ -10,14 +10,14 @@ from gemmbench.errors import StoreError
 from gemmbench.report.table import Report, format_reports
 
 
-def append_job_summary(reports: Sequence[Report]) -> None:
-    """Append reports to the file that GITHUB_STEP_SUMMARY names, if it is set. Raises StoreError."""
+def append_job_summary(reports: Sequence[Report], closing_line: str = "") -> None:
+    """Append reports and a last line to the file that GITHUB_STEP_SUMMARY names, if it is set. Raises StoreError."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return
     try:
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(format_reports(reports, "github") + "\n")
+            file.write(f"{format_reports(reports, 'github')}\n" + (f"**{closing_line}**\n\n" if closing_line else ""))
     except OSError as fault:
         raise StoreError(f"GITHUB_STEP_SUMMARY: cannot write {path}: {fault.strerror}") from None
 

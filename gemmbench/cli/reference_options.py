@@ -13,6 +13,7 @@ from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.cli.option_fields import REFERENCE, option
 from gemmbench.planning.sweeps.parsing import parse_share
 from gemmbench.report.store import Run
+from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
 from gemmbench.session.reference_runs.find_run import read_run, refuse_other_device
 from gemmbench.session.reference_runs.saved_runs import check_name, save_run
 from gemmbench.session.results_file import RunResult
@@ -39,6 +40,11 @@ def margin_option(default: str, text: str) -> Any:
 
 def verdict_margin_option() -> Any:
     return margin_option(f"{MARGIN:.0%}", "A difference that does not matter.")
+
+
+def fail_on_option(text: str) -> Any:
+    choice = click.Choice([SLOWER, INCONCLUSIVE])
+    return option("--fail-on", type=choice, multiple=True, heading=REFERENCE, help=text)
 
 
 def force_option() -> Any:

@@ -26,10 +26,15 @@ def find_gpu(device: str, purpose: str) -> Machine:
     return registry.describe_machine(registry.choose_profiled(device, purpose))
 
 
+def list_kernel_folders(kernels: str | None) -> list[Path]:
+    """The folders of kernels: the project's, and `kernels`."""
+    return [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
+
+
 def open_catalog(kernels: str | None) -> Catalog:
     """Open the catalog of the project's kernels, the folder `kernels`, and the libraries.
 
     It also finds kernels of a git revision, such as HEAD~3:tiled. Raises UsageError.
     """
-    folders = [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
+    folders = list_kernel_folders(kernels)
     return Catalog(folders, registry.list_library_variants(), partial(find_variant_at, folders=folders))

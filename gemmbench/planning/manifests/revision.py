@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import subprocess
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,9 +31,7 @@ def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
     if not revision or not wanted:
         raise UsageError(f"'{name}' is not REVISION:NAME; write HEAD~3:tiled")
     with TemporaryDirectory() as home:
-        attempts = [_extract(folder, revision, Path(home, str(number))) for number, folder in enumerate(folders)]
-        trees = [tree for tree in attempts if isinstance(tree, _Tree)]
-        reasons = [reason for reason in attempts if isinstance(reason, str)]
+        trees, reasons = _extract_all(folders, revision, Path(home))
         if not trees:
             raise UsageError(f"{name}: {'; '.join(reasons)}")
         catalog = Catalog([tree.files for tree in trees])
@@ -47,6 +45,26 @@ def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
             message = f"{fault.fault} (this version cannot read the manifest of revision {revision})"
             raise SpecError(_restore_path(fault.location, trees), fault.line, message) from None
     return replace(_restore_paths(variant, trees), name=name)
+
+
+@dataclass(frozen=True)
+class RevisionKernels:
+    """The names of the kernels that a git revision has, and its commit."""
+
+    names: Collection[str]
+    commit: str
+
+
+def list_kernels_at(revision: str, folders: Sequence[Path]) -> RevisionKernels:
+    """The kernels of a git revision in those of the folders that lie in a git checkout.
+
+    Raises UsageError if there is no checkout or no such revision.
+    """
+    with TemporaryDirectory() as home:
+        trees, reasons = _extract_all(folders, revision, Path(home))
+        if not trees:
+            raise UsageError("; ".join(reasons))
+        return RevisionKernels(Catalog([tree.files for tree in trees]).names, trees[-1].commit)
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,13 @@ def _restore_path(path: str, trees: Sequence[_Tree]) -> str:
         if path.startswith(files):
             return f"{display_path(tree.folder / path.removeprefix(files))}@{tree.commit}"
     return path
+
+
+def _extract_all(folders: Sequence[Path], revision: str, home: Path) -> tuple[list[_Tree], list[str]]:
+    """Write the kernels of a revision below `home`; also returns why that was impossible for a folder."""
+    attempts = [_extract(folder, revision, home / str(number)) for number, folder in enumerate(folders)]
+    trees = [tree for tree in attempts if isinstance(tree, _Tree)]
+    return trees, [reason for reason in attempts if isinstance(reason, str)]
 
 
 def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:

@@ -2,4 +2,6 @@
 
 run_differences     rows that two runs have in common, with the ratio of their speeds
 difference_tables   the tables of `compare A.jsonl B.jsonl` and `run --against`
+gate                the verdicts of `check`: pass, regression, inconclusive, broken
+check_report        the table of `check`, its JUnit file and its annotations
 """

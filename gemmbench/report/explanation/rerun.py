@@ -45,16 +45,27 @@ def _network_command(record: Record) -> list[str]:
 
 def _keep_options(environment: Environment, record: Record) -> list[str]:
     """Options taken from the run's command; the device in any case."""
-    typed = _split_command(environment.command)
-    kept: dict[str, str] = {"--device": environment.backend}
-    for word, following in zip(typed, [*typed[1:], ""], strict=True):
-        name, assigned, value = word.partition("=")
-        if name in _KEPT and (assigned or following):
-            kept[name] = value if assigned else following
+    kept = {"--device": environment.backend, **_read_options(environment.command)}
     if not record.network:  # the row of a GEMM records all that a config sets
         kept.pop("--config", None)
         kept.pop("-c", None)
     return [word for pair in kept.items() for word in pair]
+
+
+def find_recorded_option(environment: Environment, name: str) -> str | None:
+    """The value of an option in a run's command, if it is one that a row does not record; else None."""
+    return _read_options(environment.command).get(name)
+
+
+def _read_options(command: str) -> dict[str, str]:
+    """The options of a command that a row does not record."""
+    typed = _split_command(command)
+    found: dict[str, str] = {}
+    for word, following in zip(typed, [*typed[1:], ""], strict=True):
+        name, assigned, value = word.partition("=")
+        if name in _KEPT and (assigned or following):
+            found[name] = value if assigned else following
+    return found
 
 
 def _split_command(command: str) -> list[str]:

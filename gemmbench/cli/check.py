@@ -1,0 +1,121 @@
+"""`gemmbench check`: the gate that fails if a kernel became slower."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.github import append_job_summary, wants_annotations
+from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
+from gemmbench.cli.options import (
+    DeviceOptions,
+    LimitOptions,
+    MeasureOptions,
+    ProblemOptions,
+    config_option,
+    out_option,
+    style_option,
+)
+from gemmbench.cli.output import print_reports, save_csv
+from gemmbench.cli.reference_options import fail_on_option, force_option, margin_option
+from gemmbench.cli.terminal import TERMINAL
+from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.report.differences import gate
+from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
+from gemmbench.report.export import write_text
+from gemmbench.session.machine import find_machine
+from gemmbench.session.reference_runs.check import CheckRequest, CheckResult, run_check
+from gemmbench.session.results_file import Destination
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options of `gemmbench check`."""
+
+    variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
+    against: str | None = option(
+        "--against",
+        metavar="NAME",
+        heading=REFERENCE,
+        help="A saved run, a results file or a git revision.  [default: the newest saved run]",
+    )
+    margin: float = margin_option("3%", "How much longer a row may take.")
+    fail_on: tuple[str, ...] = fail_on_option("inconclusive: exit with 4 if a verdict is; slower always exits with 1.")
+    force: bool = force_option()
+    config: str = config_option("quick", "Config to check against a git revision.")
+    problem: ProblemOptions
+    where: DeviceOptions
+    measure: MeasureOptions
+    limit: LimitOptions
+    out: str = out_option()
+    junit: str | None = option(
+        "--junit",
+        type=click.Path(),
+        metavar="FILE",
+        heading=OUTPUT,
+        help="Write a JUnit file with a case for each row.",
+    )
+    style: str | None = style_option()
+
+    @property
+    def fails_inconclusive(self) -> bool:
+        """Whether an inconclusive verdict fails."""
+        return gate.INCONCLUSIVE in self.fail_on
+
+
+@command(CheckOptions)
+def check(options: CheckOptions) -> int:
+    """Fail if VARIANTs became slower than a saved run or a revision.
+
+    Against a saved run, its rows are measured again and their ratios to the baseline are compared.
+    Against a git revision, the kernels of both are measured in the same rounds, which is more exact.
+
+    A row passes if the whole 95 % interval of its slowdown lies below the margin and is a regression
+    if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to
+    check against; 3 no device; 4 inconclusive, with --fail-on inconclusive.
+    """
+    request = CheckRequest(
+        options.against,
+        options.margin,
+        options.force,
+        SweepOverrides(variants=options.variants, **vars(options.problem), **vars(options.measure)),
+        options.config,
+        options.where.kernels,
+        options.limit.limits,
+        Destination(Path(options.out), None, shlex.join(["gemmbench", *sys.argv[1:]])),
+    )
+    checked = run_check(request, find_machine(options.where.device, TERMINAL), TERMINAL)
+    _write_outputs(checked, options)
+    click.echo(checked.check.closing_line)
+    return _choose_exit_code(checked, options.fails_inconclusive)
+
+
+def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
+    """The table, the results file, the JUnit file, and what GitHub shows. Raises StoreError."""
+    report = report_check(checked.check)
+    print_reports([report], options.style)
+    names = save_csv(checked.comparison)
+    if checked.result.run.records:
+        click.echo(f"results: {' and '.join([str(checked.result.run.path), *names])}", err=True)
+    if options.junit:
+        write_text(Path(options.junit), format_junit(checked.check, options.fails_inconclusive))
+    for annotation in list_annotations(checked.check) if wants_annotations() else []:
+        click.echo(annotation)
+    append_job_summary([report], checked.check.closing_line)
+
+
+def _choose_exit_code(checked: CheckResult, fail_inconclusive: bool) -> int:
+    if checked.result.interrupted:
+        return INTERRUPTED
+    if not any(record.status != "skipped" for record in checked.result.run.records) and not checked.check.new:
+        click.echo("nothing ran: every row was skipped, for the reasons above", err=True)
+        return NO_DEVICE
+    inconclusive = INCONCLUSIVE if fail_inconclusive else OK
+    codes = {gate.BROKEN: BAD_ROW, gate.REGRESSION: BAD_ROW, gate.INCONCLUSIVE: inconclusive}
+    return codes.get(checked.check.verdict, OK)

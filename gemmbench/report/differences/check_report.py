@@ -1,0 +1,116 @@
+"""What a check shows: its table, JUnit XML, and annotations for GitHub."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+from gemmbench.report.columns.column import Column, make_table, pick_columns
+from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
+from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow
+from gemmbench.report.explanation.sentences import name_row
+from gemmbench.report.table import Report
+from gemmbench.report.text import number
+
+(_CONFIGURATION,) = pick_columns(ROW_COLUMNS, "configuration")
+_STATUSES = {PASS: "ok", REGRESSION: "wrong", BROKEN: "wrong", INCONCLUSIVE: "skipped"}
+_LEVELS = {REGRESSION: "error", BROKEN: "error", INCONCLUSIVE: "warning"}
+
+COLUMNS: tuple[Column[CheckedRow], ...] = (
+    Column(heading="kernel", cell=lambda each: each.row.record.variant, left=True),
+    Column(heading="configuration", cell=lambda each: _CONFIGURATION.cell(each.row), fold=True, hide=2),
+    Column(heading="problem", cell=lambda each: str(each.row.record.problem), left=True),
+    Column(heading="reference (ms)", cell=lambda each: number(1e3 * each.reference.time.value), hide=1),
+    Column(heading="run (ms)", cell=lambda each: number(1e3 * each.row.time.value), hide=3),
+    Column(heading="slower by (%)", cell=lambda each: _format_slowdown(each)),
+    Column(heading="verdict", cell=lambda each: each.verdict, left=True),
+)
+
+
+def _format_slowdown(checked: CheckedRow) -> str:
+    """`5.1 [4.8, 5.4]`: tenths of a percent are what a gate can tell apart."""
+    slowdown = checked.slowdown
+    if slowdown.value != slowdown.value:
+        return "-"
+    value, low, high = (f"{100 * each:.1f}" for each in (slowdown.value, slowdown.low, slowdown.high))
+    return f"{value} [{low}, {high}]" if slowdown.known else value
+
+
+def report_check(check: Check) -> Report:
+    """The table of a check, and below it what is to know about it."""
+    statuses = [_STATUSES[row.verdict] for row in check.rows]
+    title = f"Compared with {check.reference}"
+    tables = [make_table(COLUMNS, check.rows, title, statuses=statuses)] if check.rows else []
+    return Report(tables, [*_explain(check), *list_reasons(check), *check.notes])
+
+
+def _explain(check: Check) -> list[str]:
+    if check.paired:
+        return ["Slower by: from the same rounds, with the 95 % interval."]
+    return [
+        "Slower by: from the ratio to the baseline in each run, with the 95 % interval. The runs shared no rounds; "
+        "such ratios repeat within about 0.5 %, times only within 10 %."
+    ]
+
+
+def list_reasons(check: Check) -> list[str]:
+    """Why rows do not pass, and which were not compared."""
+    reasons = [row.reason for row in check.rows if row.verdict != PASS]
+    missing, new = [f"not measured: {name}" for name in check.missing], [f"new: {each}" for each in check.new]
+    return [*reasons, *missing, *new]
+
+
+def format_junit(check: Check, fail_inconclusive: bool) -> str:
+    """A JUnit file with a test case for each row; an inconclusive row is skipped unless it fails."""
+    cases = [_make_case(row, fail_inconclusive) for row in check.rows]
+    counts = {name: sum(case.find(name) is not None for case in cases) for name in ("failure", "error", "skipped")}
+    suite = ElementTree.Element(
+        "testsuite",
+        name="gemmbench check",
+        tests=str(len(cases)),
+        failures=str(counts["failure"]),
+        errors=str(counts["error"]),
+        skipped=str(counts["skipped"]),
+    )
+    suite.extend(cases)
+    ElementTree.SubElement(suite, "system-out").text = _printable("\n".join([check.closing_line, *list_reasons(check)]))
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _make_case(row: CheckedRow, fail_inconclusive: bool) -> ElementTree.Element:
+    record = row.row.record
+    seconds = sum(record.samples) * record.launches
+    case = ElementTree.Element(
+        "testcase", classname=f"gemmbench.{record.variant}", name=name_row(row.row), time=f"{seconds:.3f}"
+    )
+    kinds = {REGRESSION: "failure", BROKEN: "error", INCONCLUSIVE: "failure" if fail_inconclusive else "skipped"}
+    if kind := kinds.get(row.verdict):
+        ElementTree.SubElement(case, kind, message=_printable(row.reason), type=row.verdict)
+    return case
+
+
+def _printable(text: str) -> str:
+    """Text that XML can hold; a compiler's message may have control characters."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
+
+
+def list_annotations(check: Check) -> list[str]:
+    """GitHub's workflow commands: an error or a warning at the first line of each kernel that does not pass."""
+    return [_annotate(row) for row in check.rows if row.verdict != PASS]
+
+
+def _annotate(row: CheckedRow) -> str:
+    path = row.row.record.path.partition("@")[0]
+    place = [f"file={_escape_property(path)}", "line=1"] if path else []
+    title = f"title={_escape_property(f'{row.verdict}: {name_row(row.row)}')}"
+    return f"::{_LEVELS[row.verdict]} {','.join([*place, title])}::{_escape(row.reason)}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

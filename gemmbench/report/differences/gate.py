@@ -1,0 +1,139 @@
+"""The gate: whether rows became slower than a reference by more than a margin.
+
+A row's slowdown is how much longer it takes than its reference, 0.05 is 5 % longer. The whole 95 %
+interval decides, so a row near the margin is neither passed nor failed by luck: `pass` below the
+margin, `regression` above it, otherwise `inconclusive`. A run against itself regresses only if noise
+pushes a whole interval beyond the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.differences.run_differences import Difference, RunDifferences
+from gemmbench.report.explanation.sentences import name_row
+from gemmbench.report.row import UNKNOWN, Row
+
+PASS, REGRESSION, INCONCLUSIVE, BROKEN = "pass", "regression", "inconclusive", "broken"
+_COUNTED = {PASS: "passed", REGRESSION: "slower", BROKEN: "broken", INCONCLUSIVE: "inconclusive"}
+
+
+@dataclass(frozen=True)
+class CheckedRow:
+    """A row with its reference; `speed` is relative to the reference, NaN if unknown."""
+
+    reference: Row
+    row: Row
+    speed: Interval
+    margin: float
+
+    @cached_property
+    def slowdown(self) -> Interval:
+        """How much longer it takes, as a share of the reference's time."""
+        return Interval(*(1 / each - 1 for each in (self.speed.value, self.speed.high, self.speed.low)))
+
+    @property
+    def verdict(self) -> str:
+        """Pass, regression, inconclusive, or broken if the row is not right."""
+        if not self.row.valid:
+            return BROKEN
+        if not self.slowdown.known:
+            return INCONCLUSIVE
+        if self.slowdown.low > self.margin:
+            return REGRESSION
+        return PASS if self.slowdown.high <= self.margin else INCONCLUSIVE
+
+    @property
+    def reason(self) -> str:
+        """The verdict in one sentence."""
+        name = name_row(self.row)
+        if self.verdict == BROKEN:
+            return f"{name} is {self.row.status}: {self.row.record.reason}"
+        if not self.slowdown.known:
+            return f"{name} cannot be judged: {self._explain_unknown()}"
+        change = format_change(self.slowdown)
+        return f"{name} {change}, the margin is {format_share(self.margin)}"
+
+    def _explain_unknown(self) -> str:
+        for label, row in (("the reference", self.reference), ("the row", self.row)):
+            if not row.ranked:
+                return f"{label} is {row.status}"
+        baseline = self.row.environment.baseline
+        few = min(len(self.row.record.samples), len(self.reference.record.samples)) < 2 * stats.MIN_PAIRS
+        return "too few rounds for an interval" if few else f"no ratio to {baseline or 'a baseline'} in both runs"
+
+
+def format_change(slowdown: Interval) -> str:
+    """`takes 5.1 % longer (95 % interval 4.8 % to 5.4 %)`; the interval is that of the change."""
+    word = "longer" if slowdown.value >= 0 else "less time"
+    low, high = (format_share(each) for each in (slowdown.low, slowdown.high))
+    return f"takes {format_share(abs(slowdown.value))} {word} (95 % interval {low} to {high})"
+
+
+def format_share(share: float) -> str:
+    """A share in percent with one decimal, if it is not zero: `5.1 %`, `3 %`."""
+    percent = f"{100 * share + 0.0:.1f}".removesuffix(".0")
+    return "0 %" if percent == "-0" else f"{percent} %"
+
+
+@dataclass(frozen=True)
+class Check:
+    """The rows of a check, `reference` in words, and what was not compared.
+
+    `paired` is True if a row and its reference were measured in the same rounds.
+    `missing` names rows of the reference that were not measured now, `new` rows without a reference.
+    `notes` tell what else was different.
+    """
+
+    reference: str
+    margin: float
+    rows: Sequence[CheckedRow]
+    missing: Sequence[str] = ()
+    new: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    paired: bool = False
+
+    def count(self, verdict: str) -> int:
+        """Rows with this verdict; a missing row is inconclusive."""
+        missing = len(self.missing) if verdict == INCONCLUSIVE else 0
+        return sum(row.verdict == verdict for row in self.rows) + missing
+
+    @property
+    def verdict(self) -> str:
+        """That of the worst row."""
+        return next((one for one in (BROKEN, REGRESSION, INCONCLUSIVE) if self.count(one)), PASS)
+
+    @property
+    def closing_line(self) -> str:
+        """How many rows have which verdict, and the worst row."""
+        counts = [(self.count(verdict), word) for verdict, word in _COUNTED.items()]
+        words = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to compare"
+        slower = [row for row in self.rows if row.verdict == REGRESSION]
+        worst = max(slower, key=lambda row: row.slowdown.value, default=None)
+        ending = f"; worst: {name_row(worst.row)} {format_change(worst.slowdown)}" if worst else ""
+        return f"check against {self.reference}, margin {format_share(self.margin)}: {words}{ending}"
+
+
+def check_pairs(pairs: Iterable[tuple[Row, Row]], margin: float) -> list[CheckedRow]:
+    """Judge rows measured in the same rounds as their reference, which comes first in each pair."""
+    return [CheckedRow(reference, row, _measure_pair(reference, row), margin) for reference, row in pairs]
+
+
+def _measure_pair(reference: Row, row: Row) -> Interval:
+    """The paired speed of two rows of one batch; NaN if one is not right."""
+    if not (reference.ranked and row.ranked):
+        return UNKNOWN
+    return stats.speed_ratio(row.record.by_round, reference.record.by_round)
+
+
+def check_differences(differences: RunDifferences, margin: float) -> list[CheckedRow]:
+    """Judge rows against another run, by their ratios to the baseline of each run."""
+    return [_check_difference(each, margin) for each in differences.rows if not each.is_baseline]
+
+
+def _check_difference(difference: Difference, margin: float) -> CheckedRow:
+    return CheckedRow(difference.reference, difference.row, difference.speed_by_baseline, margin)

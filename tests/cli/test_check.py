@@ -1,0 +1,289 @@
+"""`gemmbench check`: the gate against saved runs and git revisions, on the fake device."""
+
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from gemmbench.report import store
+
+FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
+TIMES = {"naive": 4e-3, "tiled": 2e-3, "cublas": 1e-3}
+
+
+@pytest.fixture
+def on(script):
+    """What --device takes for a device with these times, and whatever else a script may have."""
+    return lambda faults=None, **times: script(times={**TIMES, **times}, **({"faults": faults} if faults else {}))
+
+
+@pytest.fixture
+def main(gemmbench, on):
+    """A saved run of two kernels."""
+    gemmbench("run", "naive", "tiled", "--device", on(), *FAST, "--save", "main")
+
+
+def test_the_same_kernels_pass(gemmbench, on, main):
+    said = gemmbench("check", "--device", on())
+    assert said.code == 0
+    assert said.out.splitlines()[-1] == "check against main, margin 3 %: 2 passed"
+    assert said.err.startswith("checking against main, measured 20")
+
+
+def test_a_slower_kernel_fails(gemmbench, on, main):
+    said = gemmbench("check", "--device", on(tiled=2.1e-3))
+    assert said.code == 1
+    assert said.out.splitlines()[-1] == (
+        "check against main, margin 3 %: 1 passed, 1 slower; worst: tiled at 16 nn f32 TILE=16 takes 5 % longer "
+        "(95 % interval 5 % to 5 %)"
+    )
+
+
+def test_a_slower_device_does_not_fail(gemmbench, on, main):
+    assert gemmbench("check", "--device", on(naive=5e-3, tiled=2.5e-3, cublas=1.25e-3)).code == 0
+
+
+def test_a_library_that_became_faster_is_named(gemmbench, script, main):
+    said = gemmbench("check", "--device", script(times={**TIMES, "cublas": 0.9e-3}))
+    assert said.code == 1 and "2 slower" in said.out.splitlines()[-1]
+
+
+def test_the_margin_can_be_set(gemmbench, on, main):
+    assert gemmbench("check", "--device", on(tiled=2.1e-3), "--margin", "6%").code == 0
+    assert gemmbench("check", "--device", on(tiled=2.01e-3), "--margin", "0.001").code == 1
+
+
+@pytest.mark.parametrize("margin", ["3 percent", "-3%", "200%", "three"])
+def test_a_margin_is_a_share(gemmbench, margin):
+    said = gemmbench("check", "--margin", margin)
+    assert said.code == 2 and f"'{margin}' is not a share; write 3% or 0.03" in said.err
+
+
+def test_a_wrong_kernel_fails(gemmbench, on, main):
+    said = gemmbench("check", "--device", on(faults={"tiled": "zero"}))
+    assert said.code == 1 and "1 passed, 1 broken" in said.out and "tiled at 16 nn f32 TILE=16 is wrong" in said.out
+
+
+def test_few_rounds_are_inconclusive_and_fail_only_where_asked_to(gemmbench, on):
+    gemmbench("run", "tiled", "--device", on(), *FAST, "--rounds", "6", "--save", "main")
+    said = gemmbench("check", "--device", on())
+    assert said.code == 0 and said.out.splitlines()[-1].endswith("1 inconclusive")
+    assert "cannot be judged: too few rounds" in said.out
+    assert gemmbench("check", "--device", on(), "--fail-on", "inconclusive").code == 4
+
+
+def test_the_rows_of_the_reference_are_measured_again(gemmbench, on, tmp_path):
+    rows = ["--sizes", "16,24", "--param", "TILE=8,16", "--layout", "nt", "--alpha", "2", "--seed", "7"]
+    gemmbench("run", "tiled", "--device", on(), "--rounds", "12", "--cache", "hot", *rows, "--save", "main")
+    assert gemmbench("check", "--device", on()).code == 0
+    (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
+    saved, again = store.read(tmp_path / "results/saved/main.jsonl"), store.read(path)
+    identities = [{record.identity for record in run.records} for run in (saved, again)]
+    assert identities[0] == identities[1] and len(identities[0]) > 4
+    assert saved.environment.policy == again.environment.policy and again.environment.policy["seed"] == 7
+    assert again.environment.baseline == saved.environment.baseline
+
+
+def test_variants_can_be_named(gemmbench, on, main, tmp_path):
+    assert gemmbench("check", "naive", "--device", on(tiled=9e-3)).code == 0
+    (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
+    assert {record.variant for record in store.read(path).records} == {"naive", "cublas"}
+
+
+def test_a_results_file_can_be_named(gemmbench, on, main, tmp_path):
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    assert gemmbench("check", "--device", on(), "--against", path).code == 0
+
+
+def test_the_newest_saved_run_is_taken(gemmbench, on, main, tmp_path):
+    gemmbench("run", "naive", "--device", on(), *FAST, "--save", "older")
+    path = tmp_path / "results/saved/older.jsonl"
+    path.write_text(path.read_text().replace('"started":"20', '"started":"19', 1))
+    assert "against main" in gemmbench("check", "--device", on()).out
+    assert "against older" in gemmbench("check", "--device", on(), "--against", "older").out
+
+
+def test_without_a_saved_run_it_says_how_to_make_one(gemmbench):
+    said = gemmbench("check", "--device", "fake")
+    assert (said.code, said.out) == (2, "")
+    assert "no saved run in results; store one with gemmbench run --save main" in said.err
+
+
+def test_a_configuration_that_is_gone_is_named(gemmbench, write_kernel, script, tmp_path):
+    write_kernel("mine.cu", params={"T": "[8, 16]"})
+    call = ["--kernels", "kernels", "--device", "fake"]
+    gemmbench("run", "mine", *call, *FAST, "--save", "main")
+    assert gemmbench("check", *call).code == 0
+    write_kernel("mine.cu", params={"T": "[8, 16]"}, require=["T > 8"])
+    said = gemmbench("check", *call, "--fail-on", "inconclusive")
+    assert said.code == 4 and "not measured: mine at 16 nn f32 T=8" in said.out
+    write_kernel("mine.cu", params={"S": "[8]"})
+    said = gemmbench("check", *call)
+    assert said.code == 2 and "mine: the reference run has the parameters T, the kernel now has S; " in said.err
+
+
+def test_the_folder_of_kernels_is_that_of_the_reference(gemmbench, write_kernel):
+    write_kernel("mine.cu")
+    gemmbench("run", "mine", "--kernels", "kernels", "--device", "fake", *FAST, "--save", "main")
+    assert gemmbench("check", "--device", "fake").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sizes", "8"], "--sizes: a saved run is repeated as it was measured; leave the option out"),
+        (["--config", "sgemm"], "--config: a saved run is repeated as it was measured"),
+        (["--no-gate"], "--no-gate: a saved run is repeated"),
+        (["tilde"], "results/saved/main.jsonl: no row of 'tilde' (did you mean 'tiled'?); it has naive, tiled, cublas"),
+        (["--against", "mian"], "--against mian: no saved run, results file or git revision: "),
+        (["--against", "none.jsonl"], "none.jsonl: cannot be read"),
+    ],
+)
+def test_what_cannot_be_checked_is_said(gemmbench, main, arguments, message):
+    said = gemmbench("check", "--device", "fake", *arguments)
+    assert (said.code, said.out) == (2, "") and said.err.startswith(f"gemmbench: {message}")
+
+
+def test_a_run_of_a_network_is_refused(gemmbench, tmp_path):
+    gemmbench("mlp", "--device", "fake", "--batch", "16", "--rounds", "2", "--cache", "hot")
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    said = gemmbench("check", "--device", "fake", "--against", path)
+    assert said.code == 2 and "a run of a network, which check cannot repeat" in said.err
+
+
+def test_another_device_needs_force(gemmbench, on, main, tmp_path):
+    path = tmp_path / "results/saved/main.jsonl"
+    path.write_text(path.read_text().replace('"device":"Fake GPU"', '"device":"Other GPU"'))
+    said = gemmbench("check", "--device", on())
+    assert said.code == 2 and "was measured on Other GPU, this one on Fake GPU" in said.err
+    said = gemmbench("check", "--device", on(), "--force")
+    assert said.code == 0 and "Measured differently: device Other GPU -> Fake GPU." in said.out
+
+
+def test_an_interrupted_check_judges_nothing(gemmbench, on, main, windows):
+    import os
+    import signal
+
+    windows[1][len(windows[0]) + 8] = lambda: os.kill(os.getpid(), signal.SIGINT)
+    assert gemmbench("check", "--device", on(tiled=9e-3)).code == 130
+
+
+# What a CI job reads
+
+
+def test_a_junit_file_is_written(gemmbench, on, main, tmp_path):
+    gemmbench("check", "--device", on(tiled=2.1e-3), "--junit", "out/junit.xml")
+    suite = ElementTree.parse(tmp_path / "out/junit.xml").find("testsuite")
+    assert [(case.get("name"), len(case)) for case in suite.findall("testcase")] == [
+        ("naive at 16 nn f32 BX=16 BY=16", 0),
+        ("tiled at 16 nn f32 TILE=16", 1),
+    ]
+
+
+def test_annotations_are_printed_in_github_actions_only(gemmbench, on, main, monkeypatch):
+    device = on(tiled=2.1e-3)
+    assert "::error" not in gemmbench("check", "--device", device).out
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    (line,) = [line for line in gemmbench("check", "--device", device).out.splitlines() if line.startswith("::")]
+    assert line.startswith("::error file=cuda/tiled.cu,line=1,title=regression%3A tiled at 16 nn f32 TILE=16::tiled ")
+    assert "\n\n" not in gemmbench("check", "--device", on()).out.split("passed")[0].split("Slower")[1]
+
+
+def test_a_job_summary_gets_the_table_and_the_closing_line(gemmbench, on, main, monkeypatch, tmp_path):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    gemmbench("check", "--device", on(tiled=2.1e-3))
+    text = (tmp_path / "summary.md").read_text()
+    assert text.startswith("### Compared with main\n") and "| tiled " in text
+    assert "**check against main, margin 3 %: 1 passed, 1 slower; worst: tiled" in text
+
+
+def test_the_rows_are_kept_as_csv(gemmbench, on, main, tmp_path):
+    gemmbench("check", "--device", on(), "--out", "results")
+    assert len(list((tmp_path / "results").glob("*-check-*.csv"))) == 1
+
+
+# Against a git revision
+
+
+def git(folder, *arguments):
+    who = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    call = ["git", "-C", str(folder), *who, *arguments]
+    return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def history(write_kernel, tmp_path):
+    """A checkout with a kernel, and another that no commit has."""
+    folder = write_kernel("mine.cu", params={"T": "[8, 16]"}).parent
+    git(tmp_path, "init", "-q", str(folder))
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "first")
+    write_kernel("young.cu")
+    return folder
+
+
+@pytest.fixture
+def past(gemmbench, on, history):
+    """Check kernels of the checkout; the script has times of HEAD:mine and mine."""
+
+    def past(*arguments, **times):
+        device = on(**{"HEAD:mine": 2e-3, "mine": 2e-3, **times})
+        return gemmbench("check", *arguments, "--against", "HEAD", "--kernels", history, "--device", device, *FAST)
+
+    return past
+
+
+def test_a_revision_is_measured_in_the_same_rounds(past, history, tmp_path):
+    said = past("mine")
+    commit = git(history, "rev-parse", "--short", "HEAD")
+    assert said.code == 0 and f"check against HEAD ({commit}), margin 3 %: 1 passed" in said.out
+    assert f"checking against revision HEAD ({commit}), in the same rounds" in said.err
+    (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
+    records = store.read(path).records
+    assert {record.variant for record in records} == {"HEAD:mine", "mine", "cublas"}
+    assert len({(record.batch, record.batch_key) for record in records}) == 1
+
+
+def test_a_kernel_slower_than_its_past_fails(past):
+    said = past("mine", mine=2.1e-3)
+    assert said.code == 1 and "takes 5 % longer" in said.out.splitlines()[-1]
+    assert past("mine", mine=1.5e-3).code == 0
+
+
+def test_every_configuration_is_paired_with_its_own(past, tmp_path):
+    said = past("mine", "--param", "T=8,16")
+    assert said.code == 0 and "2 passed" in said.out
+    (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
+    batches = {}
+    for record in store.read(path).records:
+        batches.setdefault(record.batch_key, set()).add((record.variant, record.configuration))
+    pairs = [{(name, config) for name in ("mine", "HEAD:mine")} | {("cublas", "")} for config in ("T=8", "T=16")]
+    assert sorted(batches.values(), key=sorted) == sorted(pairs, key=sorted)
+
+
+def test_a_new_kernel_and_a_new_parameter_have_no_past(past, history, write_kernel):
+    said = past("young", "mine")
+    assert said.code == 0 and "new: young at 16 nn f32: HEAD has no such kernel" in " ".join(said.out.split())
+    assert past("young").code == 0
+    write_kernel("mine.cu", params={"S": "[4, 2]"})
+    said = past("mine", "--param", "S=2")
+    assert said.code == 0 and "HEAD has other parameters" in said.out
+
+
+def test_a_new_default_is_compared_with_the_old_one(past, write_kernel, tmp_path):
+    write_kernel("mine.cu", params={"T": "[16, 8]"})
+    assert past("mine").code == 0
+    (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
+    found = {record.variant: record.configuration for record in store.read(path).records}
+    assert found == {"HEAD:mine": "T=8", "mine": "T=16", "cublas": ""}
+
+
+def test_a_library_has_no_past(past):
+    said = past("cublas")
+    assert said.code == 2 and "cublas is a library, which has no git revision" in said.err
+
+
+def test_a_saved_run_is_preferred_to_a_revision_of_its_name(gemmbench, on, history):
+    gemmbench("run", "mine", "--kernels", history, "--device", on(), *FAST, "--save", "HEAD")
+    said = gemmbench("check", "--against", "HEAD", "--kernels", history, "--device", on())
+    assert said.code == 0 and said.err.startswith("checking against HEAD, measured 20")
