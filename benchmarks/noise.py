@@ -83,7 +83,7 @@ def simulate(
     for seed in range(count):
         device = Device(kind, noise, seed)
         kernels = [Kernel(device, SECONDS * true), Kernel(device, SECONDS)]
-        experiment = Rounds(kernels, policy, 1000, lambda: False, lambda done, of: None, anchors=[0], rule=rule)
+        experiment = Rounds(kernels, policy, 1000, lambda: False, lambda *_: None, anchors=[0], rule=rule)
         base, faster = experiment.run(0.0)
         ratio = speed_ratio(faster.samples, base.samples)
         yield len(faster.samples), verdict(ratio), ratio.low <= true <= ratio.high

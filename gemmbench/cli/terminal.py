@@ -1,4 +1,4 @@
-"""Messages and progress on stderr; progress on a terminal only."""
+"""Messages and progress on stderr: bars on a terminal, a line from time to time elsewhere."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from contextlib import contextmanager
 
 import click
 
-from gemmbench.bench.experiments.context import Progress, ignore_progress
+from gemmbench.bench.experiments.context import Progress
+from gemmbench.cli.heartbeat import print_heartbeat
 from gemmbench.session.reporter import Reporter
 
 
 class Terminal(Reporter):
-    """Writes messages to stderr, and draws two bars there if it is a terminal."""
+    """Writes messages to stderr; draws two bars there if it is a terminal, and a line every 10 s if not."""
 
     def message(self, text: str) -> None:
         """Write one line."""
@@ -21,9 +22,10 @@ class Terminal(Reporter):
 
     @contextmanager
     def progress_bar(self) -> Iterator[Progress]:
-        """Draw a bar for the sweep and one for its current step."""
+        """Show how far the sweep and its current step are."""
         if not sys.stderr.isatty():
-            yield ignore_progress
+            with print_heartbeat(self.message) as progress:
+                yield progress
             return
         # Imported here because rich takes longer to import than most commands take to answer.
         from rich.console import Console

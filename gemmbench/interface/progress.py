@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
 
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
+from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter
 
 _logger = logging.getLogger("gemmbench")
@@ -20,15 +22,35 @@ _logger = logging.getLogger("gemmbench")
 @contextmanager
 def draw_bars(console: Console) -> Iterator[Progress]:
     """Draw a bar for the sweep and one for what is being done, until the block ends."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Elapsed())
     with Bars(*columns, console=console, transient=True) as bars:
-        sweep, step = bars.add_task("sweep", total=None), bars.add_task("", total=None)
+        sweep, step = bars.add_task("starting", total=None), bars.add_task("", visible=False)
 
         def report(what: str, done: int, of: int) -> None:
-            task = sweep if what.startswith(SWEEP) else step
-            bars.update(task, description=what.removeprefix(SWEEP), completed=done, total=of)
+            nonlocal step
+            if what.startswith(SWEEP):
+                bars.update(sweep, description=what.removeprefix(SWEEP), completed=done, total=of)
+            elif of:
+                bars.update(step, description=what, completed=done, total=of, visible=True)
+            else:  # an existing bar keeps its total
+                bars.remove_task(step)
+                step = bars.add_task(what, total=None)
 
         yield report
+
+
+class _Count(ProgressColumn):
+    """`3/12`; nothing for an activity that cannot be counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.completed:.0f}/{task.total:.0f}" if task.total else "")
+
+
+class _Elapsed(ProgressColumn):
+    """How long the run has taken, next to the bar of the sweep."""
+
+    def render(self, task: Task) -> Text:
+        return Text(format_duration(task.elapsed or 0.0) if task.id == 0 else "")
 
 
 class NotebookReporter(Reporter):

@@ -69,3 +69,14 @@ def percent(share: float | None) -> str:
 def count_noun(count: int, noun: str) -> str:
     """`1 panel`, `8 panels`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def format_duration(seconds: float) -> str:
+    """`8 s`, `1 min 40 s`, `2 h 5 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

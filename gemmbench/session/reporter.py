@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 
-from gemmbench.bench.experiments.context import Progress, ignore_progress
+from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 
 
 class Reporter:
@@ -19,3 +22,42 @@ class Reporter:
 
 
 SILENT = Reporter()
+
+
+@dataclass
+class Activity:
+    """What is being done: how much of how much (0 if unknown)."""
+
+    what: str = ""
+    done: int = 0
+    of: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.done}/{self.of}" if self.of else self.what
+
+
+@dataclass
+class SessionProgress:
+    """The batch of a sweep and the step within it that were reported last."""
+
+    clock: Callable[[], float] = time.monotonic
+    batch: Activity = field(default_factory=Activity)
+    step: Activity = field(default_factory=Activity)
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
+
+    def report(self, what: str, done: int, of: int) -> None:
+        """Take a report; a `Progress`."""
+        if what.startswith(SWEEP):
+            self.batch, self.step = Activity(what.removeprefix(SWEEP), done, of), Activity()
+        else:
+            self.step = Activity(what, done, of)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return self.clock() - self._started
+
+    def __str__(self) -> str:
+        return ", ".join(str(part) for part in (self.batch, self.step) if part.what) or "starting"

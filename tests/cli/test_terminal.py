@@ -1,9 +1,14 @@
-"""Progress on stderr: bars on a terminal, silence elsewhere."""
+"""Progress on stderr: bars on a terminal, a line from time to time elsewhere."""
 
 import io
+import re
 import sys
+import threading
 
-from gemmbench.bench.experiments.context import SWEEP, ignore_progress
+import pytest
+
+from gemmbench.bench.experiments.context import SWEEP
+from gemmbench.cli.heartbeat import PERIOD, print_heartbeat
 from gemmbench.cli.terminal import TERMINAL
 
 
@@ -12,11 +17,54 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_off_a_terminal_nothing_is_drawn(monkeypatch):
+def test_off_a_terminal_a_quick_command_prints_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with TERMINAL.progress_bar() as progress:
-        assert progress is ignore_progress
-    assert sys.stderr.getvalue() == ""
+        progress(SWEEP + "1024 nn f32", 1, 4)
+    assert sys.stderr.getvalue() == "" and PERIOD == 10
+
+
+@pytest.fixture
+def beats():
+    """Lines of a heartbeat, and a way to wait for the next one."""
+    lines, written = [], threading.Semaphore(0)
+
+    def write(line):
+        lines.append(line)
+        written.release()
+
+    def wait():
+        written.acquire()
+        written.acquire()  # the first may have been written before the last report
+        return re.sub(r"^\d+ s: ", "", lines[-1])
+
+    with print_heartbeat(write, period=0.001) as progress:
+        yield progress, wait
+
+
+def test_off_a_terminal_a_line_tells_what_is_being_done_from_time_to_time(beats):
+    progress, wait = beats
+    assert wait() == "starting"
+    progress("compile", 2, 5)
+    assert wait() == "compile 2/5"
+    progress(SWEEP + "64 nn f32", 1, 4)
+    progress("verify tiled", 3, 7)
+    assert wait() == "64 nn f32 1/4, verify tiled 3/7"
+    progress("warm up", 0, 0)
+    assert wait() == "64 nn f32 1/4, warm up"
+    progress(SWEEP + "96 nn f32", 2, 4)
+    assert wait() == "96 nn f32 2/4"
+
+
+def test_an_activity_that_cannot_be_counted_has_no_count_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with TERMINAL.progress_bar() as progress:
+        progress("operands", 3, 12)
+        progress("warm up", 0, 0)
+    last = terminal.getvalue().rpartition("warm up")[2]
+    assert "/" not in last.replace("\x1b", "") and "0:00" not in terminal.getvalue()
 
 
 def test_on_a_terminal_the_problem_and_the_step_are_drawn_on_stderr(monkeypatch, capsys):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
+from gemmbench.report.text import count_noun, format_duration, number, number_within, percent, with_interval
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,10 @@ def test_a_derived_number_has_the_digits_that_its_source_supports():
 def test_shares_and_counts():
     assert (percent(0.754), percent(None)) == ("75 %", "-")
     assert (count_noun(0, "row"), count_noun(1, "row"), count_noun(2, "row")) == ("0 rows", "1 row", "2 rows")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (100, "1 min 40 s"), (7500, "2 h 5 min")]
+)
+def test_durations(seconds, said):
+    assert format_duration(seconds) == said

@@ -11,7 +11,7 @@ from gemmbench.backends.base import Backend, Executable, Window
 FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 Progress = Callable[[str, int, int], None]
-"""(activity, amount done, total amount); the activity of the whole sweep begins with SWEEP."""
+"""(activity, amount done, total amount, 0 if unknown); the activity of the whole sweep begins with SWEEP."""
 SWEEP = "sweep: "
 
 Announce = Callable[[int | None, float], None]

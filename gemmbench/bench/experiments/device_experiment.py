@@ -47,7 +47,7 @@ class DeviceExperiment:
         """Verify, measure and check every trial until it ends or fails. Raises DeviceLost."""
         placement = self._choose_placement()
         try:
-            self.arena = Arena(self.backend, self.workload.layout, placement.sets)
+            self.arena = Arena(self.backend, self.workload.layout, placement.sets, self._report_operands)
         except DeviceLost:
             raise
         except PlanError as fault:
@@ -64,6 +64,9 @@ class DeviceExperiment:
             with suppress(DeviceLost):
                 self.arena.free()
         return placement
+
+    def _report_operands(self, done: int, of: int) -> None:
+        self.context.progress("operands", done, of)
 
     def _choose_placement(self) -> Placement:
         if self.policy.cache == "hot" or not self.context.measured:
@@ -97,6 +100,7 @@ class DeviceExperiment:
 
     def _measure(self, sets: int) -> None:
         """Time every trial that is alive, in the same rounds; then check it again."""
+        self._report_operands(0, sets)
         inputs = self.workload.make_timed_inputs(self.policy)
         self.arena.write(inputs, sets)
         self.arena.reset(inputs, sets)
@@ -106,7 +110,8 @@ class DeviceExperiment:
                 bound.append((trial, self._bind(trial, sets)))
         self._time(bound)
         repeat = RepeatCheck(self.arena, inputs, self._bind, self.policy.max_time, self.backend.max_launches)
-        for trial, executable in bound:
+        for number, (trial, executable) in enumerate(bound):
+            self.context.progress(f"repeat {trial.name}", number, len(bound))
             if trial.alive and not self.context.is_interrupted():
                 with trial.catch_faults():
                     repeat.run(trial, sets)
@@ -121,7 +126,7 @@ class DeviceExperiment:
                 self.policy,
                 self.backend.max_launches,
                 self.context.is_interrupted,
-                lambda done, of: self.context.progress("round", done, of),
+                self.context.progress,
                 [last[name] for name in self.anchors if name in last],
             )
             measurements = rounds.run(self.context.warm_seconds())

@@ -20,6 +20,7 @@ from gemmbench.bench.verify.relaunch import Relauncher
 
 Bind = Callable[[Trial, str, tuple[float, float] | None], Executable]
 """(trial, mode, (alpha, beta) or None for the problem's) -> the trial on the first operand set."""
+_REFERENCES = "right results"
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,12 @@ class Verification:
     def run(self, trials: Sequence[Trial], cases: Iterable[VerificationCase]) -> None:
         """Check every trial on every case, until it fails or the run is interrupted."""
         self._buffers = [self.arena.layout.empty_result() for _ in range(2)]
+        self.context.progress(_REFERENCES, 0, 0)
         with ThreadPoolExecutor(1) as host:
             for case in cases:
                 if alive := [trial for trial in trials if trial.alive]:
                     self._run_case(alive, case, host)
+                self.context.progress(_REFERENCES, 0, 0)
 
     def _run_case(self, trials: Sequence[Trial], case: VerificationCase, host: ThreadPoolExecutor) -> None:
         self.arena.write(case.inputs, 1)

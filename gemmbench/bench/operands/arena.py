@@ -7,9 +7,9 @@ the bounds of allocations, which guard zones would hide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from gemmbench.backends.base import Backend, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.layouts import SetLayout
 from gemmbench.planning.plans.plan import Plan
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,31 @@ def have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     return np.array_equal(one.view(bits), other.view(bits))
 
 
-class Arena:
-    """`count` operand sets on a device. Raises OutOfMemory."""
+def ignore_sets(done: int, of: int) -> None:
+    """Report no progress."""
 
-    def __init__(self, backend: Backend, layout: SetLayout, count: int):
+
+class Arena:
+    """`count` operand sets on a device; `progress` takes how many are made, of how many.
+
+    Raises OutOfMemory.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        layout: SetLayout,
+        count: int,
+        progress: Callable[[int, int], None] = ignore_sets,
+    ):
+        self._progress = progress
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
         if backend.guards:
             self.memory = backend.allocate(count * self._guarded.total)
             bases = [index * self._guarded.total for index in range(count)]
             self.starts = [{region.name: base + region.offset for region in regions} for base in bases]
-            for base in bases:
+            for base in self._report(bases):
                 self._guarded.fill(self.memory, base)
         else:
             self.memory = backend.allocate(*(region.nbytes for region in regions * count))
@@ -68,9 +84,14 @@ class Arena:
         first = self.starts[0]
         for region, array in pairs:
             self.memory.write(first[region.name], array)
-        for other in self.starts[1:sets] or self.starts[1:][-1:]:
+        for other in self._report(self.starts[1:sets]) if sets > 1 else self.starts[1:][-1:]:
             for region, array in pairs:
                 self.memory.copy(first[region.name], other[region.name], array.nbytes)
+
+    def _report(self, sets: Sequence[T]) -> Iterator[T]:
+        for number, one in enumerate(sets):
+            self._progress(number, len(sets))
+            yield one
 
     def reset(self, inputs: Inputs, sets: int) -> None:
         """Fill the outputs of the first sets with NaN, or the result with its initial values."""

@@ -55,7 +55,7 @@ class Rounds:
     `anchors` are the indices of the executables that the others are compared with. An executable is
     done when its speed ratio to each anchor is known well enough, or its own median where there is
     no anchor. An anchor stays as long as another executable needs it. Without a `rule` it is
-    DoublingRule(policy.until).
+    DoublingRule(policy.until). `progress` takes an activity, the amount done and the total.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Rounds:
         policy: Policy,
         max_launches: int,
         is_interrupted: Callable[[], bool],
-        progress: Callable[[int, int], None],
+        progress: Callable[[str, int, int], None],
         anchors: Collection[int] = (),
         rule: StoppingRule | None = None,
     ):
@@ -77,7 +77,9 @@ class Rounds:
     def run(self, warm_seconds: float) -> list[Measurement]:
         """Warm up for at most `warm_seconds`, then measure; one measurement per executable."""
         for index in range(len(self.executables)):
+            self.progress("first launches", index, len(self.executables))
             self._size_window(index)
+        self.progress("warm up", 0, 0)
         self._warm_up(warm_seconds)
         rng = np.random.default_rng(self.policy.seed)
         order = np.arange(len(self.executables))
@@ -85,7 +87,7 @@ class Rounds:
             order = rng.permutation(len(self.executables)) if round_ % 2 == 0 else order[::-1]
             self._time_round(round_, order.tolist())
             done = round_ + 1
-            self.progress(done, self.policy.rounds)
+            self.progress("round", done, self.policy.rounds)
             if done < self.policy.rounds and self.rule.is_due(done):
                 self._retire_known(done)
             if self.is_interrupted() or not self._active(done):

@@ -105,6 +105,7 @@ class RemoteWorker:
         return self._process
 
     def _await_ready(self, process: WorkerProcess) -> Mapping[str, Device]:
+        self._progress("open the device", 0, 0)
         match process.receive(_OPENING_SECONDS, self._interrupted):
             case Ready(devices):
                 return devices

@@ -34,7 +34,7 @@ from gemmbench.bench.worker.messages import (
 from gemmbench.errors import DeviceError, DeviceLost, GemmbenchError
 
 _PROGRESS_PERIOD = 0.05
-"""Seconds at least between two Progressed messages."""
+"""Seconds at least between two Progressed messages of one activity."""
 _ORPHAN_PERIOD = 0.5
 """Seconds between two checks whether the runner still lives."""
 
@@ -123,12 +123,12 @@ def _exit_without_parent(runner: int) -> None:
 
 
 def _throttled_progress(pipe: Connection) -> Progress:
-    last = 0.0
+    last, activity = 0.0, ""
 
     def report(what: str, done: int, of: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > _PROGRESS_PERIOD:
-            last = time.monotonic()
+        nonlocal last, activity
+        if what != activity or time.monotonic() - last > _PROGRESS_PERIOD:
+            last, activity = time.monotonic(), what
             _send(pipe, Progressed(what, done, of))
 
     return report

@@ -157,10 +157,12 @@ def test_an_interruption_keeps_the_samples_there_are(measure):
     assert {first.stopped, second.stopped} == {"interrupted"}
 
 
-def test_progress_counts_the_rounds(measure):
+def test_progress_counts_first_launches_and_rounds(measure):
     seen = []
-    measure([Kernel("a", 1.0)], rounds=3, max_time=100, progress=lambda done, of: seen.append((done, of)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    kernels = [Kernel("a", 1.0), Kernel("b", 1.0)]
+    measure(kernels, rounds=3, max_time=100, progress=lambda *what: seen.append(what))
+    first = [("first launches", 0, 2), ("first launches", 1, 2), ("warm up", 0, 0)]
+    assert seen == [*first, ("round", 1, 3), ("round", 2, 3), ("round", 3, 3)]
 
 
 def test_nothing_to_measure_is_no_fault(measure):

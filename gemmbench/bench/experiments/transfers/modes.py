@@ -104,6 +104,7 @@ class TransferExperiment:
     def verify(self, trials: Sequence[ModeTrial]) -> None:
         """Run every trial on integers; a result that is not exact is `wrong`."""
         alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
+        self._report("right results", 0, 0)
         reference = self._write_data("ints", self.policy.seed + 1, alpha, beta)
         for number, trial in enumerate(trials):
             self.context.progress(f"verify transfers {trial.name}", number, len(trials))
@@ -115,6 +116,7 @@ class TransferExperiment:
 
     def write_timed_data(self) -> Reference:
         """Write the data that is timed; returns what the result must be."""
+        self._report("right results", 0, 0)
         return self._write_data(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
 
     def measure(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
@@ -125,7 +127,7 @@ class TransferExperiment:
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
         anchors = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
-        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.is_interrupted, self._report_round, anchors)
+        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.is_interrupted, self._report, anchors)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:
@@ -135,8 +137,8 @@ class TransferExperiment:
         for trial in trials:
             trial.job = None
 
-    def _report_round(self, done: int, of: int) -> None:
-        self.context.progress("transfers, round", done, of)
+    def _report(self, what: str, done: int, of: int) -> None:
+        self.context.progress(f"transfers, {what}", done, of)
 
     def _write_data(self, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
         reference = make_reference(self.problem, fill, seed, alpha, beta)
