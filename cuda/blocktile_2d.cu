@@ -15,6 +15,7 @@ require:
   - BM * BN / (TM * TN) >= 32
   - BM * BN / (TM * TN) <= 1024
   - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

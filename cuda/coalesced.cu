@@ -10,6 +10,7 @@ params:
   UNROLL: [8, 0]                # how often the loop over k is unrolled; 0: the compiler decides
 require:
   - BX * BY <= 1024
+tile: [1, 1]  # each element of C reads its row of A and its column of B
 grid:
   - cdiv(N, BX)
   - cdiv(M, BY)

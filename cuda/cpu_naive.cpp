@@ -4,6 +4,7 @@ order: 0
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
+tile: [1, 1]  # each element of C reads its row of A and its column of B
 source: https://en.wikipedia.org/wiki/Matrix_multiplication_algorithm#Iterative_algorithm
 ---*/
 

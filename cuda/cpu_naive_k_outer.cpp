@@ -4,6 +4,7 @@ order: 1
 symbol: gemm
 precisions: [f32, f64]
 layouts: [nn, nt, tn, tt]
+tile: [M, N]  # all of C shares one reading of A and B
 source: https://en.wikipedia.org/wiki/Loop_interchange
 ---*/
 

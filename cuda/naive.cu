@@ -9,6 +9,7 @@ params:
   BY: [16, 8, 32]               # threads along N
 require:
   - BX * BY <= 1024
+tile: [1, 1]  # each element of C reads its row of A and its column of B
 grid:
   - cdiv(M, BX)
   - cdiv(N, BY)

@@ -7,6 +7,7 @@ layouts: [nn, nt, tn, tt]
 epilogue: [bias, relu]
 params:
   TILE: [16, 8, 32]
+tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)

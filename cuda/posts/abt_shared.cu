@@ -7,6 +7,7 @@ layouts: [nt]
 params:
   TILE: [32, 16, 8]
   UNROLL: [0, 1, -1]           # 1: #pragma unroll; 0: no pragma; -1: #pragma unroll 1, which forbids it
+tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)

@@ -18,6 +18,7 @@ require:
   - BM % 8 == 0
   - BN % 8 == 0
   - BK % 8 == 0                               # the rows of a tile are multiples of 16 bytes
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

@@ -19,6 +19,7 @@ require:
   - BK * TM * TN % BM == 0                    # ... and each fetches the same number of elements
   - BK * TM * TN % BN == 0
   - 2 * (BM + BN + 8) * BK * BYTES <= 49152       # two of each tile fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

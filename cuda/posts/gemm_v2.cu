@@ -13,6 +13,7 @@ require:
   - TILE % BX == 0
   - TILE % BY == 0
   - (TILE + 1) * TILE * 2 * BYTES <= 49152        # both tiles fit static shared memory
+tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)

@@ -16,6 +16,7 @@ require:
   - BM % BY == 0
   - BN % BX == 0
   - (BM * (BK + 1) + (BN + 4) * BK) * BYTES <= 49152     # both tiles fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

@@ -6,6 +6,7 @@ precisions: [f32, f64, f16, bf16]
 layouts: [nt, nn, tn, tt]
 params:
   THREADS: [256, 128, 64, 512, 1024]
+tile: [1, 1]  # each element of C reads its row of A and its column of B
 grid:
   - cdiv(M * N, THREADS)
 block:

@@ -7,6 +7,7 @@ layouts: [nn, nt]
 params:
   BX: [16, 32, 8]               # threads along N
   BY: [16, 32, 8]               # threads along M
+tile: [1, 1]  # each element of C reads its row of A and its column of B
 grid:
   - cdiv(N, BX)
   - cdiv(M, BY)

@@ -14,6 +14,7 @@ params:
 require:
   - BX * BY * MIN_BLOCKS <= 1536              # threads per SM; Turing ignores more than 1024
   - (BY * TM + BX * TN + 8) * BK * BYTES <= 49152
+tile: [BY * TM, BX * TN]
 grid:
   - cdiv(N, BX * TN)
   - cdiv(M, BY * TM)

@@ -19,6 +19,7 @@ require:
   - BK * TM * TN % BM == 0                    # ... and each fetches the same number of elements
   - BK * TM * TN % BN == 0
   - (BM + BN + 8) * BK * BYTES <= 49152           # both tiles fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

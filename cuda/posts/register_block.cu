@@ -9,6 +9,7 @@ params:
   TM: [8, 4, 2]                 # results per thread
 require:
   - (TM + 1) * TILE * (TILE + 4) * BYTES <= 49152        # both tiles fit static shared memory
+tile: [TILE * TM, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE * TM)

@@ -6,6 +6,7 @@ precisions: [f32, f64, f16, bf16]
 layouts: [nn]
 params:
   TILE: [16, 32, 8]
+tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)

@@ -9,6 +9,7 @@ params:
   UNROLL: [16, 1, 2, 4, 8, 32]  # steps of k per iteration of the loop; 1: not unrolled
 require:
   - TILE % UNROLL == 0
+tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)

@@ -17,6 +17,7 @@ require:
   - BN % WN == 0
   - (WM // TM) * (WN // TN) == 32             # the lanes of a warp
   - BM // TM * (BN // TN) <= 1024
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

@@ -10,6 +10,7 @@ params:
   WPT: [4, 8, 2]                # results per thread; TILE / WPT threads do the work of TILE
 require:
   - TILE % WPT == 0
+tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)

@@ -14,6 +14,7 @@ require:
   - BM // TM * BN >= 32
   - BM // TM * BN <= 1024
   - (BM + BN + 2) * BK * BYTES <= 49152      # both tiles fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

@@ -23,6 +23,7 @@ require:
   - BM * BN <= 32768                    # registers: 255 per thread, 65536 per SM
   - BM * 8 % (BM * BN // 128 * 4) == 0  # each thread makes the same number of copies of 4 elements
   - BN * 8 % (BM * BN // 128 * 4) == 0
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

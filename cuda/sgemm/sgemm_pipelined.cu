@@ -22,6 +22,7 @@ require:
   - BM * BK % (BM // TM * (BN // TN) * 4) == 0    # each thread fetches the same number of float4
   - BN * BK % (BM // TM * (BN // TN) * 4) == 0
   - 2 * BK * (BM + 4 + BN + 4) * BYTES <= 49152   # two of each tile fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

@@ -22,6 +22,7 @@ require:
   - BM * BN * SPLIT * BLOCKS <= 32768            # registers: 255 per thread, 65536 per SM
   - BM * 8 % (BM * BN // 128 * 4) == 0           # each thread makes the same number of copies of 4 elements
   - BN * 8 % (BM * BN // 128 * 4) == 0
+tile: [BM, BN]
 grid:
   - cdiv(M, BM) * cdiv(N, BN)
 block:

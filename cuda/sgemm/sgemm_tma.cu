@@ -17,6 +17,7 @@ let:
   copy_b: TRANS_B or N % 4 != 0
   bytes_a: 16 * height_a * cdiv(width_a, 4) if copy_a else 0  # of the copies
   bytes_b: 16 * K * cdiv(N, 4) if copy_b else 0
+tile: [BM, BN]
 workspace: 4096 + bytes_a + bytes_b + (SMS * 131072 if STREAM_K else 0)
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - operand: A

@@ -16,6 +16,7 @@ require:
   - BK * TM * TN % (4 * BN) == 0                 # each thread loads the same number of float4 of each tile
   - BK * TM * TN % (4 * BM) == 0
   - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

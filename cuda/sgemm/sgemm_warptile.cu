@@ -22,6 +22,7 @@ require:
   - BK * BM % (BM // TM * (BN // TN) * 4) == 0   # each thread loads the same number of float4 of each tile
   - BK * BN % (BM // TM * (BN // TN) * 4) == 0
   - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles fit static shared memory
+tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)

@@ -65,8 +65,9 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a row of `gemmbench mlp` has in addition to a GEMM's.
 
     `launches` lists what one forward pass launches, in order; `bytes` is the least it must move.
-    `label` is the row's name in a post and `published_ms` the time published there; `accuracy` is
-    the share of test digits that the network recognizes.
+    `label` is the row's name in a post and `published_ms` the time published there; with `step` the
+    row is one step further than the row above. `accuracy` is the share of test digits that the network
+    recognizes.
     """
 
     title: str
@@ -75,6 +76,7 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     launches: list[str] = []
     label: str = ""
     published_ms: float | None = None
+    step: bool = False
     accuracy: float | None = None
 
 
@@ -148,9 +150,10 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     `phase` is "sweep", or "final" for the best configuration of a sweep, measured again on fresh
     rounds. `batch_rows` is the number of rows in the batch. If the result is wrong, `diagnosis` is
-    the key of the likely cause (`reason` has it in words) and `wrong_map` a map of C by tiles.
-    `competitors` is how many threads of other processes wanted a core of the CPU when a window
-    began, on average; None for a row on a GPU, and in older files.
+    the key of the likely cause (`reason` has it in words) and `wrong_map` a map of C by tiles. `tile`
+    are the rows and columns of C that share one reading of A and B; empty if unknown. `competitors`
+    is how many threads of other processes wanted a core of the CPU when a window began, on average;
+    None for a row on a GPU, and in older files.
     """
 
     phase: str = "sweep"
@@ -160,6 +163,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     artifact: str = ""
     grid: list[int] = []
     block: list[int] = []
+    tile: list[int] = []
     shared_dynamic: int = 0
     shared_static: int = -1
     registers: int = -1
@@ -184,6 +188,20 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     def least_bytes(self) -> int:
         """Bytes that a launch must move at the least: A and B in, C out, and C in if beta is not 0."""
         return self.network.bytes if self.network else self.problem.bytes
+
+    @property
+    def bytes_read(self) -> int | None:
+        """Bytes of A and B that the kernel loads from global memory; None if its tile is unknown.
+
+        Each row of A is read once for every column of tiles, each column of B once for every row of
+        tiles: K (M cdiv(N, columns) + N cdiv(M, rows)) elements. That is 2 M N K for a tile of one
+        element, and K (M + N) for one as large as C.
+        """
+        if not self.tile:
+            return None
+        (rows, columns), problem = self.tile, self.problem
+        tiles_down, tiles_across = -(-problem.M // rows), -(-problem.N // columns)
+        return problem.operand_bytes("A") * tiles_across + problem.operand_bytes("B") * tiles_down
 
     @property
     def identity(self) -> tuple[object, ...]:

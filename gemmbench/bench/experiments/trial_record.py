@@ -86,6 +86,7 @@ def _describe_network(chain: Chain, accuracy: float | None) -> NetworkFacts | No
         launches=chain.launches,
         label=chain.label,
         published_ms=chain.published_ms,
+        step=chain.step,
         accuracy=accuracy,
     )
 
@@ -98,6 +99,7 @@ def _describe_code(chain: Chain, artifacts: Sequence[Artifact]) -> dict[str, Any
         "artifact": " ".join(artifact.key for artifact in artifacts),
         "grid": list(geometry.grid) if geometry else [],
         "block": list(geometry.block) if geometry else [],
+        "tile": list(chain.steps[0].tile or ()) if len(chain.steps) == 1 else [],
         "shared_dynamic": geometry.shared if geometry else 0,
         "shared_static": build.shared if build else -1,
         "registers": build.registers if build else -1,

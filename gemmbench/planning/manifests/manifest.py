@@ -9,7 +9,13 @@ import re
 from pathlib import Path
 
 from gemmbench.errors import SpecError, nearest
-from gemmbench.planning.manifests.expressions import DEVICE_NAMES, NETWORK_NAMES, PROBLEM_NAMES, SASS_NAMES
+from gemmbench.planning.manifests.expressions import (
+    DEVICE_NAMES,
+    NETWORK_NAMES,
+    PROBLEM_NAMES,
+    SASS_NAMES,
+    Expression,
+)
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.named_expressions import read_lets
 from gemmbench.planning.manifests.sections import LaunchFields, SectionReader
@@ -86,6 +92,7 @@ class _ManifestReader:
             launch=launches[-1] if launches else None,
             before=launches[:-1],
             workspace=sections.read_optional(("workspace",), manifest.workspace),
+            tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
             picks=sections.read_picks(manifest.pick),
             sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
@@ -179,6 +186,14 @@ class _ManifestReader:
         return (
             sections.read_launch((), LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)),
         )
+
+    def read_tile(self, sections: SectionReader) -> tuple[Expression, ...]:
+        """Return the rows and columns of the tile of C, if the manifest declares it."""
+        tile = self.manifest.tile
+        if len(tile) not in (0, 2):
+            message = f"tile: {len(tile)} numbers; write the rows and columns of the tile of C, such as [BM, BN]"
+            raise self.document.error_at(("tile",), message)
+        return sections.read_expressions(("tile",), [str(text) for text in tile])
 
     def read_tensor_maps(self, sections: SectionReader) -> tuple[TensorMap, ...]:
         workspace = self.manifest.workspace is not None

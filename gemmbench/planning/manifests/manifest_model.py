@@ -63,6 +63,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     params: dict[str, Any] = {}
     let: dict[str, Text] = {}
     require: list[str] = []
+    tile: list[Text] = []
     computes: str = "gemm"
     epilogue: list[str] = []
     workspace: str | int | None = None

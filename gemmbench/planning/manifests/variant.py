@@ -74,7 +74,8 @@ class Variant:
     `params` pairs a name with its values, the default first. `arch` is empty unless the code is
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
     the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
-    memory besides the operands, `tensor_maps` are the arrays that TMA moves. `sass` is what must be
+    memory besides the operands, `tile` the rows and columns of C that share one reading of A and B
+    (empty if not declared), `tensor_maps` are the arrays that TMA moves. `sass` is what must be
     true of the machine code of its hottest loop. A variant with `picks` has no code of its own: the
     first row whose `when` holds names the variant that has. `text` and `path` are empty for a library.
     """
@@ -93,6 +94,7 @@ class Variant:
     launch: Launch | None = None
     before: tuple[Launch, ...] = ()
     workspace: Expression | None = None
+    tile: tuple[Expression, ...] = ()
     tensor_maps: tuple[TensorMap, ...] = ()
     picks: tuple[Pick, ...] = ()
     sass: tuple[Expression, ...] = ()

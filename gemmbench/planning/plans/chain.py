@@ -21,7 +21,8 @@ class Chain:
     The steps of a network are GEMMs of its layers and passes over their outputs, or one kernel that
     computes all of it. A chain that cannot run has a `reason` and no steps. `order` sorts the rows
     of a table. With `graph` its launches are recorded once and replayed as one graph. `label` is the
-    row's name in a post and `published_ms` the time published there.
+    row's name in a post, `published_ms` the time published there; with `step` the row is one step further
+    than the row above.
     """
 
     variant: Variant
@@ -35,6 +36,7 @@ class Chain:
     network: Network | None = None
     label: str = ""
     published_ms: float | None = None
+    step: bool = False
 
     @property
     def name(self) -> str:

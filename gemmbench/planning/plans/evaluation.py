@@ -89,6 +89,16 @@ def evaluate_workspace(variant: Variant, names: Names) -> int:
     return nbytes
 
 
+def evaluate_tile(variant: Variant, names: Names) -> tuple[int, int] | None:
+    """Return the rows and columns of C that share one reading of A and B; None if not declared. Raises Excluded."""
+    if not variant.tile:
+        return None
+    rows, columns = (evaluate(variant, each, names) for each in variant.tile)
+    if min(rows, columns) < 1:
+        raise Excluded(f"a tile of {rows} x {columns} ({variant.path}:{variant.tile[0].line})")
+    return rows, columns
+
+
 def evaluate_tensor_maps(
     variant: Variant, names: Names, problem: Problem, workspace: int
 ) -> tuple[TiledTensor | None, ...]:

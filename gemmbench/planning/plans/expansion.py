@@ -16,6 +16,7 @@ from gemmbench.planning.plans.evaluation import (
     evaluate,
     evaluate_launches,
     evaluate_tensor_maps,
+    evaluate_tile,
     evaluate_workspace,
 )
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
@@ -115,6 +116,7 @@ def _make_plan(
         check_require(variant, names)
         launches, workspace = evaluate_launches(variant, names, target), evaluate_workspace(variant, names)
         maps = evaluate_tensor_maps(variant, names, problem, workspace)
+        tile = evaluate_tile(variant, names)
     except Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
     geometry = launches[-1][1] if launches else None
@@ -130,6 +132,7 @@ def _make_plan(
         launches=launches,
         workspace=workspace,
         tensor_maps=maps,
+        tile=tile,
     )
 
 

@@ -96,7 +96,8 @@ class Plan:
     on a CPU. `launches` are the symbol and the numbers of each launch, in order; `geometry` is that of
     the last, None for a library and a host function. `epilogue` is what it does to C after the
     product. `network` is set if the variant computes one. `workspace` is in bytes; a tensor map is None
-    if it is not used. If the variant dispatches, `variant` has its name and order, and the code of the
+    if it is not used. `tile` are the rows and columns of C that share one reading of A and B, if the
+    manifest declares them. If the variant dispatches, `variant` has its name and order, and the code of the
     variant that was picked.
     """
 
@@ -111,6 +112,7 @@ class Plan:
     launches: tuple[tuple[str, Geometry], ...] = ()
     workspace: int = 0
     tensor_maps: tuple[TiledTensor | None, ...] = ()
+    tile: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.geometry and not self.launches:

@@ -18,6 +18,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("diagnosis", "likely cause of a wrong result, in a few words", lambda row: row.record.diagnosis),
     *details.COLUMNS,
     Column("path", "file of the kernel; after @ the commit, for a kernel of a revision", lambda row: row.record.path),
+    details.READS,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
@@ -32,6 +33,7 @@ _WIDE = pick_columns(
     "waves",
     "last wave",
     "moved (MB)",
+    "reads (MB)",
     "FLOP/B",
     "% of bound",
     "clock (GHz)",

@@ -174,6 +174,13 @@ _ENERGY: tuple[Column[Row], ...] = (
     ),
 )
 
+READS: Column[Row] = Column(
+    "bytes_read",
+    "bytes of A and B that the kernel loads from global memory, by the tile of its manifest; caches serve most of them",
+    lambda row: row.record.bytes_read,
+    "reads (MB)",
+    lambda row: number(None if row.record.bytes_read is None else row.record.bytes_read * 1e-6),
+)
 COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *_ENERGY)
 """The columns of the exports."""
 

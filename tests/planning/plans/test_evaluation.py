@@ -2,6 +2,7 @@
 
 import pytest
 
+from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
@@ -53,6 +54,18 @@ def test_a_launch_takes_place_where_its_condition_holds(plan):
 def test_the_main_launch_is_the_last_that_takes_place(plan):
     found = plan(Problem(8, 4, 33, "tn"), **{**SEVERAL, "launches": LAUNCHES[::-1]})
     assert (found.symbols, found.geometry.threads) == (("gemm", "turn"), 256)
+
+
+def test_a_tile_is_evaluated_where_it_is_declared(plan):
+    assert plan(Problem(8, 4, 33)).tile is None
+    assert plan(Problem(8, 4, 33), tile="[M, 2 * N]").tile == (8, 8)
+    skip = plan(Problem(8, 4, 33), tile="[M - 8, N]")
+    assert isinstance(skip, Skip) and skip.reason.startswith("a tile of 0 x 4 (")
+
+
+def test_a_tile_has_two_numbers(plan):
+    with pytest.raises(SpecError, match=r"tile: 1 numbers; write the rows and columns of the tile of C"):
+        plan(Problem(8, 4, 33), tile="[16]")
 
 
 def test_no_launch_at_all_is_a_skip(plan):

@@ -34,6 +34,14 @@ def test_the_least_bytes_and_the_intensity(one):
     assert one(precision_name="f16")["bytes_least"] == 2 * 3 * 64**2
 
 
+def test_the_bytes_read_follow_from_the_tile(one):
+    assert one()["bytes_read"] is None
+    assert one(tile=[1, 1])["bytes_read"] == 4 * 2 * 64**3
+    assert one(tile=[64, 64])["bytes_read"] == 4 * 64 * (64 + 64)
+    assert one(tile=[16, 32])["bytes_read"] == 4 * 64 * (64 * 2 + 64 * 4)
+    assert one(tile=[48, 48])["bytes_read"] == 4 * 64 * (64 * 2 + 64 * 2)  # two tiles cover 64
+
+
 def test_the_least_bytes_of_a_network_come_from_its_record(one):
     found = one(network=NetworkFacts(title="net", flops=3000, bytes=1000))
     assert (found["bytes_least"], found["flop_per_byte"]) == (1000, 3.0)
@@ -124,7 +132,8 @@ def test_without_telemetry_its_columns_are_empty(one):
 def test_a_wide_table_has_the_columns_that_are_not_empty(make_run, paired):
     telemetry = Telemetry(readings=1, temperature=61.0, energy=0.25, energy_power=500.0)
     run = make_run(
-        paired("naive", *[2 * MS] * 5, **LAUNCH, spills=0, telemetry=telemetry), paired("cublas", *[MS] * 5, order=9.0)
+        paired("naive", *[2 * MS] * 5, **LAUNCH, spills=0, tile=[1, 1], telemetry=telemetry),
+        paired("cublas", *[MS] * 5, order=9.0),
     )
     rows = compare_rows(run).rows
     usual = table_columns(rows)
@@ -141,6 +150,7 @@ def test_a_wide_table_has_the_columns_that_are_not_empty(make_run, paired):
         "waves": "0.4000",
         "last wave": "40 %",
         "moved (MB)": "0.04915",
+        "reads (MB)": "2.097",
         "FLOP/B": "10.67",
         "% of bound": "0.02621 (compute)",
         "clock (GHz)": "1.000",
