@@ -22,6 +22,7 @@ LIMIT = 600.0
 """Seconds for one launch with all its passes."""
 
 _OF_PEAK = "avg.pct_of_peak_sustained_elapsed"
+_OF_ACTIVE = "avg.pct_of_peak_sustained_active"
 _THREADS = "smsp__sass_thread_inst_executed_op"
 
 QUANTITIES: dict[str, tuple[str, ...]] = {
@@ -40,12 +41,16 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
         f"sm__inst_executed_pipe_tensor.{_OF_PEAK}",
     ),
     "issue": (f"smsp__issue_active.{_OF_PEAK}", f"sm__inst_issued.{_OF_PEAK}"),
+    "eligible": (f"smsp__issue_active.{_OF_ACTIVE}",),
     "ffma": (f"{_THREADS}_ffma_pred_on.sum",),
     "dfma": (f"{_THREADS}_dfma_pred_on.sum",),
     "threads": ("smsp__thread_inst_executed_pred_on.sum", "smsp__thread_inst_executed.sum"),
     "tensor instructions": ("sm__inst_executed_pipe_tensor.sum", "sm__inst_executed_pipe_tensor_op_hmma.sum"),
     "instructions": ("sm__inst_executed.sum", "smsp__inst_executed.sum"),
     "dram": (f"dram__throughput.{_OF_PEAK}",),
+    "dram bytes": ("dram__bytes_read.sum",),
+    "global loads": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",),
+    "global sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",),
     "l2": (f"lts__throughput.{_OF_PEAK}", f"lts__t_sectors.{_OF_PEAK}"),
     "l1": (f"l1tex__throughput.{_OF_PEAK}",),
     "shared": (f"l1tex__data_pipe_lsu_wavefronts_mem_shared.{_OF_PEAK}",),
@@ -53,7 +58,7 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     "store conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",),
     "load wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",),
     "store wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",),
-    "occupancy": ("sm__warps_active.avg.pct_of_peak_sustained_active",),
+    "occupancy": (f"sm__warps_active.{_OF_ACTIVE}",),
     "registers": ("launch__registers_per_thread",),
 }
 """The quantities to count, each with its metrics, the best first."""

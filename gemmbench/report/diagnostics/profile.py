@@ -165,6 +165,18 @@ def _conflicts(kind: str) -> Callable[[Counters], str]:
     return cell
 
 
+def _no_eligible(counters: Counters) -> str:
+    """Nsight's name for the cycles in which a scheduler finds no warp that can issue."""
+    eligible = counters.values.get("eligible")
+    return "" if eligible is None else f"{number(100 - eligible)} %"
+
+
+def _sectors(counters: Counters) -> str:
+    """Sectors of 32 bytes for one load of a warp: 4 if its 32 words of 4 bytes are neighbours."""
+    share = _ratio(counters.values, "global sectors", "global loads")
+    return "" if share is None else number(share / 100)
+
+
 def _stalls(counters: Counters) -> str:
     worst = [each for each in rank_stalls(counters.stalls) if each[0] not in _NO_FAULT][:_TOP_STALLS]
     return ", ".join(f"{name} {share:.0f} %" for name, share in worst)
@@ -182,10 +194,13 @@ _ROWS: dict[str, Callable[[Counters], str]] = {
     "FP64 pipe": _percent_cell("fp64"),
     "tensor pipe": _percent_cell("tensor"),
     "issue slots taken": _percent_cell("issue"),
+    "No Eligible": _no_eligible,
     "FFMA of thread instructions": _share("ffma", "threads"),
     "DFMA of thread instructions": _share("dfma", "threads"),
     "tensor of instructions": _share("tensor instructions", "instructions"),
     "DRAM throughput": _percent_cell("dram"),
+    "read from DRAM": _quantity_cell("dram bytes", 1e-6, "MB"),
+    "sectors per global load": _sectors,
     "L2 throughput": _percent_cell("l2"),
     "L1 throughput": _percent_cell("l1"),
     "shared-memory throughput": _percent_cell("shared"),
