@@ -18,17 +18,15 @@ from gemmbench.cli.options import (
     ProblemOptions,
     style_option,
 )
-from gemmbench.cli.output import choose_exit_code, choose_plain_style, save_csv
+from gemmbench.cli.output import choose_exit_code, print_reports, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
-from gemmbench.planning.networks.network_config import NetworkOverrides, read_network_sweep
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
-from gemmbench.report.posts.story import tell_network_story, tell_story
+from gemmbench.report.posts.story import report_story
 from gemmbench.session.machine import find_machine
-from gemmbench.session.posts import NETWORK_CONFIG, PostsRequest, repeat_posts
+from gemmbench.session.posts import PostsRequest, repeat_posts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,35 +54,25 @@ class PostsOptions:
 def posts(options: PostsOptions) -> int:
     """Repeat the measurements of POSTs next to their tables.
 
-    Without POSTs, repeats all of them. Each row shows its speed-up over the row above and over the
-    first row, published and measured here, so that you see whether the post's conclusions hold on
-    this device. The post on a neural network (003) takes no other sizes, layouts or precisions.
+    Without POSTs, repeats all of them. Each row shows its speed-up over the first row and, where it
+    is one step further, over the row above, published and measured here: so you see whether the
+    post's conclusions hold on this device. The post on a neural network (003) takes no other sizes,
+    layouts or precisions.
     """
     worst = OK
     comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
     for number, (code, comparison) in enumerate(comparisons):
-        story = _format_post(comparison, choose_plain_style(options.style))
-        click.echo(("\n" if number else "") + story, nl=False)
+        if number:
+            click.echo()
+        print_reports([report_story(comparison)], options.style)
         worst = max(worst, code)
     return worst
-
-
-def _format_post(comparison: Comparison, style: str) -> str:
-    """The published table and this run's; runs of a network have no post in their header."""
-    environment = comparison.environment
-    post = read_post(environment.post) if environment.post else None
-    return tell_story(post, comparison, style) if post else tell_network_story(comparison, _read_title(), style)
-
-
-def _read_title() -> str:
-    """The title of the post on a network."""
-    return read_network_sweep(NETWORK_CONFIG, NetworkOverrides(), on_cpu=False).title
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
     runs = [store.read(Path(file)) for file in files]
     for run in runs:
-        if not run.environment.post and not any(record.network for record in run.records):
+        if not run.environment.post:
             raise UsageError(f"{run.path}: sweep '{run.environment.sweep}' repeats no post; use gemmbench show")
     return ((OK, compare_rows(run)) for run in runs)
 

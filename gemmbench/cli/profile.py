@@ -78,8 +78,8 @@ def profile(options: ProfileOptions) -> int:
         ):
             click.echo(text)
     click.echo(
-        "Percent of peak over the whole duration; occupancy and No Eligible while an SM is active. No Eligible: cycles in "
-        "which a scheduler finds no warp that can issue. Caches start empty; data is uniform."
+        "Percent of peak over the whole duration; occupancy and No Eligible while an SM is active. No Eligible: "
+        "cycles in which a scheduler finds no warp that can issue. Caches start empty; data is uniform."
     )
     return OK
 

@@ -105,7 +105,7 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
     """Plan the rows of a network and measure them into a results file. Raises GemmbenchError."""
     planned = plan_network_rows(request, machine)
     sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
-    header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy)
+    header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy, post=sweep.post)
     with open_run(machine, header, planned.devices, request.limits, request.destination, reporter) as opened:
         chains = ChainSweep(rows, sweep.policy, sweep.baseline, parameters=parameters, earlier=opened.earlier)
         measure_sweep(opened.runner, opened.session.compilers, chains)

@@ -10,15 +10,11 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.networks.network_config import NetworkOverrides
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep_config import known_posts
+from gemmbench.planning.sweeps.sweep_config import describes_network, known_posts
 from gemmbench.session.networks import NetworkRequest, run_network
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
 from gemmbench.session.sweeps import SweepRequest, run_sweep
-
-NETWORK_POST = "posts/003-neural-network"
-"""The post whose table is that of `gemmbench mlp`."""
-NETWORK_CONFIG = "mlp"
 
 
 @dataclass(frozen=True)
@@ -35,8 +31,8 @@ class PostsRequest:
 def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = SILENT) -> Iterator[RunResult]:
     """Measure each post in turn, until one is interrupted. Raises GemmbenchError."""
     for name in choose_posts(request, reporter):
-        if name == NETWORK_POST:
-            result = run_network(_make_network_request(request), machine, reporter)
+        if describes_network(name):
+            result = run_network(_make_network_request(name, request), machine, reporter)
         else:
             result = run_sweep(_make_sweep_request(name, request), machine, reporter)
         yield result
@@ -47,31 +43,26 @@ def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = S
 def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
     """Choose the configs of posts by name or the beginning of one, such as 004. Raises UsageError.
 
-    The post on networks has sizes, a layout and a precision of its own. If an option sets others, the
-    post is an error if it was named, and is left out with a message if it was not.
+    A network has sizes, a layout and a precision of its own. If an option sets others, a network is an
+    error if it was named, and is left out with a message if it was not.
     """
-    known = _known_configs()
+    known = known_posts()
     chosen = [config for name in request.names for config in _match_posts(name, known)] or known
     refused = _list_options_refused(request.overrides)
-    if not refused or NETWORK_POST not in chosen:
-        return chosen
-    short = _shorten(NETWORK_POST)
-    if request.names:
-        raise UsageError(
-            f"{' and '.join(refused)}: post {short} is a network with its own sizes, layout and precision; "
-            "leave the option out, or name other posts"
-        )
-    reporter.message(f"post {short} is left out: it is a network, which takes no {' or '.join(refused)}")
-    return [name for name in chosen if name != NETWORK_POST]
+    networks = [name for name in chosen if refused and describes_network(name)]
+    for short in map(_shorten, networks):
+        if request.names:
+            raise UsageError(
+                f"{' and '.join(refused)}: post {short} is a network with its own sizes, layout and precision; "
+                "leave the option out, or name other posts"
+            )
+        reporter.message(f"post {short} is left out: it is a network, which takes no {' or '.join(refused)}")
+    return [name for name in chosen if name not in networks]
 
 
 def list_posts() -> list[str]:
     """Short names of all posts, such as 004-gemm."""
-    return [_shorten(config) for config in _known_configs()]
-
-
-def _known_configs() -> list[str]:
-    return sorted([*known_posts(), NETWORK_POST])
+    return [_shorten(config) for config in known_posts()]
 
 
 def _list_options_refused(overrides: SweepOverrides) -> list[str]:
@@ -87,7 +78,8 @@ def _list_options_refused(overrides: SweepOverrides) -> list[str]:
 
 
 def _match_posts(name: str, known: Sequence[str]) -> list[str]:
-    matching = [config for config in known if _shorten(config).startswith(_shorten(name))]
+    beginning = [config for config in known if _shorten(config).startswith(_shorten(name))]
+    matching = [config for config in beginning if _shorten(config) == _shorten(name)] or beginning
     if not matching:
         short = [_shorten(config) for config in known]
         raise UsageError(f"no post '{name}'{nearest(name, short)}; known: {', '.join(short)}")
@@ -104,7 +96,7 @@ def _make_sweep_request(config: str, request: PostsRequest) -> SweepRequest:
     )
 
 
-def _make_network_request(request: PostsRequest) -> NetworkRequest:
-    """The network with the parameters, baseline and policy of the request."""
+def _make_network_request(config: str, request: PostsRequest) -> NetworkRequest:
+    """The network `config` with the parameters, baseline and policy of the request."""
     overrides = NetworkOverrides(**vars(request.overrides))
-    return NetworkRequest(overrides, NETWORK_CONFIG, request.kernels, request.limits, request.destination)
+    return NetworkRequest(overrides, config, request.kernels, request.limits, request.destination)

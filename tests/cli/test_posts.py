@@ -13,14 +13,14 @@ def test_a_post_is_repeated_and_told_again_from_its_file(gemmbench, saved):
 
 
 def test_the_network_has_the_title_of_its_config(gemmbench, saved):
-    said = gemmbench("posts", "003", *FAST)
+    said = gemmbench("posts", "003-neural-network", *FAST)
     assert said.code == 0, said.err
     assert said.out.startswith("Building a matrix-multiplication kernel from scratch: 784-100-100-10, ")
     assert gemmbench("posts", "--results", saved()[0]).out == said.out
 
 
 def test_the_network_takes_parameters_and_a_baseline(gemmbench, saved):
-    said = gemmbench("posts", "003", "--param", "TILE=8", "--baseline", "tiled", *FAST)
+    said = gemmbench("posts", "003-neural-network", "--param", "TILE=8", "--baseline", "tiled", *FAST)
     assert said.code == 0, said.err
     rows = saved()[1]
     assert {row["config"] for row in rows if row["variant"] == "tiled"} == {"TILE=8"}

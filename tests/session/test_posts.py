@@ -5,7 +5,7 @@ import pytest
 from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.session import posts
-from gemmbench.session.posts import NETWORK_POST, PostsRequest, choose_posts
+from gemmbench.session.posts import PostsRequest, choose_posts
 from gemmbench.session.results_file import RunResult
 
 OTHERS = [
@@ -15,16 +15,18 @@ OTHERS = [
     "posts/002-transpose",
     "posts/004-gemm",
 ]
+NETWORKS = ["posts/003-neural-network", "posts/003-neural-network-large"]
 REFUSED = [("sizes", "64"), ("precisions", "f32"), ("layouts", "tn"), ("alpha", 2.0), ("beta", 0.0)]
 
 
 def test_all_posts_are_repeated_in_order(notes):
-    assert choose_posts(PostsRequest(), notes) == sorted([*OTHERS, NETWORK_POST])
+    assert choose_posts(PostsRequest(), notes) == sorted([*OTHERS, *NETWORKS])
     assert notes.messages == []
 
 
 def test_a_post_is_named_by_its_beginning(notes):
     assert choose_posts(PostsRequest(("000", "posts/004")), notes) == [*OTHERS[:2], "posts/004-gemm"]
+    assert choose_posts(PostsRequest(("003-neural-network",)), notes) == NETWORKS[:1]
     with pytest.raises(UsageError, match="no post '009'"):
         choose_posts(PostsRequest(("009",)), notes)
 
@@ -39,8 +41,9 @@ def test_a_network_that_is_named_refuses_what_it_cannot_obey(notes, name, value)
 @pytest.mark.parametrize(("name", "value"), REFUSED)
 def test_a_network_that_is_not_named_is_left_out_with_a_message(notes, name, value):
     assert choose_posts(PostsRequest((), SweepOverrides(**{name: value})), notes) == OTHERS
-    (message,) = notes.messages
-    assert message.startswith("post 003-neural-network is left out: it is a network, which takes no --")
+    short = [name.removeprefix("posts/") for name in NETWORKS]
+    for message, left_out in zip(notes.messages, short, strict=True):
+        assert message.startswith(f"post {left_out} is left out: it is a network, which takes no --")
 
 
 def test_other_posts_take_the_option(notes):
@@ -61,7 +64,7 @@ def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, 
     (request,) = requests
     changed = request.overrides
     assert (changed.params, changed.baseline, changed.rounds, changed.seed) == (("TILE=8",), "cublas", 3, 7)
-    assert (request.config, request.kernels) == ("mlp", "mine")
+    assert (request.config, request.kernels) == ("posts/003-neural-network", "mine")
 
 
 def test_after_an_interruption_no_other_post_begins(monkeypatch, machine, notes):

@@ -14,7 +14,7 @@ from gemmbench.cli import group
 from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
-from gemmbench.planning.networks.network_config import NetworkModel, NetworkRowModel
+from gemmbench.planning.networks.network_config import NetworkModel, NetworkPostModel, NetworkRowModel
 from gemmbench.planning.sweeps.policy import MeasureModel
 from gemmbench.planning.sweeps.post import PostModel, PostRowModel, PublishedModel
 from gemmbench.planning.sweeps.sweep_model import SweepModel
@@ -35,6 +35,7 @@ MODELS: Mapping[str, type[msgspec.Struct]] = {
     "published": PublishedModel,
     "network": NetworkModel,
     "network-row": NetworkRowModel,
+    "network-post": NetworkPostModel,
 }
 
 

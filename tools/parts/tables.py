@@ -10,13 +10,12 @@ from pathlib import Path
 
 from gemmbench.errors import StoreError
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import store
 from gemmbench.report.columns import all_columns, gemm
 from gemmbench.report.columns.column import format_headings, format_rows, pick_columns
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.flags import explain_letters
-from gemmbench.report.posts.story import tell_story
+from gemmbench.report.posts.story import report_story
 from gemmbench.report.row import Row
 from gemmbench.report.table import format_cells, format_list
 from gemmbench.report.tables.footer import footer_lines
@@ -135,10 +134,9 @@ def _list_items(lines: Sequence[str]) -> list[str]:
 
 def _write_post(_: Page, pattern: str) -> str:
     comparison = read_comparison(pattern)
-    post = read_post(comparison.environment.post)
-    if post is None:
+    if not comparison.environment.post:
         raise StoreError(f"{comparison.run.path.name} repeats no post")
-    return tell_story(post, comparison, STYLE).strip().replace("### ", "## ", 1)
+    return report_story(comparison).format(STYLE).strip().replace("### ", "## ", 1)
 
 
 def _write_claims(_: Page, pattern: str, *words: str) -> str:

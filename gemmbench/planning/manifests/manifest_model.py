@@ -32,6 +32,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             those above it.
         require: Conditions, one expression per line. Where one is false, the configuration is
             skipped with that line as the reason.
+        tile: Rows and columns of C that share one reading of A and B, such as `[BM, BN]`; `[1, 1]`
+            if each element of C reads its own row and column. From it follows the column
+            `reads (MB)`.
         computes: `gemm`, or `mlp` for a kernel that computes a whole network.
         epilogue: What the kernel can do to the result before it stores it: `bias`, or `bias` and
             `relu`.

@@ -35,7 +35,7 @@ def plan_chains(
         for config in list_configurations(variant, choice.params):
             planned = planner.plan_steps(variant, config, choice.graph)
             steps, reason = ((), planned) if isinstance(planned, str) else (planned, "")
-            about = network, choice.label, choice.published_ms
+            about = network, choice.label, choice.published_ms, choice.step
             chain = Chain(variant, config, device, network.problem, order, steps, reason, choice.graph, *about)
             chains.append(chain)
     return chains

@@ -13,11 +13,12 @@ from gemmbench.planning.manifests.variant import Params
 from gemmbench.planning.networks.network import Network, make_network
 from gemmbench.planning.paths import display_path
 from gemmbench.planning.plans.chain import GRAPH
-from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, read_document
+from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, name_config, read_document
 from gemmbench.planning.sweeps.config_reader import ConfigReader
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.parsing import parse_params
 from gemmbench.planning.sweeps.policy import MeasureModel, Policy, make_policy
+from gemmbench.planning.sweeps.post import Post
 
 RANDOM = "random"
 
@@ -29,13 +30,30 @@ class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
         variant: A kernel or library, or `NAME+graph` to replay its launches as one CUDA graph.
         label: Its name in the table.
         params: Values of its parameters.
-        published_ms: The time that a post published for it, in milliseconds.
+        published_ms: The time that a post published for it, in milliseconds, with the batch of the
+            config.
+        step: Whether it is one step further than the row above.
     """
 
     variant: str
     label: str = ""
     params: dict[str, Any] = {}
     published_ms: float | int | None = None
+    step: bool = False
+
+
+class NetworkPostModel(msgspec.Struct, forbid_unknown_fields=True):
+    """The key `post`: where the table is from. Its rows are those of the network.
+
+    Attributes:
+        title: The title of the post.
+        source: Its address.
+        note: A line below the table.
+    """
+
+    title: str
+    source: str
+    note: str = ""
 
 
 class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,8 +68,7 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
         weights: A `.npz` file with W1, b1, W2, ... next to the config (W is inputs x outputs), or
             `random`.
         baseline: The row that counts as 1. Empty: the library with a graph, if there is one.
-        title: The title of the post that the network is from.
-        source: Its address.
+        post: The post that the network is from; see below.
         measure: How to measure, as in a sweep.
         on_cpu: Keys that replace those above where kernels run on the CPU.
     """
@@ -63,8 +80,7 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
     summary: str = ""
     weights: str = RANDOM
     baseline: str = ""
-    title: str = ""
-    source: str = ""
+    post: NetworkPostModel | None = None
     measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
     on_cpu: dict[str, Any] = {}
 
@@ -81,6 +97,7 @@ class NetworkRowChoice:
     params: Params
     label: str = ""
     published_ms: float | None = None
+    step: bool = False
     line: int | None = None
 
     @property
@@ -93,7 +110,7 @@ class NetworkRowChoice:
 class NetworkSweep:
     """Everything that a run measures. `weights` is a file, or None for random ones; `baseline` may be empty.
 
-    `title` is that of the post that the network is from, "" if there is none.
+    `post` has no rows: they are those of the network.
     """
 
     name: str
@@ -103,7 +120,7 @@ class NetworkSweep:
     baseline: str
     policy: Policy
     location: str = ""
-    title: str = ""
+    post: Post | None = None
 
 
 @dataclass
@@ -126,12 +143,23 @@ def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> Ne
         name=path.stem,
         network=_read_network(reader, model, options),
         weights=_find_weights(reader, model, path, options),
-        rows=_read_rows(reader, model),
+        rows=_read_rows(reader, model, options),
         baseline=options.baseline if options.baseline is not None else model.baseline,
         policy=make_policy(reader, model.measure),
         location=document.location,
-        title=model.title,
+        post=_make_post(model, name_config(path)),
     )
+
+
+def _make_post(model: NetworkModel, config: str) -> Post | None:
+    if model.post is None:
+        return None
+    return Post(config, model.post.title, model.post.source, gpu="", columns=(), rows=(), note=model.post.note)
+
+
+def read_network_post(name: str) -> Post | None:
+    """The post of a network's config file, or None if it repeats none. Raises UsageError or SpecError."""
+    return read_network_sweep(name, NetworkOverrides(), on_cpu=False).post
 
 
 def _read_network(reader: ConfigReader, model: NetworkModel, options: NetworkOverrides) -> Network:
@@ -161,7 +189,7 @@ def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, optio
     return reader.choose(("weights",), find, model.weights)
 
 
-def _read_rows(reader: ConfigReader, model: NetworkModel) -> tuple[NetworkRowChoice, ...]:
+def _read_rows(reader: ConfigReader, model: NetworkModel, options: NetworkOverrides) -> tuple[NetworkRowChoice, ...]:
     written = [NetworkRowModel(row) if isinstance(row, str) else row for row in model.rows]
     listed = [_read_row(reader, index, row) for index, row in enumerate(written)]
     if names := reader.options.variants:
@@ -172,6 +200,8 @@ def _read_rows(reader: ConfigReader, model: NetworkModel) -> tuple[NetworkRowCho
     if not rows:
         raise UsageError("no rows given; name variants, such as [tiled, cublas, mlp_fused]")
     params = parse_params(reader.options.params)
+    if options.batch not in (None, model.batch):
+        rows = [replace(row, published_ms=None) for row in rows]  # published for the batch of the config
     return tuple({row.name: replace(row, params={**row.params, **params}) for row in rows}.values())
 
 
@@ -179,7 +209,8 @@ def _read_row(reader: ConfigReader, index: int, written: NetworkRowModel) -> Net
     params = reader.read_params(("rows", index, "params"), written.params)
     published = None if written.published_ms is None else float(written.published_ms)
     line = reader.document.line(("rows", index))
-    return replace(_make_row(written.variant), params=params, label=written.label, published_ms=published, line=line)
+    row = _make_row(written.variant)
+    return replace(row, params=params, label=written.label, published_ms=published, step=written.step, line=line)
 
 
 def _make_row(name: str) -> NetworkRowChoice:

@@ -59,9 +59,14 @@ def known_posts() -> list[str]:
     return sorted(f"posts/{path.stem}" for path in (home / "posts").glob("*.yaml"))
 
 
+def describes_network(name: str) -> bool:
+    """Whether a config file describes a network. Raises UsageError or SpecError."""
+    return "layers" in read_document(find_config(name)).data
+
+
 def read_post(name: str) -> Post | None:
-    """The post of a config file, or None if it repeats none. Raises UsageError or SpecError."""
-    return read_sweep(name, SweepOverrides(), on_cpu=False).post
+    """The post of a config file, or None if it repeats none or describes a network. Raises UsageError or SpecError."""
+    return None if describes_network(name) else read_sweep(name, SweepOverrides(), on_cpu=False).post
 
 
 def read_comparison(names: tuple[str, ...], base: str, options: SweepOverrides, on_cpu: bool) -> Sweep:

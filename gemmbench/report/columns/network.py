@@ -53,7 +53,6 @@ COLUMNS: tuple[Column[Row], ...] = (
 
 _ONLY_IN_TABLES: tuple[Column[Row], ...] = (
     Column(heading="version", cell=lambda row: _facts(row).label or "-", fold=True, hide=8),
-    Column(heading="time (us)", cell=lambda row: show_if_valid(row, with_interval(row.time.scale(1e6)))),
     Column(heading="published (ms)", cell=lambda row: number(_facts(row).published_ms), hide=7),
     Column(heading="x {baseline}", cell=lambda row: show_if_valid(row, _times_as_fast(row))),
     Column(heading="error", cell=lambda row: number(row.record.error, 3) if row.record.checked else "-", hide=1),
@@ -64,7 +63,7 @@ _TABLE = pick_columns(
     "version",
     "kernel",
     "configuration",
-    "time (us)",
+    "time (ms)",
     "published (ms)",
     "x {baseline}",
     "GFLOPS",

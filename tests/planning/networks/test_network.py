@@ -13,7 +13,12 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.networks.network import Network, change_batch, make_network
 from gemmbench.planning.networks.network_chains import plan_chains
-from gemmbench.planning.networks.network_config import NetworkOverrides, NetworkRowChoice, read_network_sweep
+from gemmbench.planning.networks.network_config import (
+    NetworkOverrides,
+    NetworkRowChoice,
+    read_network_post,
+    read_network_sweep,
+)
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.chain import list_plans
 from gemmbench.planning.plans.expansion import make_plans
@@ -237,12 +242,36 @@ def test_a_sweep_is_no_network():
 
 @pytest.mark.parametrize("on_cpu", [False, True])
 def test_the_config_of_the_post_has_its_network_and_its_rows(on_cpu):
-    sweep = read_network_sweep("mlp", NetworkOverrides(), on_cpu)
+    sweep = read_network_sweep("posts/003-neural-network", NetworkOverrides(), on_cpu)
     assert sweep.network == POST
     assert sweep.weights is not None
-    published = [row.published_ms for row in sweep.rows if row.published_ms]
-    assert published == [22, 43.22, 21.25, 6.5]
+    published = [row for row in sweep.rows if row.published_ms]
+    assert [row.published_ms for row in published] == [22, 43.22, 21.25, 6.5]
+    assert [row.step for row in published] == [False, True, True, True]
     assert sweep.baseline == ("openblas" if on_cpu else "cublas+graph")
+
+
+def test_published_times_are_those_of_the_batch_of_the_config():
+    sweep = read_network_sweep("posts/003-neural-network", NetworkOverrides(batch=512), on_cpu=False)
+    assert [row.published_ms for row in sweep.rows if row.published_ms] == []
+    assert sweep.rows[0].label == "CPU"
+
+
+def test_the_larger_batch_of_the_post_has_the_same_rows():
+    small, large = (
+        read_network_sweep(f"posts/003-neural-network{which}", NetworkOverrides(), on_cpu=False)
+        for which in ("", "-large")
+    )
+    assert [(row.name, row.label, row.params, row.step) for row in small.rows] == [
+        (row.name, row.label, row.params, row.step) for row in large.rows
+    ]
+    assert large.network.batch == 64 * small.network.batch
+
+
+def test_a_network_may_name_its_post():
+    post = read_network_post("posts/003-neural-network")
+    assert (post.config, post.rows) == ("posts/003-neural-network", ())
+    assert read_network_post("mlp") is None
 
 
 # Manifests

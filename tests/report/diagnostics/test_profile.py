@@ -39,6 +39,14 @@ def test_counters_are_shown_in_readable_units():
     assert shown["main stalls"] == "long_scoreboard 25 %, barrier 12 %"
 
 
+def test_nsights_no_eligible_is_the_rest_of_the_cycles_with_an_issue():
+    assert cells(counters(eligible=43.95))["No Eligible"] == "56.05 %"
+
+
+def test_sectors_per_load_tell_coalesced_from_strided():
+    assert cells(counters(global_loads=1000, global_sectors=4000))["sectors per global load"] == "4.000"
+
+
 def test_missing_counters_are_marked():
     shown = cells(counters(duration=1e-3))
     assert shown.pop("duration") == "1.000 ms" and shown.pop("counter") == "value"
