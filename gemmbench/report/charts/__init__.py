@@ -9,5 +9,6 @@ styles      which color, marker and dash pattern a series has
 palette     the colors, light and dark
 spread      labels moved apart
 svg/        a Chart as SVG, for files, documents and pages
-figure      a Chart as PNG or PDF, through matplotlib
+figure/     a Chart as PNG or PDF, through matplotlib
+write       a Chart as a file, in the format of its suffix
 """

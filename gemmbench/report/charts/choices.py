@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemmbench.bench.record import Result
+from gemmbench.report.row import Row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,6 @@ class Choices:
             and self.layout in ("", problem.layout)
         )
 
-    def mutes(self, variant: str) -> bool:
-        """Another variant is highlighted, so that this one steps back."""
-        return self.highlight not in ("", variant)
+    def mutes(self, row: Row) -> bool:
+        """Another variant is highlighted, so that this row steps back, unless it is the baseline's."""
+        return self.highlight not in ("", row.record.variant) and row.record.variant != row.environment.baseline

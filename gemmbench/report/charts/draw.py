@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,15 @@ from gemmbench.report.comparison import Comparison
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chart: what it shows, how it is drawn and which choices it has."""
+    """A kind of chart: what it shows, how it is drawn and which choices it has.
+
+    `one_problem` kinds show one problem at a time, by default the one with the most variants.
+    """
 
     summary: str
     draw: Callable[[Sequence[Comparison], Choices], Chart]
     choices: frozenset[str]
+    one_problem: bool = True
 
 
 _ROWS = frozenset(("size", "precision", "layout", "variants", "title"))
@@ -33,13 +38,19 @@ CHARTS: Mapping[str, Kind] = {
         "GFLOPS, or percent of the baseline, over the size",
         draw_speed,
         _ROWS - {"size"} | {"percent", "highlight"},
+        one_problem=False,
     ),
     "heat-map": Kind(
         "GFLOPS, or percent of the baseline, of two parameters of a variant",
         draw_heat_map,
         _ROWS | {"percent", "x", "y"},
     ),
-    "roofline": Kind("GFLOPS over FLOP per byte, below the machine's limits", draw_roofline, _ROWS | {"highlight"}),
+    "roofline": Kind(
+        "GFLOPS over FLOP per byte, below the machine's limits",
+        draw_roofline,
+        _ROWS | {"highlight"},
+        one_problem=False,
+    ),
     "ladder": Kind("percent of the baseline of each rung, at one size", draw_ladder, _ROWS | {"highlight"}),
     "transfers": Kind("time, or shares of it, of copies and kernel", draw_transfers, _ROWS | {"percent"}),
 }
@@ -58,3 +69,31 @@ def draw_chart(kind: str, comparisons: Sequence[Comparison], **choices: Any) -> 
         known = ", ".join(sorted(CHARTS[kind].choices))
         raise UsageError(f"the chart '{kind}' has no choice '{min(unknown)}'; it has {known}")
     return CHARTS[kind].draw(comparisons, made)
+
+
+_GUESSES = ("speed", "transfers", "heat-map", "ladder")
+_LEAST_SWEEP = 0.5  # share of the rows of a variant with two parameters that vary
+
+
+def guess_kind(comparisons: Sequence[Comparison], **choices: Any) -> str:
+    """The kind that fits the runs and the choices.
+
+    Several sizes: speed; transfers; mostly configurations of one variant: a heat map; else the ladder.
+    """
+    made = Choices(**choices)
+    fitting = [kind for kind in _GUESSES if made.given <= CHARTS[kind].choices]
+    for kind in fitting:
+        if kind != "heat-map" or _is_sweep(comparisons, made):
+            try:
+                CHARTS[kind].draw(comparisons, made)
+            except UsageError:  # nothing for this kind: try the next
+                continue
+            return kind
+    return fitting[-1] if fitting else _GUESSES[-1]
+
+
+def _is_sweep(comparisons: Sequence[Comparison], choices: Choices) -> bool:
+    """Most rows that ran are of one variant, or the choices are those of a heat map."""
+    rows = [row for comparison in comparisons for row in comparison.rows if choices.include(row.record) and row.ranked]
+    counts = Counter(row.record.variant for row in rows)
+    return bool(choices.x or choices.y) or any(count > _LEAST_SWEEP * len(rows) > 2 for count in counts.values())

@@ -37,7 +37,7 @@ def _draw_kind(name: str, comparisons: Sequence[Comparison]) -> Iterator[Chart]:
 
 
 def _list_choices(name: str, comparisons: Sequence[Comparison]) -> Iterator[Mapping[str, Any]]:
-    if "size" not in CHARTS[name].choices:
+    if not CHARTS[name].one_problem:
         yield {}
         return
     problems = [problem.problem for comparison in comparisons for problem in comparison.problems]

@@ -53,7 +53,7 @@ def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool) -> Bar:
         text,
         speed.low,
         speed.high,
-        muted=choices.mutes(variant) and not baseline,
+        muted=choices.mutes(row),
         emphasized=baseline or variant == choices.highlight,
     )
 

@@ -48,7 +48,7 @@ def _make_series(rows: Sequence[Row], choices: Choices) -> tuple[Series, ...]:
             tuple(_make_point(label, row) for row in sorted(members, key=lambda row: row.roofline.intensity)),
             style,
             joined=False,
-            muted=choices.mutes(members[0].record.variant),
+            muted=choices.mutes(members[0]),
         )
         for style, (label, members) in zip(styles, groups.items(), strict=True)
     )

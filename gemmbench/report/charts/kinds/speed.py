@@ -59,7 +59,7 @@ def _make_series(rows: Sequence[Row], choices: Choices) -> tuple[Series, ...]:
             label,
             tuple(_make_point(label, row, choices) for row in sorted(members, key=lambda row: row.record.problem.M)),
             style,
-            muted=choices.mutes(members[0].record.variant),
+            muted=choices.mutes(members[0]),
         )
         for style, (label, members) in zip(styles, groups.items(), strict=True)
     )

@@ -1,0 +1,86 @@
+"""`gemmbench plot`: a chart of saved results, as SVG, PNG or PDF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
+from gemmbench.cli.options import out_option
+from gemmbench.cli.terminal import TERMINAL
+from gemmbench.errors import OK
+from gemmbench.report.charts.draw import CHARTS, draw_chart, guess_kind
+from gemmbench.report.charts.write import check_format, write_chart
+from gemmbench.report.comparison import Comparison, compare_rows
+from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotOptions:
+    """The options of `gemmbench plot`."""
+
+    files: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    out: str = out_option()
+    kind: str | None = option(
+        "--kind",
+        type=click.Choice(list(CHARTS)),
+        metavar="KIND",
+        help=f"{', '.join(CHARTS)}.  [default: what fits the results]",
+    )
+    percent: bool = option("--percent", is_flag=True, help="Percent of the baseline, or shares of the job's time.")
+    highlight: str = option("--highlight", default="", metavar="VARIANT", help="Make one variant stand out.")
+    x: str = option("--x", default="", metavar="PARAMETER", help="The parameter across a heat map.")
+    y: str = option("--y", default="", metavar="PARAMETER", help="The parameter up a heat map.")
+    title: str = option("--title", default="", metavar="TEXT", help="Another title.")
+    size: str = option("--size", default="", heading=PROBLEM, help="The problem to draw: 4096 or 1024x768x512.")
+    precision: str = option("--precision", default="", metavar="NAME", heading=PROBLEM, help="Only this precision.")
+    layout: str = option("--layout", default="", metavar="NAME", heading=PROBLEM, help="Only this layout.")
+    variants: tuple[str, ...] = option(
+        "--variant", multiple=True, type=VariantName(), heading=PROBLEM, help="Only this variant (repeatable)."
+    )
+    output: str | None = option(
+        "-o",
+        "--output",
+        type=click.Path(),
+        heading=OUTPUT,
+        help="The file: .svg, .png or .pdf.  [default: FILE-KIND.svg next to FILE]",
+    )
+
+    @property
+    def choices(self) -> dict[str, object]:
+        """What is chosen of the chart."""
+        names = ("percent", "highlight", "x", "y", "title", "size", "precision", "layout", "variants")
+        return {name: getattr(self, name) for name in names}
+
+
+@command(PlotOptions)
+def plot(options: PlotOptions) -> int:
+    """Draw a chart of saved results FILES, as SVG, PNG or PDF.
+
+    A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest
+    of the results folder. Several FILES share one chart.
+
+    PNG and PDF need matplotlib: pip install 'gemmbench[plot]'.
+    """
+    if options.output:
+        check_format(Path(options.output))
+    comparisons = _read_comparisons(options)
+    kind = options.kind or guess_kind(comparisons, **options.choices)
+    chart = draw_chart(kind, comparisons, **options.choices)
+    first = comparisons[0].run.path
+    path = Path(options.output) if options.output else first.with_name(f"{first.stem}-{kind}.svg")
+    write_chart(chart, path)
+    TERMINAL.message("\n".join([*chart.notes, f"chart ({kind}): {path}"]))
+    return OK
+
+
+def _read_comparisons(options: PlotOptions) -> list[Comparison]:
+    folder = Path(options.out)
+    runs = [read_run(name, folder) for name in options.files or [str(find_newest_run(folder))]]
+    for run in runs:
+        if run.warning:
+            TERMINAL.message(run.warning)
+    return [compare_rows(run) for run in runs]
