@@ -15,6 +15,7 @@ extensions = [
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+default_role = "code"  # docstrings write `name`, as Markdown does
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
@@ -22,5 +23,8 @@ python_use_unqualified_type_names = True
 
 html_theme = "furo"
 html_title = f"gemmbench {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
 html_copy_source = False
+html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}

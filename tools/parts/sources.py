@@ -13,7 +13,7 @@ from gemmbench.errors import BAD_ROW, OK, StoreError
 from tools.page import ROOT, Page
 
 _LANGUAGES = {".cu": "cuda", ".py": "python", ".yaml": "yaml", ".yml": "yaml", ".cpp": "cpp"}
-_COLUMNS, _CACHE = "100", "GEMMBENCH_CACHE_DIR"
+_COLUMNS, _CACHE = "94", "GEMMBENCH_CACHE_DIR"
 
 
 def _write_file(_: Page, name: str) -> str:

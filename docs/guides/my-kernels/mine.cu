@@ -15,7 +15,8 @@ grid:
 block: [BX, BY]
 ---*/
 
-extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B,
+                                TACC beta, TC* C) {
     const int row = blockIdx.y * BY + threadIdx.y, column = blockIdx.x * BX + threadIdx.x;
     if (row >= M || column >= N) return;
     TACC sum = 0;

@@ -10,7 +10,8 @@ grid:
 block: [32, 8]
 ---*/
 
-extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B,
+                                TACC beta, TC* C) {
     const int row = blockIdx.y * 8 + threadIdx.y, column = blockIdx.x * 32 + threadIdx.x;
     if (row >= M || column >= N) return;
     const TA* a = A + size_t(row) * K;
