@@ -16,9 +16,35 @@ MODES = ("pageable", "pinned", "panels", "overlapped")
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
     """The first line of a results file: what ran, on what, when.
 
-    `backend` names the back end of `device`. `sm` is its compute capability, such as 90, and `sms`
-    its number of multiprocessors or cores. `policy` holds how the rows were measured. `host` and
-    `cores` describe the CPU, if rows ran on it besides a GPU.
+    Attributes:
+        schema: The version of the format.
+        run: The id of the run: date, time, sweep and four random digits. The file is named after
+            it.
+        started: When the run started, as in ISO 8601.
+        sweep: The name of the sweep: that of its config file, or `compare`.
+        post: The config file of the post that the sweep repeats.
+        command: The command line.
+        gemmbench: The version of gemmbench.
+        revision: The git commit of gemmbench, with a `+` if files were changed.
+        python: The version of Python.
+        device: The device that kernels ran on, such as `NVIDIA H200`.
+        backend: Its back end: `cuda`, `cpu` or `fake`.
+        baseline: The variant that counts as 100 %.
+        sm: Compute capability of the GPU: 90 stands for 9.0.
+        sms: Multiprocessors of the GPU, or cores of the CPU.
+        l2: Bytes of cache that cold operands must exceed: the L2 cache of a GPU, the last cache of
+            a CPU.
+        memory: Bytes of memory of the device.
+        clock_hz: The highest clock of the device.
+        bandwidth: Bytes per second of the memory of the device, in theory.
+        flops_per_cycle: Floating-point operations of the whole device in one cycle, by precision.
+        software: Versions of driver, toolkit, compiler and libraries.
+        policy: How rows were measured: cache, data, rounds, `until`, time limits, gate.
+        host: The CPU, if rows ran on it besides a GPU.
+        cores: Cores of that CPU.
+        conditions: How the GPU is set up: power limit in W, ECC, MIG, persistence mode, and its
+            highest clocks.
+        gpu: Whether the device is a GPU. Files without it have a compute capability instead.
     """
 
     schema: int = SCHEMA
@@ -64,10 +90,15 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a row of `gemmbench mlp` has in addition to a GEMM's.
 
-    `launches` lists what one forward pass launches, in order; `bytes` is the least it must move.
-    `label` is the row's name in a post and `published_ms` the time published there; with `step` the
-    row is one step further than the row above. `accuracy` is the share of test digits that the network
-    recognizes.
+    Attributes:
+        title: Layer sizes, activations and batch.
+        flops: Floating-point operations of one forward pass.
+        bytes: Bytes that a forward pass must move at the least.
+        launches: What one forward pass launches, in order.
+        label: The name of the row in a post.
+        published_ms: The time published there, in milliseconds.
+        step: Whether the row is one step further than the row above.
+        accuracy: Share of test digits that the network recognizes.
     """
 
     title: str
@@ -83,11 +114,17 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     """Device telemetry while a row was measured; None where unavailable.
 
-    `readings` counts the NVML readings used (bench.timing.telemetry). `temperature` is the highest,
-    in degrees Celsius, `power` the median in watts; the clocks are the highest, in Hz. `slowed_by`
-    names what held the clock down, `other_processes` counts other processes on the GPU. `energy` is
-    in joules per launch under steady load (bench.timing.energy), `energy_power` the watts and
-    `energy_seconds` the duration of that load.
+    Attributes:
+        readings: Number of NVML readings that the following values come from.
+        temperature: The highest temperature, in degrees Celsius.
+        power: The median power, in watts.
+        sm_clock_hz: The highest clock of the multiprocessors.
+        memory_clock_hz: The highest clock of the memory.
+        slowed_by: What held the clock down, such as `power cap`.
+        other_processes: Number of other processes that had the GPU open.
+        energy: Joules per launch under a steady load (`--energy`).
+        energy_power: Watts under that load.
+        energy_seconds: Its duration.
     """
 
     readings: int = 0
@@ -105,9 +142,25 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What all rows have: the problem, what computed it, whether it is right, and the samples.
 
-    `picked` is the variant that a dispatching variant chose. `backend` is the back end that ran the
-    row. `status` is ok, wrong, skipped, failed, timeout or out of memory; `reason` explains it.
-    `samples` are in the order of `rounds`. `gated` is False if host time may be in the samples.
+    Attributes:
+        variant: The name of the kernel or library.
+        order: Its rung; tables list rows in this order.
+        config: The values of its parameters.
+        picked: The variant that a dispatching variant chose.
+        backend: The back end that ran the row.
+        problem: M, N, K, layout, precision, alpha and beta.
+        status: `ok`, `wrong`, `skipped`, `failed`, `timeout` or `out of memory`.
+        reason: Why the status is not ok.
+        checked: Whether the result was verified.
+        check_rule: The last check: `exact`, `rounding` or one of the others.
+        error: The largest rounding error, in units of u (|alpha| |A| |B| + |beta| |C0|).
+        samples: Seconds per launch (of a transfer: per job), one per round.
+        rounds: The round of each sample.
+        launches: Launches in one window.
+        stopped: Why measuring ended: `until`, `rounds`, `max-time`, `interrupted` or `failed`.
+        data: Contents of A and B.
+        seed: Their seed.
+        gated: False if host time may be in the samples.
     """
 
     variant: str
@@ -148,12 +201,31 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
     """The row of one plan or skip.
 
-    `phase` is "sweep", or "final" for the best configuration of a sweep, measured again on fresh
-    rounds. `batch_rows` is the number of rows in the batch. If the result is wrong, `diagnosis` is
-    the key of the likely cause (`reason` has it in words) and `wrong_map` a map of C by tiles. `tile`
-    are the rows and columns of C that share one reading of A and B; empty if unknown. `competitors`
-    is how many threads of other processes wanted a core of the CPU when a window began, on average;
-    None for a row on a GPU, and in older files.
+    Attributes:
+        phase: `sweep`, or `final` for the best configuration of a sweep, measured again on fresh
+            rounds.
+        batch: The number of the batch.
+        batch_key: A hash of what the batch measures.
+        batch_rows: Rows in the batch.
+        artifact: A hash of the compiled kernel, the name of its file in the cache.
+        grid: Blocks in x, y and z.
+        block: Threads per block in x, y and z.
+        shared_dynamic: Bytes of dynamic shared memory per block.
+        shared_static: Bytes of static shared memory per block; -1: unknown.
+        registers: Registers per thread; -1: unknown.
+        spills: Spilled bytes, stores plus loads; -1: unknown.
+        compile_seconds: How long the compilation took.
+        clocks_hz: The clock of the multiprocessors in each round.
+        cache: `cold`, `partly cold` or `hot`.
+        sets: Operand sets in rotation.
+        network: What a row of `gemmbench mlp` has in addition.
+        diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words.
+        wrong_map: A map of a wrong C, by tiles.
+        telemetry: What NVML reported meanwhile.
+        competitors: Threads of other processes that wanted a core of the CPU when a window began,
+            on average; None for a row on a GPU, and in older files.
+        tile: Rows and columns of C that share one reading of A and B; empty if unknown.
+        path: The file of the kernel; after `@` the commit, for a kernel of a git revision.
     """
 
     phase: str = "sweep"
@@ -212,10 +284,20 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 class TransferRecord(Result, msgspec.Struct, frozen=True, kw_only=True, tag="transfer", tag_field="row"):
     """One kernel's whole job in one mode: operands in, kernel, C out. Times are seconds per job.
 
-    `mode` is "pageable" or "pinned" (host memory; copies and kernel one after the other), "panels"
-    (pinned, in `panels` panels on one stream) or "overlapped" (on `streams` streams). `samples` are
-    whole jobs by round; h2d, kernel and d2h are the parts, where one stream runs them in turn.
-    `key` hashes everything that the numbers depend on, except the machine.
+    Attributes:
+        mode: `pageable` or `pinned` (host memory; copies and kernel one after the other), `panels`
+            (pinned, on one stream) or `overlapped` (on several streams).
+        key: A hash of everything that the numbers depend on, except the machine.
+        panels: Panels of C.
+        panel_rows: Rows per panel; the last may have fewer.
+        streams: Streams that the panels use in turn.
+        copy_engines: Copies that the device can run at the same time.
+        h2d_bytes: Bytes copied in.
+        b_bytes: Bytes of B, which is copied first.
+        d2h_bytes: Bytes copied out.
+        h2d: Seconds of copying in, by round, where one stream runs the parts in turn.
+        kernel: Seconds of the kernel, likewise.
+        d2h: Seconds of copying out, likewise.
     """
 
     mode: str

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from gemmbench.bench.record import Environment, NetworkFacts, Record, Result, Telemetry, TransferRecord
 from gemmbench.cli import group
 from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.manifests.manifest_model import Manifest
@@ -36,6 +37,12 @@ MODELS: Mapping[str, type[msgspec.Struct]] = {
     "network": NetworkModel,
     "network-row": NetworkRowModel,
     "network-post": NetworkPostModel,
+    "environment": Environment,
+    "result": Result,
+    "record": Record,
+    "network-facts": NetworkFacts,
+    "telemetry": Telemetry,
+    "transfer": TransferRecord,
 }
 
 
@@ -59,11 +66,11 @@ def _write_exit_codes(_: Page) -> str:
 
 
 def _write_keys(_: Page, name: str) -> str:
-    """The keys of a model: whether each is needed, its default and its meaning. Raises StoreError."""
+    """The keys that a model declares itself, with defaults and meanings. Raises StoreError."""
     if name not in MODELS:
         raise StoreError(f"unknown model '{name}'; known: {', '.join(MODELS)}")
     meanings = _read_attributes(MODELS[name])
-    fields = msgspec.structs.fields(MODELS[name])
+    fields = [field for field in msgspec.structs.fields(MODELS[name]) if field.name in MODELS[name].__annotations__]
     missing = [field.name for field in fields if field.name not in meanings]
     if missing or len(fields) < len(meanings):
         raise StoreError(f"the docstring of {MODELS[name].__name__} does not match its keys: {missing or meanings}")

@@ -12,18 +12,18 @@ from gemmbench.errors import StoreError
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.report import store
 from gemmbench.report.columns import all_columns, gemm
-from gemmbench.report.columns.column import format_headings, format_rows, pick_columns
+from gemmbench.report.columns.column import Column, format_headings, format_rows, pick_columns
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.flags import explain_letters
 from gemmbench.report.posts.story import report_story
 from gemmbench.report.row import Row
-from gemmbench.report.table import format_cells, format_list
+from gemmbench.report.table import Table, format_cells, format_list
 from gemmbench.report.tables.footer import footer_lines
 from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
 from gemmbench.report.tables.transfers import report_transfers
 from tools.page import ROOT, Page
 
-STYLE = "github"
+STYLE = "pipe"
 _VERDICTS = {"holds": "yes", "DOES NOT HOLD": "no"}
 
 
@@ -84,9 +84,21 @@ def _format_rows(comparison: Comparison, rows: Sequence[Row], columns: Sequence[
     baseline = comparison.environment.baseline
     if columns:
         chosen = pick_columns((*all_columns.table_columns(rows, wide=True),), *columns)
-        return format_cells(format_rows(chosen, rows), format_headings(chosen, baseline), STYLE)
-    table = tabulate_rows(rows, baseline)
-    return format_cells(table.cells, table.headings, STYLE)
+        return _format_columns(chosen, rows, baseline)
+    return _format_table(tabulate_rows(rows, baseline))
+
+
+def _format_columns(columns: Sequence[Column[Row]], rows: Sequence[Row], baseline: str) -> str:
+    left = {column.heading for column in columns if column.left or column.fold}
+    return _format_table(Table("", format_headings(columns, baseline), format_rows(columns, rows), left=left))
+
+
+def _format_table(table: Table) -> str:
+    """The cells in Markdown, numbers to the right."""
+    align = ["left" if table.aligns_left(heading) else "right" for heading in table.headings]
+    return format_cells(table.cells, table.headings, STYLE, align).replace(
+        " +- ", "\N{NO-BREAK SPACE}+-\N{NO-BREAK SPACE}"
+    )
 
 
 def _write_best(_: Page, pattern: str, count: str) -> str:
@@ -106,9 +118,10 @@ def _write_fastest(_: Page, pattern: str, prefix: str) -> str:
             first = min(row.record.batch for row in ranked)
             found.append((first, problem.title, min(ranked, key=lambda row: row.time.value)))
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
-    headings = ["problem", *format_headings(gemm.TABLE, comparison.environment.baseline)]
-    cells = [[title, *format_rows(gemm.TABLE, [row])[0]] for _, title, row in found]
-    return "\n".join([format_cells(cells, headings, STYLE), "", *_list_items(footer_lines(comparison.run))])
+    titles = {id(row): title for _, title, row in found}
+    heading: Column[Row] = Column(heading="problem", cell=lambda row: titles[id(row)], left=True)
+    table = _format_columns((heading, *gemm.TABLE), [row for _, _, row in found], comparison.environment.baseline)
+    return "\n".join([table, "", *_list_items(footer_lines(comparison.run))])
 
 
 def _matches(problem: Problem, wanted: Mapping[str, str]) -> bool:
@@ -120,9 +133,7 @@ def _write_transfers(_: Page, pattern: str, *words: str) -> str:
     chosen = [problem for problem in comparison.transfers if _matches(problem.problem, choices.problem)]
     report = report_transfers(replace(comparison, transfers=chosen))
     parts = [
-        "\n".join(
-            [f"{table.title}:", "", format_cells(table.cells, table.headings, STYLE), "", *_list_items(table.notes)]
-        )
+        "\n".join([f"{table.title}:", "", _format_table(table), "", *_list_items(table.notes)])
         for table in report.tables
     ]
     return "\n\n".join([*parts, "\n".join(_list_items(report.footer))])
