@@ -13,6 +13,7 @@ OTHERS = [
     "posts/000-further",
     "posts/001-warptile",
     "posts/002-transpose",
+    "posts/003-neural-network-layer",
     "posts/004-gemm",
 ]
 NETWORKS = ["posts/003-neural-network", "posts/003-neural-network-large"]
