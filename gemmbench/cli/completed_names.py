@@ -9,7 +9,9 @@ from click.shell_completion import CompletionItem
 
 from gemmbench.planning.sweeps.config_file import list_configs
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.posts import list_posts
+
+_POSTS = "posts/"
+"""The folder of their configs."""
 
 
 def _complete(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
@@ -43,4 +45,5 @@ class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The posts."""
-        return _complete(list_posts(), incomplete)
+        posts = (name.removeprefix(_POSTS) for name in list_configs() if name.startswith(_POSTS))
+        return _complete(posts, incomplete)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import click
 
 from gemmbench.backends import registry
 from gemmbench.cli.option_fields import OUTPUT, command, option
 from gemmbench.cli.options import DeviceOptions
+from gemmbench.cli.screen import screen_width
 from gemmbench.errors import OK, USAGE, SpecError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.plans.suitability import choose_backend, explain_unready
+from gemmbench.report.table import PLAIN, Report, Table
 from gemmbench.session.machine import open_catalog
 
-_HEAD = ["name", "summary", "precisions", "layouts", "min. cc", "configs", "here"]
+_SHORT = ["name", "family", "here", "precisions", "summary"]
+_LONG = ["name", "family", "summary", "precisions", "layouts", "min. cc", "configs", "here"]
+_SHORT_FOLD, _LONG_FOLD = ["precisions", "summary"], ["summary", "here"]
 _COMMANDS = {"gemm": "", "mlp": ", in gemmbench mlp"}
 
 
@@ -27,14 +32,21 @@ class ListOptions:
     """The options of `gemmbench list`."""
 
     where: DeviceOptions
-    as_json: bool = option("--json", is_flag=True, heading=OUTPUT, help="Write JSON.")
+    long: bool = option(
+        "--long", is_flag=True, heading=OUTPUT, help="Also layouts, configurations, and why a variant cannot run."
+    )
+    as_json: bool = option("--json", is_flag=True, heading=OUTPUT, help="Write JSON, with all of --long.")
 
 
 @dataclass(frozen=True)
 class ListedVariant:
-    """One variant, as --json writes it; `reason` is why it is not ready on `device`."""
+    """One variant, as --json writes it; `reason` is why it is not ready on `device`.
+
+    `family` is the folder of a kernel, or `library`.
+    """
 
     name: str
+    family: str
     summary: str
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
@@ -46,12 +58,17 @@ class ListedVariant:
     reason: str
 
     @property
-    def cells(self) -> list[str]:
-        """The cells of its line in the table."""
+    def short_cells(self) -> list[str]:
+        """The cells of its row in the table."""
+        return [self.name, self.family, "yes" if self.ready else "no", " ".join(self.precisions), self.summary]
+
+    @property
+    def long_cells(self) -> list[str]:
+        """The cells of its row with --long."""
         here = f"ready, {self.device}{_COMMANDS[self.computes]}" if self.ready else f"skipped: {self.reason}"
         capability = f"{self.min_sm / 10}" if self.min_sm else "-"
         lists = " ".join(self.precisions), " ".join(self.layouts)
-        return [self.name, self.summary, *lists, capability, str(self.configurations), here]
+        return [self.name, self.family, self.summary, *lists, capability, str(self.configurations), here]
 
 
 @command(ListOptions, "list")
@@ -68,7 +85,10 @@ def list_variants(options: ListOptions) -> int:
             faults.append(str(fault))
     variants.sort(key=lambda variant: (variant.order, variant.name))
     listed = [_list_variant(variant, choice.primary, targets) for variant in variants]
-    click.echo(json.dumps([asdict(each) for each in listed], indent=1) if options.as_json else _format_table(listed))
+    if options.as_json:
+        click.echo(json.dumps([asdict(each) for each in listed], indent=1))
+    else:
+        click.echo(_make_report(listed, options.long).format(PLAIN, screen_width()), nl=False)
     for message in faults:
         click.echo(f"gemmbench: {message}", err=True)
     return USAGE if faults else OK
@@ -79,6 +99,7 @@ def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target])
     reason = explain_unready(variant, device, targets.get(device), registry.why_refused)
     return ListedVariant(
         name=variant.name,
+        family=Path(variant.path).parent.name if variant.path else variant.kind,
         summary=variant.summary,
         precisions=variant.precisions,
         layouts=variant.layouts,
@@ -91,10 +112,12 @@ def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target])
     )
 
 
-def _format_table(listed: Sequence[ListedVariant]) -> str:
-    """tabulate's format `simple`; importing tabulate would take as long as reading all kernels."""
-    body = [each.cells for each in listed]
-    columns = zip(_HEAD, *body, strict=True)
-    widths = [max(len(head) + 2, *map(len, cells)) for head, *cells in columns]
-    lines = [_HEAD, ["-" * width for width in widths], *body]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+def _make_report(listed: Sequence[ListedVariant], long: bool) -> Report:
+    headings, fold = (_LONG, _LONG_FOLD) if long else (_SHORT, _SHORT_FOLD)
+    cells = [each.long_cells if long else each.short_cells for each in listed]
+    table = Table("", headings, cells, left=headings, fold=fold, wide=long)
+    unready = sum(not each.ready for each in listed)
+    footer = [f"{len(listed)} variants, {len(listed) - unready} of which run here."]
+    if unready and not long:
+        footer.append("gemmbench list --long tells why the others do not.")
+    return Report([table], [" ".join(footer)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +10,7 @@ import click
 
 from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.cli.options import OutputOptions
+from gemmbench.cli.screen import screen_width
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import export
@@ -79,12 +78,6 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
         terminal.print_reports(reports, width)
     else:
         click.echo(format_reports(reports, style or PLAIN, width), nl=False)
-
-
-def screen_width() -> int | None:
-    """Columns of the terminal or of the variable COLUMNS; None without either."""
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-    return shutil.get_terminal_size().columns if known else None
 
 
 def choose_plain_style(style: str | None) -> str:

@@ -60,11 +60,6 @@ def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
     return [name for name in chosen if name not in networks]
 
 
-def list_posts() -> list[str]:
-    """Short names of all posts, such as 004-gemm."""
-    return [_shorten(config) for config in known_posts()]
-
-
 def _list_options_refused(overrides: SweepOverrides) -> list[str]:
     """The options given that a network cannot obey."""
     values = {

@@ -1,9 +1,6 @@
 """`gemmbench list`."""
 
 import json
-import re
-
-import tabulate
 
 from gemmbench.backends.registry import list_library_variants
 
@@ -34,19 +31,40 @@ def test_the_json_says_what_a_variant_needs(gemmbench):
     assert rows["cpu_naive"]["min_sm"] == 0
 
 
-def test_the_table_holds_the_same(gemmbench):
+def test_the_table_is_narrow(gemmbench, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     said = gemmbench("list", "--device", "fake")
     head, _, *lines = said.out.splitlines()
+    assert head.split() == ["name", "family", "here", "precisions", "summary"]
+    assert max(map(len, said.out.splitlines())) <= 80
+    (tiled,) = (line for line in lines if line.startswith("tiled "))
+    assert tiled.split()[:5] == ["tiled", "cuda", "yes", "f32", "f64"]
+    assert "Hidden" not in said.out and "--long" not in said.out
+
+
+def test_long_holds_all(gemmbench, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    head, _, *lines = gemmbench("list", "--device", "fake", "--long").out.splitlines()
     assert head.split("  ")[0] == "name" and head.endswith("here")
     (tiled,) = (line for line in lines if line.startswith("tiled "))
     assert " nn nt tn tt " in tiled and " 5.0 " in tiled and tiled.rstrip().endswith("ready, fake")
+
+
+def test_the_family_is_the_folder_of_a_kernel(gemmbench, write_kernel):
+    write_kernel("mine.cu")
+    rows = listed(gemmbench("list", "--device", "fake", "--kernels", "kernels", "--json"))
+    families = {row["name"]: row["family"] for row in rows}
+    expected = {"mine": "kernels", "sgemm_1d": "sgemm", "gemm_v2": "posts", "cublas": "library"}
+    assert {name: families[name] for name in expected} == expected
 
 
 def test_on_a_cpu_the_libraries_of_a_gpu_are_skipped_with_the_reason(gemmbench):
     rows = {row["name"]: row for row in listed(gemmbench("list", "--device", "cpu", "--json"))}
     assert (rows["cublas"]["ready"], rows["cublas"]["reason"]) == (False, "needs an NVIDIA GPU; this run has none")
     assert rows["openblas"]["ready"] and rows["naive"]["ready"]
-    assert "skipped: needs an NVIDIA GPU" in gemmbench("list", "--device", "cpu").out
+    assert "skipped: needs an NVIDIA GPU" in gemmbench("list", "--device", "cpu", "--long").out
+    short = gemmbench("list", "--device", "cpu").out
+    assert "needs an NVIDIA GPU" not in short and short.splitlines()[-1].endswith("why the others do not.")
 
 
 def test_a_folder_of_one_s_own_adds_its_kernels(gemmbench, write_kernel):
@@ -64,10 +82,3 @@ def test_a_broken_kernel_is_named_and_the_others_are_listed(gemmbench, write_ker
     assert said.code == 2
     assert {"good", "naive"} <= {row["name"] for row in listed(said)}
     assert said.err.startswith("gemmbench: kernels/bad.cu:4: symbol: no `extern") and said.err.count("\n") == 1
-
-
-def test_the_table_is_tabulate_s(gemmbench):
-    lines = gemmbench("list", "--device", "fake").out.rstrip("\n").splitlines()
-    ends = [match.span() for match in re.finditer("-+", lines[1])]
-    cells = [[line[first:last].rstrip() for first, last in ends] for line in [lines[0], *lines[2:]]]
-    assert tabulate.tabulate(cells[1:], cells[0], tablefmt="simple", disable_numparse=True).splitlines() == lines
