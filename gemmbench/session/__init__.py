@@ -8,6 +8,7 @@
     open_run        `open_run`: a session whose records go to the results file
     sweeps          run, compare: plan a sweep and measure it
     networks        mlp: plan a network's rows and measure them
+    digits/         mlp --serve: a page on which a digit is drawn and classified
     posts           posts: repeat the published tables
     verification    verify
     sanitizing      verify --sanitize

@@ -55,18 +55,48 @@ def _measure_accuracy(
     return right / len(digits.labels)
 
 
+class OpenNetwork:
+    """One set of a network's operands on a device, to which its chains are bound. Raises OutOfMemory."""
+
+    def __init__(self, network: Network, backend: Backend, compiler: Compiler, parameters: Parameters):
+        self.network, self._parameters = network, parameters
+        self._backend, self._compiler = backend, compiler
+        self._arena = Arena(backend, NetworkLayout(network), 1)
+
+    def bind(self, chain: Chain) -> Executable:
+        """Compile, load and bind a chain of this network. Raises PlanError."""
+        loaded = [self._backend.load(self._compiler.compile(step), step) for step in chain.steps]
+        steps = self._arena.make_steps(chain.steps, loaded, 1)
+        return self._backend.bind(chain.name, steps, self._arena.memory, chain.graph, self._backend.modes[0])
+
+    def write(self, one: np.ndarray) -> Inputs:
+        """Write one input, repeated to fill the batch; returns all inputs."""
+        inputs = make_inputs(self.network, self._parameters, np.tile(one, (self.network.batch, 1)))
+        self._arena.write(inputs, 1)
+        return inputs
+
+    def clear(self, inputs: Inputs) -> None:
+        """Fill the outputs with NaN, so that what a chain does not write cannot look right."""
+        self._arena.reset(inputs, 1)
+
+    def read(self) -> np.ndarray:
+        """The outputs of the batch."""
+        return self._arena.read()
+
+    def free(self) -> None:
+        """Free the operands."""
+        self._arena.free()
+
+
 def compute_outputs(
     chain: Chain, backend: Backend, compiler: Compiler, parameters: Parameters, one: np.ndarray
 ) -> np.ndarray:
     """The outputs of a chain for one input, repeated to fill its batch. Raises PlanError."""
-    network = chain.network
-    assert network is not None
-    arena = Arena(backend, NetworkLayout(network), 1)
+    assert chain.network is not None
+    opened = OpenNetwork(chain.network, backend, compiler, parameters)
     try:
-        loaded = [backend.load(compiler.compile(step), step) for step in chain.steps]
-        arena.write(make_inputs(network, parameters, np.tile(one, (network.batch, 1))), 1)
-        steps = arena.make_steps(chain.steps, loaded, 1)
-        backend.bind(chain.name, steps, arena.memory, chain.graph, backend.modes[0]).time(1)
-        return np.asarray(arena.read()[0])
+        opened.write(one)
+        opened.bind(chain).time(1)
+        return np.asarray(opened.read()[0])
     finally:
-        arena.free()
+        opened.free()

@@ -1,0 +1,120 @@
+"""The server of the digit page: this machine only, and only for who knows the address.
+
+It listens on 127.0.0.1. Every address begins with a random token, and the header Host must name
+this server, so that no other page in the browser reaches it, not even one whose name was made to
+point to 127.0.0.1 (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import msgspec
+
+from gemmbench.errors import UsageError
+from gemmbench.session.digits.messages import Drawing, Reply
+
+HOST = "127.0.0.1"
+_MOST_BYTES = 1 << 20
+_SECONDS = 30.0
+"""How long a connection may be silent."""
+
+Answer = Callable[[Drawing], Reply]
+"""Classifies a drawing. Raises ValueError for one that cannot be classified."""
+
+
+class DigitServer(ThreadingHTTPServer):
+    """Serves one page and answers its drawings. Port 0 takes any free one. Raises UsageError."""
+
+    daemon_threads = True
+
+    def __init__(self, page: str, answer: Answer, port: int = 0):
+        self.page, self.answer, self.token = page.encode(), answer, secrets.token_urlsafe(16)
+        try:
+            super().__init__((HOST, port), _Handler)
+        except OSError as fault:
+            raise UsageError(f"--port {port}: cannot listen there: {fault.strerror}; choose another port") from None
+
+    @property
+    def names(self) -> set[str]:
+        """What the header Host may be."""
+        return {f"{host}:{self.server_port}" for host in (HOST, "localhost")}
+
+    @property
+    def address(self) -> str:
+        """The address of the page, with its token."""
+        return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """GET /TOKEN/ is the page; POST /TOKEN/classify takes a drawing and returns a reply."""
+
+    server: DigitServer
+    protocol_version = "HTTP/1.1"
+    server_version = "gemmbench"
+    sys_version = ""
+    timeout = _SECONDS
+    headers_of_all: ClassVar[dict[str, str]] = {
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+
+    def do_GET(self) -> None:
+        """Send the page."""
+        if self._read_path() == "":
+            self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page)
+
+    def do_POST(self) -> None:
+        """Answer a drawing."""
+        if self._read_path() != "classify" or (body := self._read_body()) is None:
+            return
+        try:
+            reply = self.server.answer(msgspec.json.decode(body, type=Drawing))
+        except (msgspec.DecodeError, ValueError) as fault:
+            self._refuse(HTTPStatus.BAD_REQUEST, str(fault))
+            return
+        self._send(HTTPStatus.OK, "application/json", msgspec.json.encode(reply))
+
+    def _read_path(self) -> str | None:
+        """The path after the token; None if the request is refused, which is then answered."""
+        _, token, *rest = [*self.path.split("/", 2), ""]
+        known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        if not known or self.headers.get("Host") not in self.server.names:
+            self._refuse(HTTPStatus.FORBIDDEN, "use the address that gemmbench printed")
+            return None
+        allowed = "" if self.command == "GET" else "classify"
+        if rest[0] != allowed:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is only the page")
+            return None
+        return rest[0]
+
+    def _read_body(self) -> bytes | None:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _MOST_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"send a drawing of at most {_MOST_BYTES} bytes")
+            return None
+        return self.rfile.read(int(length))
+
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
+        self.close_connection = True  # the body of the request may not have been read
+        self._send(status, "text/plain; charset=utf-8", f"{why}\n".encode())
+
+    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        close = {"Connection": "close"} if self.close_connection else {}
+        sized = {"Content-Type": kind, "Content-Length": str(len(body))}
+        for name, value in {**self.headers_of_all, **sized, **close}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing: the terminal belongs to the command."""
