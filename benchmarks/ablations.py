@@ -2,7 +2,7 @@
 
 Run `python benchmarks/ablations.py` on a GPU with compute capability 9.0 (about a minute). Every copy
 of the kernel has one change to its text; all are verified and measured in the same interleaved
-rounds. The table goes to the screen and to ablations.txt in the folder given by --out (default:
+rounds. The table goes to the screen and to ablations.csv in the folder given by --out (default:
 results), next to the results file of the run. With --dry-run nothing is measured, so no GPU is
 needed: the table has only what nvcc made of each copy.
 """
@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from claims import format_table
+from tables import show_table
 
 import gemmbench
 from gemmbench.planning.paths import data_folder
@@ -108,7 +108,7 @@ def describe_speed(row: Row) -> list[str]:
 def main() -> None:
     """Write the copies, measure them unless told not to, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for ablations.txt and the run")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for ablations.csv and the run")
     parser.add_argument("--dry-run", action="store_true", help="only compile")
     arguments = parser.parse_args()
     changes = {KERNEL: "the kernel as it is", **{each.name: each.change for each in ABLATIONS}}
@@ -120,10 +120,7 @@ def main() -> None:
             for name, change in changes.items()
         ]
     head = ["change", "loop (KB)", "FFMA (%)", "bank conflicts (%)", "load to use", "TFLOPS", f"% of {KERNEL}"]
-    text = format_table(rows, head)
-    print(text)
-    if not arguments.dry_run:
-        (arguments.out / "ablations.txt").write_text(f"{text}\n")
+    show_table(head, rows, None if arguments.dry_run else arguments.out / "ablations.csv")
 
 
 def measure(names: list[str], kernels: Path, out: Path) -> dict[str, list[str]]:

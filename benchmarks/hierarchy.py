@@ -1,7 +1,7 @@
 """The memory hierarchy, measured: bytes per second and cycles per load of each level.
 
 Run `python benchmarks/hierarchy.py` on a machine with an NVIDIA GPU (about fifteen seconds). The
-table goes to the screen and to hierarchy.txt in the folder given by --out (default: results). With
+table goes to the screen and to hierarchy.csv in the folder given by --out (default: results). With
 --dry-run nothing is measured, so no GPU is needed: the kernels are only compiled, for sm_90.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from claims import format_table
 from probe import Probe, compile_probe
+from tables import show_table
 
 from gemmbench.backends.base import Window
 from gemmbench.backends.cuda.backend import CudaBackend
@@ -115,7 +115,7 @@ def make_chain(address: int, size: int) -> np.ndarray:
 def main() -> None:
     """Print a line per level."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for hierarchy.txt")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for hierarchy.csv")
     parser.add_argument("--dry-run", action="store_true", help="only compile")
     arguments = parser.parse_args()
     if arguments.dry_run:
@@ -124,10 +124,10 @@ def main() -> None:
                 print(compile_probe(SOURCE, symbol, "90", {"THREADS": THREADS, "L1": cached}))
         return
     ruler = Ruler()
-    text = format_table(list(ruler.measure()), ["level", "TB/s", "bytes/cycle/SM", "load (ns)", "load (cycles)"])
+    rows = list(ruler.measure())
     ruler.close()
-    print(text)
-    (arguments.out / "hierarchy.txt").write_text(f"{text}\n")
+    head = ["level", "TB/s", "bytes per cycle and SM", "latency (ns)", "latency (cycles)"]
+    show_table(head, rows, arguments.out / "hierarchy.csv")
 
 
 if __name__ == "__main__":

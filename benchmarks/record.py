@@ -33,6 +33,7 @@ RUNS = {
     "ablations": ("benchmarks/ablations.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
     "register_loop": ("benchmarks/register_loop.py",),
+    "ladder_code": ("benchmarks/ladder_code.py",),
     "sgemm": ("benchmarks/trust.py",),  # one of its claims runs that sweep; also writes DATE-trust.txt
 }
 SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple")

@@ -1,7 +1,7 @@
 """What the shape of a thread tile allows: outer products in registers, with no memory access at all.
 
 Run `python benchmarks/register_loop.py` on a machine with an NVIDIA GPU (about ten seconds). The
-table goes to the screen and to register_loop.txt in the folder given by --out (default: results).
+table goes to the screen and to register_loop.csv in the folder given by --out (default: results).
 With --dry-run nothing is measured, so no GPU is needed: the table has only the registers and the
 bank conflicts in the machine code.
 """
@@ -10,8 +10,8 @@ import argparse
 import subprocess
 from pathlib import Path
 
-from claims import format_table
 from probe import Probe, compile_probe
+from tables import show_table
 
 from gemmbench.analysis.sass.facts import LoopFacts
 from gemmbench.analysis.sass.instructions import parse_kernels
@@ -62,7 +62,7 @@ def measure(backend: CudaBackend, macros: dict[str, int]) -> list[str]:
 def main() -> None:
     """Print a line per tile and order."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for register_loop.txt")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for register_loop.csv")
     parser.add_argument("--dry-run", action="store_true", help="only compile, for sm_90")
     arguments = parser.parse_args()
     if arguments.dry_run:
@@ -72,10 +72,8 @@ def main() -> None:
         arch = str(backend.device.target.sm)
         rows = [[*describe_code(macros, arch), *measure(backend, macros)] for macros in list_macros()]
         backend.close()
-    text = format_table(rows, ["thread tile", "order", "bank conflicts (%)", "TFLOPS", "% of peak"])
-    print(text)
-    if not arguments.dry_run:
-        (arguments.out / "register_loop.txt").write_text(f"{text}\n")
+    head = ["thread tile", "order", "bank conflicts (%)", "TFLOPS", "% of peak"]
+    show_table(head, rows, None if arguments.dry_run else arguments.out / "register_loop.csv")
 
 
 if __name__ == "__main__":

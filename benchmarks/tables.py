@@ -1,0 +1,16 @@
+"""Tables of the programs here that measure something other than variants: on the screen and as CSV."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from claims import format_table
+
+
+def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], path: Path | None) -> None:
+    """Print a table, and write it to `path` as CSV unless that is None."""
+    print(format_table(rows, head))
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([head, *rows])
