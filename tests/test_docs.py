@@ -134,3 +134,21 @@ def test_a_wrong_part_names_its_page(tmp_path):
     assert page.name == "docs/nothing.md"
     with pytest.raises(errors.StoreError, match=r"no file matches results/none"):
         KINDS["table"](page, "results/none*.jsonl")
+
+
+def test_a_step_tells_how_much_faster_a_rung_is():
+    runs = "results/nvidia-h200/2026-11-22-sgemm.jsonl"
+    sentence = KINDS["step"](Page(README, KINDS), runs, "4096", "naive", "coalesced")
+    assert re.fullmatch(
+        r"At 4096, `coalesced` is \*\*\d\.\dx faster\*\* than `naive`: 13\.\d .*1\.9.* of cublas\.", sentence
+    )
+    with pytest.raises(errors.StoreError, match="no row of nothing"):
+        KINDS["step"](Page(README, KINDS), runs, "4096", "naive", "nothing")
+
+
+def test_rows_are_those_named():
+    code = "results/nvidia-h200/2026-11-22-ladder_code.csv"
+    table = KINDS["rows"](Page(README, KINDS), code, "tiled", "columns=kernel,registers")
+    assert table.splitlines() == ["| kernel | registers |", "| --- | ---: |", "| tiled | 32 |"]
+    with pytest.raises(errors.StoreError, match="no 'nothing'"):
+        KINDS["rows"](Page(README, KINDS), code, "nothing")

@@ -14,6 +14,10 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin claims FILES -->           what benchmarks/trust.py found; `list` writes a list,
                                           `only=noise,repeat` these claims
     <!-- begin chart KIND FILES name=x --> a picture, written to docs/images/x.svg, and the link to it
+    <!-- begin rows FILES a b -->         a CSV of a program in benchmarks/: its lines a and b, or all;
+                                          `columns=x,y` shows only these columns
+    <!-- begin step FILES 4096 a b -->    how much faster kernel b is than kernel a at a size, in a sentence
+    <!-- begin text FILES -->             a recorded text file
     <!-- begin columns -->                the columns of the CSV; `columns transfers` those of transfers
     <!-- begin flags -->                  the letters that mark a row
     <!-- begin exit-codes -->             the exit codes and their errors

@@ -4,12 +4,19 @@ tables      tables of results: kernels, transfers, posts, claims
 listings    what the code declares: columns, flags, exit codes, keys of files, variables
 sources     files of the repository, and the output of commands
 charts      pictures of results
+recorded    tables of the programs in benchmarks/, steps from rung to rung, text files
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tools.parts import charts, listings, sources, tables
+from tools.parts import charts, listings, recorded, sources, tables
 
-KINDS: Mapping[str, Callable[..., str]] = {**tables.KINDS, **charts.KINDS, **listings.KINDS, **sources.KINDS}
+KINDS: Mapping[str, Callable[..., str]] = {
+    **tables.KINDS,
+    **charts.KINDS,
+    **recorded.KINDS,
+    **listings.KINDS,
+    **sources.KINDS,
+}

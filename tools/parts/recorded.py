@@ -1,0 +1,62 @@
+"""Parts from what was recorded: tables of benchmarks, the step from rung to rung, the text of a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+
+from gemmbench.errors import StoreError
+from gemmbench.report.row import Row
+from gemmbench.report.text import number
+from tools.page import Page
+from tools.parts.tables import newest_file, read_comparison
+
+
+def _write_rows(_: Page, pattern: str, *words: str) -> str:
+    """A CSV of a program in benchmarks/: the lines that begin with a word, or all. Raises StoreError."""
+    head, *lines = csv.reader(io.StringIO(newest_file(pattern).read_text(encoding="utf-8")))
+    names = [word for word in words if not word.startswith("columns=")]
+    columns = next((word.partition("=")[2].split(",") for word in words if word not in names), head)
+    if unknown := {*names, *columns} - {*head, *(line[0] for line in lines)}:
+        raise StoreError(f"no '{min(unknown)}' in {pattern}")
+    chosen = [line for line in lines if not names or line[0] in names]
+    return _format_markdown(columns, [[line[head.index(column)] for column in columns] for line in chosen])
+
+
+def _format_markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rule = ["---", *["---:" if _is_number(lines[0][column]) else "---" for column in range(1, len(head))]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
+
+
+def _is_number(cell: str) -> bool:
+    return cell[:1].isdigit()
+
+
+def _write_step(_: Page, pattern: str, size: str, before: str, after: str) -> str:
+    """One sentence: how much faster a rung is than the one before it. Raises StoreError."""
+    comparison = read_comparison(pattern)
+    rows = [row for row in comparison.rows if row.record.problem.size == size and row.ranked]
+    old, new = (_find_fastest(rows, name) for name in (before, after))
+    ratio = old.time.value / new.time.value
+    step = f"{ratio:.1f}x faster" if ratio >= 1.2 else _format_small_step(ratio)
+    shares = " instead of ".join(f"{number(row.percent_of_baseline.value, 3)} %" for row in (new, old))
+    return f"At {size}, `{after}` is **{step}** than `{before}`: {shares} of {comparison.environment.baseline}."
+
+
+def _format_small_step(ratio: float) -> str:
+    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"
+
+
+def _find_fastest(rows: Sequence[Row], name: str) -> Row:
+    found = [row for row in rows if row.record.variant == name]
+    if not found:
+        raise StoreError(f"no row of {name}")
+    return min(found, key=lambda row: row.time.value)
+
+
+def _write_text(_: Page, pattern: str) -> str:
+    return f"```text\n{newest_file(pattern).read_text(encoding='utf-8').strip()}\n```"
+
+
+KINDS: Mapping[str, Callable[..., str]] = {"rows": _write_rows, "step": _write_step, "text": _write_text}
