@@ -5,7 +5,7 @@ from __future__ import annotations
 from gemmbench.report.differences.difference_tables import footer_lines, list_columns
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
 from gemmbench.report.page.html import Html, tag
-from gemmbench.report.page.tables import Group, RowStyle, render_groups
+from gemmbench.report.page.tables import Group, RowStyle, render_groups, render_notes
 
 
 def render_differences(differences: RunDifferences) -> Html:
@@ -15,5 +15,4 @@ def render_differences(differences: RunDifferences) -> Html:
     style: RowStyle[Difference] = RowStyle(lambda each: each.row.status, lambda each: "")
     baseline = differences.run.environment.baseline
     table = render_groups(columns, len(columns), baseline, groups, style) if groups else None
-    notes = tag("ul", (tag("li", line) for line in footer_lines(differences)), class_="notes")
-    return tag("div", notes, table, class_="results")
+    return tag("div", render_notes(footer_lines(differences)), table, class_="results")

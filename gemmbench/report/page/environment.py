@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gemmbench.bench.record import Environment
 from gemmbench.report.comparison import Comparison
@@ -22,10 +22,11 @@ def render_environment(comparison: Comparison) -> Html:
         render_card("Run", _render_facts(_list_run(comparison))),
         render_card(f"Device: {environment.device}", _render_facts(_list_device(environment))),
         render_card("Software", _render_facts(environment.software.items())),
-        render_card("Settings", _render_facts((name, str(value)) for name, value in environment.policy.items())),
-        render_card("How to read the numbers", tag("ul", (tag("li", line) for line in lines)), data_wide="yes"),
+        render_card("Settings", _render_facts(_list_settings(environment.policy))),
+        render_card("How to read the numbers", tag("ul", (tag("li", line) for line in lines))),
     ]
-    return tag("div", _render_command(environment), tag("div", cards, class_="cards"))
+    name = tag("h3", f"{environment.sweep}, run {environment.run}")
+    return tag("div", name, _render_command(environment), tag("div", cards, class_="cards"), class_="results")
 
 
 def _render_command(environment: Environment) -> Html:
@@ -49,6 +50,22 @@ def _list_run(comparison: Comparison) -> Facts:
     yield "gemmbench", environment.gemmbench + revision
     yield "Python", environment.python
     yield "warning", comparison.run.warning
+
+
+_SECONDS = ("max_time", "window", "energy")
+_SHARES = ("until",)
+
+
+def _list_settings(policy: Mapping[str, object]) -> Facts:
+    """The policy, with units; what is 0 was not asked for."""
+    for name, value in policy.items():
+        text = str(value)
+        if isinstance(value, bool):
+            text = "on" if value else "off"
+        elif isinstance(value, float) and name in (*_SECONDS, *_SHARES):
+            text = f"+- {100 * value:g} %" if name in _SHARES else f"{value:g} s"
+            text = text if value else ""
+        yield name.replace("_", " "), text
 
 
 def _list_device(environment: Environment) -> Facts:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
+from gemmbench.report.charts.scale import format_number
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun, number
+
+_MOST_CARDS = 12
+
+
+def label_problem(problem: ProblemRows) -> str:
+    """`4096 nn f32`; for a network its layers."""
+    network = problem.rows[0].record.network
+    return network.title if network else str(problem.problem)
 
 
 def find_fastest(problem: ProblemRows, baseline: str) -> Row | None:
@@ -40,22 +50,48 @@ def _count_rows(comparison: Comparison) -> str:
 
 
 def _render_fastest(comparison: Comparison) -> Content:
-    items = list(_describe_problems(comparison))
-    return tag("ul", (tag("li", item) for item in items), class_="fastest") if items else None
+    cards = [tag("li", card) for card in (*_list_problems(comparison), *_list_transfers(comparison))]
+    first, more = cards[:_MOST_CARDS], cards[_MOST_CARDS:]
+    summary = tag("summary", f"{count_noun(len(more), 'more problem')}")
+    rest = tag("details", summary, tag("ul", more, class_="fastest")) if more else None
+    return [tag("ul", first, class_="fastest"), rest] if cards else None
 
 
-def _describe_problems(comparison: Comparison) -> Iterator[Content]:
+def _list_problems(comparison: Comparison) -> Iterator[Content]:
+    """A card for each problem: its fastest kernel, and how that compares with the baseline."""
     baseline = comparison.environment.baseline
     for problem in comparison.problems:
-        if row := find_fastest(problem, baseline):
-            yield [tag("span", problem.problem.size, class_="size"), *_describe_fastest(row, baseline)]
+        row = find_fastest(problem, baseline)
+        if row is None:
+            continue
+        percent = row.percent_of_baseline.value
+        known = row.record.variant != baseline and not math.isnan(percent)
+        speed = f"{format_number(row.gflops)} GFLOPS, {number(1e3 * row.time.value)} ms"
+        yield [
+            tag("span", label_problem(problem), class_="size"),
+            tag("b", row.record.variant),
+            _render_ratio(percent, baseline) if known else None,
+            tag("span", speed, class_="quiet"),
+        ]
 
 
-def _describe_fastest(row: Row, baseline: str) -> Iterator[Content]:
-    yield tag("b", row.record.variant)
-    ratio = row.percent_of_baseline.value / 100
-    if row.record.variant == baseline or ratio != ratio:
-        yield tag("span", f"{number(row.gflops)} GFLOPS")
-        return
-    yield tag("span", f"{ratio:.3g}x {baseline}", class_="ratio good" if ratio >= 1 else "ratio")
-    yield tag("span", f"{number(row.gflops)} GFLOPS", class_="quiet")
+def _render_ratio(percent: float, baseline: str) -> Html:
+    """`1.17x cublas`, or `51 % of cublas`."""
+    if percent >= 100:
+        return tag("span", f"{percent / 100:.3g}x {baseline}", class_="ratio good")
+    return tag("span", f"{percent:.3g} % of {baseline}", class_="ratio")
+
+
+def _list_transfers(comparison: Comparison) -> Iterator[Content]:
+    """A card for each problem: the job that takes the least time, copies included."""
+    for problem in comparison.transfers:
+        timed = [row for row in problem.rows if not math.isnan(row.total.value)]
+        if not timed:
+            continue
+        best = min(timed, key=lambda row: row.total.value)
+        yield [
+            tag("span", f"whole job, {problem.problem}", class_="size"),
+            tag("b", f"{best.record.variant}, {best.record.mode}"),
+            tag("span", f"{number(1e3 * best.total.value)} ms", class_="ratio"),
+            tag("span", f"{best.speedup.value:.3g}x pageable copies", class_="quiet"),
+        ]

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report.comparison import Comparison
+from gemmbench.report.flags import explain_letters
+from gemmbench.report.page.headline import label_problem
 from gemmbench.report.page.html import Html, tag
-from gemmbench.report.page.tables import label_problem, render_kernels, render_static, render_transfers
+from gemmbench.report.page.tables import render_kernels, render_notes, render_static, render_transfers
 from gemmbench.report.posts.table import report_post
+from gemmbench.report.tables.transfers import footer_lines, list_notes
 
 
 def render_rows(comparisons: Sequence[Comparison]) -> Html:
@@ -25,12 +28,17 @@ def _render_run(comparison: Comparison) -> Html:
 
 def _render_tables(comparison: Comparison) -> Iterator[Html]:
     post = read_post(comparison.environment.post) if comparison.environment.post else None
+    if post:
+        tables = report_post(post, comparison)[0].tables
+        yield from (part for table in tables for part in (tag("h4", table.title), render_static(table)))
+        yield tag("h4", "All rows")
     if comparison.rows:
         yield render_kernels(comparison)
+        yield render_notes(explain_letters(comparison.rows))
     if comparison.transfers:
         yield render_transfers(comparison)
-    if post:
-        yield from (render_static(table) for report in report_post(post, comparison) for table in report.tables)
+        notes = [note for problem in comparison.transfers for note in list_notes(problem)]
+        yield render_notes([*notes, *footer_lines(comparison.run)])
 
 
 def _render_toolbar(comparisons: Sequence[Comparison]) -> Html:

@@ -9,16 +9,14 @@ from typing import Generic, TypeVar
 from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import Column, format_headings
 from gemmbench.report.columns.transfers import TABLE as TRANSFER_COLUMNS
-from gemmbench.report.comparison import Comparison, ProblemRows
-from gemmbench.report.page.headline import find_fastest
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.page.headline import find_fastest, label_problem
 from gemmbench.report.page.html import Html, tag
 from gemmbench.report.row import Row
 from gemmbench.report.table import Table
 from gemmbench.report.transfer_rows import TransferRow
 
 R = TypeVar("R")
-_STYLED = ("configuration", "status")
-"""Columns that the style sheet knows by their headings."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,6 @@ class RowStyle(Generic[R]):
 
     status: Callable[[R], str]
     classes: Callable[[R], str]
-
-
-def label_problem(problem: ProblemRows) -> str:
-    """`4096 nn f32`; for a network its layers."""
-    network = problem.rows[0].record.network
-    return network.title if network else str(problem.problem)
 
 
 def render_kernels(comparison: Comparison) -> Html:
@@ -83,10 +75,12 @@ def render_groups(
 
 
 def _list_kinds(column: Column[R], is_detail: bool) -> Iterable[str]:
-    if column.left:
+    if column.left or column.fold:
         yield "left"
-    if column.heading in _STYLED:
-        yield column.heading
+    if column.fold:
+        yield "fold"
+    if column.heading == "status":
+        yield "status"
     if is_detail:
         yield "detail"
 
@@ -105,15 +99,29 @@ def _render_group(
 
 def render_static(table: Table) -> Html:
     """A table as it is, such as the published figures of a post."""
-    left = [heading in table.left for heading in table.headings]
+    left = [table.aligns_left(heading) or _is_text(cells) for heading, cells in _list_columns(table)]
 
     def line(element: str, texts: Sequence[str], scope: str | None = None) -> Html:
         pairs = zip(texts, left, strict=True)
         return tag("tr", (tag(element, text, class_="left" if first else None, scope=scope) for text, first in pairs))
 
     body = tag("tbody", (line("td", cells) for cells in table.cells))
-    notes = tag("ul", (tag("li", note) for note in table.notes), class_="notes") if table.notes else None
-    return tag("div", wrap_table(tag("table", tag("thead", line("th", table.headings, "col")), body)), notes)
+    head = tag("thead", line("th", table.headings, "col"))
+    return tag("div", wrap_table(tag("table", head, body)), render_notes(table.notes))
+
+
+def _list_columns(table: Table) -> Iterable[tuple[str, tuple[str, ...]]]:
+    return zip(table.headings, zip(*table.cells, strict=True), strict=True)
+
+
+def _is_text(cells: Iterable[str]) -> bool:
+    """A cell does not begin with a number."""
+    return any(not cell[:1].isdigit() for cell in cells if cell not in ("", "-"))
+
+
+def render_notes(notes: Sequence[str]) -> Html:
+    """Lines below a table; nothing if there are none."""
+    return tag("ul", (tag("li", note) for note in notes), class_="notes") if notes else Html()
 
 
 def wrap_table(table: Html) -> Html:
