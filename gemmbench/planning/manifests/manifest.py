@@ -1,6 +1,6 @@
 """The manifest of a kernel file: YAML between `/*---` and `---*/` at the top of the file.
 
-The format is described in README.md, "Add a kernel".
+docs/reference/manifest.md describes the format.
 """
 
 from __future__ import annotations

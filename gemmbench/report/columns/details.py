@@ -60,7 +60,7 @@ def _format_count(value: int | None) -> str:
 
 FLAGS: Column[Row] = Column(
     "flags",
-    "letters that ask for a second look; the README lists them",
+    "letters that ask for a second look; the manual lists them",
     flag_letters,
     "flags",
     flag_letters,
