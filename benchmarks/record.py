@@ -25,13 +25,14 @@ POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.
 SWEEPS = ("quick", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
-    **{name: (*GEMMBENCH, "run", "-c", f"posts/{name}") for name in POSTS},
+    **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
     "mlp": (*GEMMBENCH, "mlp"),
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),
     "transfers": (*GEMMBENCH, "run", "blocktile_2d", "cublas", "--with-transfers", "--sizes", "8192"),
     "ablations": ("benchmarks/ablations.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
+    "profile": ("benchmarks/profiles.py",),  # also writes DATE-profile-posts.txt
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
     "sgemm": ("benchmarks/trust.py",),  # one of its claims runs that sweep; also writes DATE-trust.txt

@@ -11,32 +11,35 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.networks.network_config import read_network_post
 from gemmbench.planning.problems.problem import size_text
 from gemmbench.planning.sweeps.post import Post
 from gemmbench.planning.sweeps.sweep_config import describes_network, read_post
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.posts.lines import PostLine, match_lines
-from gemmbench.report.row import Row
+from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.table import Report, Table
-from gemmbench.report.text import number
+from gemmbench.report.text import number, number_within
 
 _CUBLAS = "cuBLAS"
+_DIGITS = 3
+"""Of a ratio."""
 
 
 @dataclass(frozen=True)
 class _StoryRow:
-    """One row: what was published and what was measured, in milliseconds and percent; NaN if unknown.
+    """One row: what was published and what was measured, in milliseconds and percent.
 
-    With `step` it is one step further than the row above.
+    What is unknown is NaN or, measured, UNKNOWN. With `step` it is one step further than the row above.
     """
 
     label: str
     kernel: str
     published_ms: float
     published_percent: float
-    time_ms: float
-    percent: float
+    time_ms: Interval
+    percent: Interval
     step: bool
 
 
@@ -102,11 +105,11 @@ def _nan_if_none(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _measured(row: Row | None) -> tuple[float, float]:
+def _measured(row: Row | None) -> tuple[Interval, Interval]:
     """Milliseconds and percent of the baseline."""
     if row is None or not row.ranked:
-        return math.nan, math.nan
-    return row.time.value * 1e3, row.percent_of_baseline.value
+        return UNKNOWN, UNKNOWN
+    return row.time.scale(1e3), row.percent_of_baseline
 
 
 def _make_table(title: str, where: str, rows: Sequence[_StoryRow], baseline: str) -> Table:
@@ -115,28 +118,32 @@ def _make_table(title: str, where: str, rows: Sequence[_StoryRow], baseline: str
     columns = {
         "method": [row.label for row in rows],
         "kernel": [row.kernel for row in rows],
-        **_time_columns(where, [row.published_ms for row in rows], steps, first),
-        **_percent_column(f"{where}: % of {_CUBLAS}", [row.published_percent for row in rows]),
-        **_time_columns("here", [row.time_ms for row in rows], steps, first),
-        **_percent_column(f"here: % of {baseline}", [row.percent for row in rows]),
+        **_column(f"{where} (ms)", [_as_published(row.published_ms) for row in rows]),
+        **_ratio_columns(where, [row.published_ms for row in rows], steps, first),
+        **_column(f"{where}: % of {_CUBLAS}", [_as_published(row.published_percent) for row in rows]),
+        **_column("here (ms)", [number_within(row.time_ms.value, row.time_ms) for row in rows]),
+        **_ratio_columns("here", [row.time_ms.value for row in rows], steps, first),
+        **_column(f"here: % of {baseline}", [number_within(row.percent.value, row.percent) for row in rows]),
     }
     hide = [name for name in columns if "% of" in name] + [name for name in columns if name.endswith("x first")]
     cells = list(zip(*columns.values(), strict=True))
     return Table(title, list(columns), cells, left=["kernel"], fold=["method"], hide=["kernel", *hide])
 
 
-def _time_columns(where: str, times: Sequence[float], steps: Sequence[bool], first: bool) -> dict[str, list[str]]:
-    """Milliseconds; how many times as fast as the row above, for steps; with `first` also as the first row."""
-    if all(map(math.isnan, times)):
-        return {}
-    columns = {f"{where} (ms)": [number(time) for time in times]}
+def _ratio_columns(where: str, times: Sequence[float], steps: Sequence[bool], first: bool) -> dict[str, list[str]]:
+    """How many times as fast each row is as the row above, for steps, and with `first` as the first row."""
     above = [other if step else math.nan for other, step in zip([math.nan, *times], steps, strict=False)]
-    if any(steps):
-        columns[f"{where}: x row above"] = [number(other / time) for time, other in zip(times, above, strict=True)]
-    if first and not math.isnan(times[0]):
-        columns[f"{where}: x first"] = [number(times[0] / time) for time in times]
-    return columns
+    ratios = {f"{where}: x row above": [other / time for time, other in zip(times, above, strict=True)]}
+    if first:
+        ratios[f"{where}: x first"] = [times[0] / time for time in times]
+    columns = [_column(name, [number(value, _DIGITS) for value in values]) for name, values in ratios.items()]
+    return dict(item for column in columns for item in column.items())
 
 
-def _percent_column(heading: str, percents: Sequence[float]) -> dict[str, list[str]]:
-    return {} if all(map(math.isnan, percents)) else {heading: [number(percent) for percent in percents]}
+def _column(heading: str, cells: list[str]) -> dict[str, list[str]]:
+    """The column, unless it is empty."""
+    return {heading: cells} if set(cells) != {"-"} else {}
+
+
+def _as_published(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.8g}"

@@ -1,0 +1,55 @@
+"""Nsight Compute's counters for some rungs of the ladder, and for the kernels of posts 002 and 003.
+
+Run `python benchmarks/profiles.py` on a machine with an NVIDIA GPU and Nsight Compute (about two
+minutes). The counters go to the screen, and to profile.txt and profile-posts.txt in the folder given
+by --out (default: results), each behind the command that prints them.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+AT_4096 = ("--sizes", "4096")
+LADDER = (
+    *(((kernel, *AT_4096)) for kernel in ("naive", "naive_2d", "tiled", "blocktile_2d")),
+    ("gemm_v4", "--param", "BM=64", "--param", "BN=64", "--param", "BK=16", *AT_4096),
+    ("sgemm", *AT_4096),
+    ("cublas", *AT_4096),
+)
+POSTS = (
+    *(
+        (kernel, "--param", "TILE=16", "--sizes", f"{batch}x100x784")
+        for kernel in ("tiled_uncoalesced", "wpt", "wpt_coalesced")
+        for batch in (256, 16384)
+    ),
+    *(
+        ("abt_shared", "--layout", "nt", "--param", "TILE=16", "--param", f"UNROLL={case}", *AT_4096)
+        for case in (0, -1)
+    ),
+    ("tiled_plain", *AT_4096),
+)
+FILES = {"profile.txt": LADDER, "profile-posts.txt": POSTS}
+
+
+def profile(words: tuple[str, ...]) -> str:
+    """Profile one launch. Returns the command and what it prints. Raises CalledProcessError."""
+    command = ("profile", *words)
+    call = [sys.executable, "-m", "gemmbench", *command]
+    done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True)
+    return f"$ gemmbench {' '.join(command)}\n\n{done.stdout}"
+
+
+def main() -> None:
+    """Write both files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the files")
+    folder = parser.parse_args().out
+    for name, launches in FILES.items():
+        text = "\n".join(map(profile, launches))
+        print(text)
+        (folder / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
