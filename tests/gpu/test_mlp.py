@@ -29,6 +29,11 @@ from gemmbench.planning.networks.network_config import NetworkRowChoice
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.session.digits.messages import Drawing
+from gemmbench.session.digits.serve import open_digit_server
+from gemmbench.session.machine import find_machine
+from gemmbench.session.networks import NetworkRequest
+from gemmbench.session.reporter import SILENT
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -155,3 +160,15 @@ def test_the_whole_experiment_runs(backend):
         print(record.variant, np.median(record.samples) * 1e6, "us", record.network.accuracy, record.cache)
     assert [(record.status, record.reason) for record in records] == [("ok", "")] * 4
     assert {record.network.accuracy for record in records if record.network} == {0.975}
+
+
+def test_a_drawn_digit_is_read_by_every_row_of_the_digit_page(backend):
+    machine = find_machine("cuda", SILENT)
+    stroke = np.array([(35.0, 30.0), (50.0, 12.0), (50.0, 88.0)])
+    with open_digit_server(NetworkRequest(), machine) as server:
+        replies = [server.answer(Drawing(strokes=[stroke.tolist()])) for _ in range(3)]
+    for reply in replies:
+        assert reply.digit == 1
+        assert [(row.name, row.fault) for row in reply.rows if row.fault or row.digit != 1] == []
+        assert all(row.seconds and row.seconds < 1 for row in reply.rows)
+    assert {"cublas", "cublas+graph", "mlp_cluster"} <= {row.name for row in replies[0].rows}
