@@ -84,9 +84,9 @@ def conduct_sweep(
         options.transfer.cut,
         options.journal.destination,
     )
-    reference = options.reference.read(options.journal.out, machine.primary.name)
     if options.dry_run:
         return print_plans(plan_request(request, machine), machine, options.output.style), None
+    reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL)
     comparison = compare_rows(result.run)
     code = finish_run(result, comparison, options.output, energy=bool(options.measure.energy))

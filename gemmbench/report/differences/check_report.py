@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ElementTree
 
 from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
+from gemmbench.report.differences.difference_tables import show_time
 from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.table import Report
-from gemmbench.report.text import number
 
 (_CONFIGURATION,) = pick_columns(ROW_COLUMNS, "configuration")
 _STATUSES = {PASS: "ok", REGRESSION: "wrong", BROKEN: "wrong", INCONCLUSIVE: "skipped"}
@@ -19,8 +19,8 @@ COLUMNS: tuple[Column[CheckedRow], ...] = (
     Column(heading="kernel", cell=lambda each: each.row.record.variant, left=True),
     Column(heading="configuration", cell=lambda each: _CONFIGURATION.cell(each.row), fold=True, hide=2),
     Column(heading="problem", cell=lambda each: str(each.row.record.problem), left=True),
-    Column(heading="reference (ms)", cell=lambda each: number(1e3 * each.reference.time.value), hide=1),
-    Column(heading="run (ms)", cell=lambda each: number(1e3 * each.row.time.value), hide=3),
+    Column(heading="reference (ms)", cell=lambda each: show_time(each.reference), hide=1),
+    Column(heading="run (ms)", cell=lambda each: show_time(each.row), hide=3),
     Column(heading="slower by (%)", cell=lambda each: _format_slowdown(each)),
     Column(heading="verdict", cell=lambda each: each.verdict, left=True),
 )

@@ -13,18 +13,24 @@ from gemmbench.report.differences.run_differences import Difference, RunDifferen
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.row import Row
 from gemmbench.report.table import Report, Table
-from gemmbench.report.text import number, with_interval
+from gemmbench.report.text import number_within, with_interval
 
 _MOST_NAMED = 8
 _METHOD = ("cache", "data", "seed", "method")
 (_CONFIGURATION,) = pick_columns(ROW_COLUMNS, "configuration")
 _BY_BASELINE = "ratio by {baseline}"
 
+
+def show_time(row: Row) -> str:
+    """Milliseconds with the digits that their interval supports."""
+    return number_within(1e3 * row.time.value, row.time)
+
+
 COLUMNS: tuple[Column[Difference], ...] = (
     Column(heading="kernel", cell=lambda each: each.row.record.variant, left=True),
     Column(heading="configuration", cell=lambda each: _CONFIGURATION.cell(each.row), fold=True),
-    Column(heading="reference (ms)", cell=lambda each: number(1e3 * each.reference.time.value), hide=1),
-    Column(heading="run (ms)", cell=lambda each: number(1e3 * each.row.time.value), hide=2),
+    Column(heading="reference (ms)", cell=lambda each: show_time(each.reference), hide=1),
+    Column(heading="run (ms)", cell=lambda each: show_time(each.row), hide=2),
     Column(heading="speed ratio", cell=lambda each: with_interval(each.speed)),
     Column(heading=_BY_BASELINE, cell=lambda each: with_interval(each.speed_by_baseline)),
     Column(heading="status", cell=lambda each: _describe_status(each), left=True),
