@@ -13,8 +13,8 @@ from claims import Claim, format_table, run_gemmbench, run_sweep
 
 CHECKS = 20
 DEVICE, SIZE, ROUNDS = "cuda", "1024x1024x4096", "20"
-EXTRA = range(10, 18)
-"""Extra tiles to try; 13 of the 256 tiles of K are 5 %."""
+EXTRA = range(6, 15)
+"""Extra tiles to try, of 256 tiles of K; on an H200, 9 of them take 5 %."""
 SLOWDOWN, TOLERANCE = 0.05, 0.005
 _SOURCE = Path(__file__).with_name("gated.cu")
 _PER_SAVED = 5

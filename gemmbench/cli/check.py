@@ -75,6 +75,7 @@ def check(options: CheckOptions) -> int:
 
     Against a saved run, its rows are measured again and their ratios to the baseline are compared.
     Against a git revision, the kernels of both are measured in the same rounds, which is more exact.
+    Options of the sweep, such as --sizes, are for a revision; a saved run is repeated as it was.
 
     A row passes if the whole 95 % interval of its slowdown lies below the margin and is a regression
     if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to

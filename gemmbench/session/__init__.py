@@ -7,6 +7,7 @@
     results_file    the results file of a run: a new one, or the one to resume
     open_run        `open_run`: a session whose records go to the results file
     sweeps          run, compare: plan a sweep and measure it
+    reference_runs/ saved runs, comparisons with them, and the gate: run --save, --against, show, check
     networks        mlp: plan a network's rows and measure them
     digits/         mlp --serve: a page on which a digit is drawn and classified
     posts           posts: repeat the published tables
