@@ -4,7 +4,8 @@ draw        the kinds by name, and draw_chart: from comparisons and choices to a
 choices     what a user may choose: size, variants, parameters, percent
 model       a Chart: line plot, bars or heat map, with axes, marks and the text of their tooltips
 kinds/      speed, heat-map, roofline, ladder, transfers
-scale       axes: ticks at round numbers, and numbers with separators
+scale       axes, with ticks at round numbers
+numbers     numbers with separators, and the digits that their intervals support
 styles      which color, marker and dash pattern a series has
 palette     the colors, light and dark
 spread      labels moved apart

@@ -91,11 +91,15 @@ class Segment:
 
 @dataclass(frozen=True)
 class Bar:
-    """Segments next to each other. `text` follows the end; `low` and `high` are a 95 % interval."""
+    """Segments next to each other. `text` follows the end, `note` is in a column on the right.
+
+    `low` and `high` are a 95 % interval.
+    """
 
     label: str
     segments: tuple[Segment, ...]
     text: str = ""
+    note: str = ""
     low: float = math.nan
     high: float = math.nan
     muted: bool = False
@@ -114,12 +118,16 @@ class Guide:
 
 @dataclass(frozen=True)
 class BarPlot:
-    """Horizontal bars from top to bottom. `key` names the styles of segments."""
+    """Horizontal bars from top to bottom.
+
+    `key` names the styles of segments, `note_label` what the notes of the bars are.
+    """
 
     axis: Axis
     bars: tuple[Bar, ...]
     guides: tuple[Guide, ...] = ()
     key: tuple[tuple[int, str], ...] = ()
+    note_label: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,6 +158,12 @@ class HeatMap:
         """The least and the greatest value."""
         values = [cell.value for cell in self.cells]
         return min(values), max(values)
+
+    @property
+    def range_texts(self) -> tuple[str, str]:
+        """The texts of the cells with the least and the greatest value."""
+        ordered = sorted(self.cells, key=lambda cell: cell.value)
+        return ordered[0].text, ordered[-1].text
 
     def share(self, value: float) -> float:
         """Where a value is between the least, 0, and the greatest, 1."""

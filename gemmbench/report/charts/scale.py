@@ -1,4 +1,4 @@
-"""Axes: ticks at round numbers, and numbers with separators."""
+"""Axes, with ticks at round numbers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,9 @@ import math
 from collections.abc import Sequence
 
 from gemmbench.report.charts.model import Axis, Tick
+from gemmbench.report.charts.numbers import format_number
 
 _STEPS = (1, 2, 2.5, 5, 10)
-
-
-def format_number(value: float, digits: int = 4) -> str:
-    """`51,640`, `98.3`: significant digits, separated thousands, no exponent; `-` if unknown."""
-    if math.isnan(value):
-        return "-"
-    if value == 0:
-        return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def make_linear_axis(label: str, highest: float, count: int = 6) -> Axis:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from gemmbench.report.charts.scale import format_number
+from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.row import Row

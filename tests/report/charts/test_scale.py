@@ -1,22 +1,8 @@
-"""Ticks at round numbers, and numbers with separators."""
-
-import math
+"""Axes, with ticks at round numbers."""
 
 import pytest
 
-from gemmbench.report.charts.scale import format_number, make_linear_axis, make_size_axis
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(51640.4, "51,640"), (1234567, "1,234,567"), (98.349, "98.35"), (0.5, "0.5"), (0, "0"), (100, "100")],
-)
-def test_numbers_have_separators_and_no_exponent(value, text):
-    assert format_number(value) == text
-
-
-def test_an_unknown_number_is_a_dash():
-    assert format_number(math.nan) == "-"
+from gemmbench.report.charts.scale import make_linear_axis, make_size_axis
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def draw_bars(figure: Figure, plot: BarPlot, place: tuple[float, float]) -> None
     bottom, height = place
     unit = height / bars_height(plot)
     left = 0.03 + 0.0105 * max(len(bar.label) for bar in plot.bars)
-    right = 0.97 - 0.0095 * max(len(bar.text) for bar in plot.bars) * (0.7 if plot.guides else 1)
+    right = 0.95 - 0.0095 * max(len(bar.text) for bar in plot.bars) - (0.09 if plot.note_label else 0)
     axes = figure.add_axes((left, bottom + 50 * unit, right - left, height - _AROUND * unit))
     style_axes(axes)
     axes.grid(axis="y", visible=False)
@@ -41,6 +41,7 @@ def draw_bars(figure: Figure, plot: BarPlot, place: tuple[float, float]) -> None
         label.set(color=LIGHT["ink"], fontweight="bold" if bar.emphasized else "normal", parse_math=False)
         _draw_bar(axes, bar, y)
     _draw_around(axes, plot, places)
+    _write_notes(axes, plot, places, (0.98 - left) / (right - left))
 
 
 def _place_bars(plot: BarPlot) -> list[float]:
@@ -82,7 +83,7 @@ def _draw_around(axes: Axes, plot: BarPlot, places: list[float]) -> None:
     """Guides across the bars, names of groups, and the key."""
     for guide in plot.guides:
         axes.axvline(guide.value, color=LIGHT["limit"], linewidth=1.2, linestyle=(0, (6, 3)), zorder=1)
-        offset: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
+        offset: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "right"}
         top = (guide.value, axes.get_ylim()[1])
         axes.annotate(guide.label, top, fontsize=_SIZE - 1, style="italic", color=LIGHT["muted"], **offset)
     groups = {bar.group: place for bar, place in reversed(list(zip(plot.bars, places, strict=True))) if bar.group}
@@ -94,3 +95,12 @@ def _draw_around(axes: Axes, plot: BarPlot, places: list[float]) -> None:
         labels = [label for _, label in plot.key]
         corner: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "ncols": len(handles)}
         axes.legend(handles, labels, fontsize=_SIZE, handlelength=1.2, frameon=False, **corner)
+
+
+def _write_notes(axes: Axes, plot: BarPlot, places: list[float], x: float) -> None:
+    """The column at the right edge; `x` is a share of the width of the axes."""
+    style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "ha": "right", "fontsize": _SIZE}
+    axes.text(x, axes.get_ylim()[1] - 0.2, plot.note_label, color=LIGHT["muted"], va="bottom", **style)
+    for bar, y in zip(plot.bars, places, strict=True):
+        weight = "bold" if bar.emphasized else "normal"
+        axes.text(x, y, bar.note, color=LIGHT["muted"], va="center", fontweight=weight, **style)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from gemmbench.report.charts.model import HeatMap
 from gemmbench.report.charts.palette import LIGHT, contrasting, heat_color
-from gemmbench.report.charts.scale import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,12 +58,11 @@ def _fill_cells(axes: Axes, heat_map: HeatMap) -> None:
 
 def _draw_scale(axes: Axes, heat_map: HeatMap) -> None:
     _style(axes)
-    low, high = heat_map.range
     for step in range(_STEPS):
         axes.bar(0, 1.05, width=1, bottom=step, color=heat_color((step + 0.5) / _STEPS))
     axes.set_xlim(-0.5, 0.5)
     axes.set_ylim(0, _STEPS)
     axes.set_xticks([])
-    axes.set_yticks([0, _STEPS], [format_number(value, 3 if value < 1000 else 5) for value in (low, high)])
+    axes.set_yticks([0, _STEPS], heat_map.range_texts)
     axes.yaxis.tick_right()
     axes.set_title(heat_map.unit, fontsize=_SIZE, color=LIGHT["muted"], loc="left")

@@ -76,8 +76,8 @@ def _draw_series(axes: Axes, series: Series) -> None:
     dashes = dash_of(series.style)
     pattern = "-" if dashes == "none" else (0, tuple(map(float, dashes.split())))
     xs, ys = [point.x for point in series.points], [point.y for point in series.points]
-    below = [0 if math.isnan(point.low) else point.y - point.low for point in series.points]
-    above = [0 if math.isnan(point.high) else point.high - point.y for point in series.points]
+    below = [max(0.0, point.y - point.low) for point in series.points]  # 0 for an unknown end
+    above = [max(0.0, point.high - point.y) for point in series.points]
     axes.errorbar(
         xs,
         ys,

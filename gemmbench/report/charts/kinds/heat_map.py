@@ -11,9 +11,9 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.report.charts.choices import Choices
 from gemmbench.report.charts.kinds.labels import describe_rows, name_baseline
 from gemmbench.report.charts.kinds.selection import choose_problem, note_unranked, select_rows
-from gemmbench.report.charts.kinds.tips import row_tip
+from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Cell, Chart, HeatMap
-from gemmbench.report.charts.scale import format_number
+from gemmbench.report.charts.numbers import format_estimate
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 
@@ -96,6 +96,5 @@ def _make_map(
 
 
 def _make_cell(column: int, line: int, row: Row, unit: str, best: bool) -> Cell:
-    value = row.gflops if unit == "GFLOPS" else row.percent_of_baseline.value
-    text = format_number(value, 3) if value < 1000 else format_number(value, 4)
-    return Cell(column, line, value, text, row_tip(row.record.variant, row), best)
+    value = gflops_interval(row) if unit == "GFLOPS" else row.percent_of_baseline
+    return Cell(column, line, value.value, format_estimate(value), row_tip(row.record.variant, row), best)

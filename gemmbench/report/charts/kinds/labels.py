@@ -50,7 +50,7 @@ def _needed_attributes(keys: Sequence[tuple[str, ...]]) -> list[int]:
 def describe_rows(rows: Sequence[Row]) -> str:
     """`NVIDIA H200, f32, cold cache, 2026-11-22`: what all rows have in common."""
     texts = (
-        {row.environment.device_name(row.record.backend) for row in rows},
+        {row.environment.device for row in rows},
         {row.record.problem.precision_name for row in rows},
         {"" if row.record.problem.layout == "nn" else row.record.problem.layout for row in rows},
         {f"{_cache(row)} cache" if _cache(row) else "" for row in rows},

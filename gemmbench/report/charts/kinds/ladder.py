@@ -12,11 +12,13 @@ from gemmbench.report.charts.kinds.peaks import find_peaks
 from gemmbench.report.charts.kinds.selection import choose_problem, note_unranked, pick_fastest, select_rows
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Bar, BarPlot, Chart, Guide, Segment
-from gemmbench.report.charts.scale import format_number, make_linear_axis
+from gemmbench.report.charts.numbers import format_estimate
+from gemmbench.report.charts.scale import make_linear_axis
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 
 _PLAIN, _HIGHLIGHTED, _BASELINE = 0, 1, -1
+_FARTHEST = 2.5  # the peak is drawn if it is not farther than this times the longest bar
 
 
 def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
@@ -26,15 +28,16 @@ def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     if in_percent:
         rows = [row for row in rows if not math.isnan(row.percent_of_baseline.value)]
     bars = tuple(_make_bar(label, row, choices, in_percent) for label, (row, *_) in group_series(rows).items())
-    guides = _make_guides(rows, in_percent)
-    highest = max(max(bar.segments[0].high, bar.high if bar.high > 0 else 0) for bar in bars)
+    longest = max(max(bar.segments[0].high, bar.high if bar.high > 0 else 0) for bar in bars)
+    guides = tuple(guide for guide in _make_guides(rows, in_percent) if guide.value < _FARTHEST * longest)
     unit = f"% of {name_baseline(rows)}" if in_percent else "GFLOPS"
-    plot = BarPlot(make_linear_axis(unit, max([highest, *(guide.value for guide in guides)])), bars, guides)
-    problem = rows[0].record.problem
-    title = choices.title or f"The ladder at {problem.size}"
+    axis = make_linear_axis(unit, max([longest, *(guide.value for guide in guides)]))
+    plot = BarPlot(axis, bars, guides, note_label="GFLOPS" if in_percent else "")
     subtitle = f"{describe_rows(rows)}. Whiskers: 95 % intervals."
     ends = ", ".join(f"{bar.label} {bar.text}" for bar in bars)
-    return Chart(title, subtitle, f"Speed at {problem.size}: {ends}.", plot, tuple(note_unranked(comparisons, choices)))
+    network, size = rows[0].record.network, rows[0].record.problem.size
+    title = choices.title or (network.title if network else f"The ladder at {size}")
+    return Chart(title, subtitle, f"{unit} of {title}: {ends}.", plot, tuple(note_unranked(comparisons, choices)))
 
 
 def _speed(row: Row, in_percent: bool) -> Interval:
@@ -45,12 +48,12 @@ def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool) -> Bar:
     speed, variant = _speed(row, in_percent), row.record.variant
     baseline = variant == row.environment.baseline
     style = _BASELINE if baseline else _HIGHLIGHTED if variant == choices.highlight else _PLAIN
-    gflops = f"{format_number(row.gflops, 3 if row.gflops < 1000 else 4)} GFLOPS"
-    text = f"{format_number(speed.value, 3)} % ({gflops})" if in_percent else gflops
+    gflops = format_estimate(gflops_interval(row))
     return Bar(
         label,
         (Segment(0, speed.value, style, row_tip(label, row)),),
-        text,
+        f"{format_estimate(speed)} %" if in_percent else gflops,
+        gflops if in_percent else "",
         speed.low,
         speed.high,
         muted=choices.mutes(row),

@@ -16,10 +16,13 @@ from gemmbench.report.charts.kinds.peaks import Peak, find_peaks
 from gemmbench.report.charts.kinds.selection import note_unranked, pick_fastest, select_rows
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Chart, Limit, LinePlot, Point, Series
-from gemmbench.report.charts.scale import format_number, make_log_axis
+from gemmbench.report.charts.numbers import format_number
+from gemmbench.report.charts.scale import make_log_axis
 from gemmbench.report.charts.styles import choose_styles
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
+
+_INTENSITY = "FLOP per byte of least traffic: A and B read once, C written once"
 
 
 def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
@@ -33,7 +36,7 @@ def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     series = _make_series(rows, choices)
     x, y = _make_ranges(rows, peaks)
     limits = tuple(limit for peak in peaks for limit in _make_limits(peak, x))
-    plot = LinePlot(make_log_axis("FLOP per byte moved at the least", *x), make_log_axis("GFLOPS", *y), series, limits)
+    plot = LinePlot(make_log_axis(_INTENSITY, *x), make_log_axis("GFLOPS", *y), series, limits)
     notes = ["The bandwidth is the rate of the memory at its highest clock.", *note_unranked(comparisons, choices)]
     subtitle = f"{describe_rows(rows)}. Bars: 95 % intervals."
     return Chart(choices.title or "Roofline", subtitle, _describe(plot), plot, tuple(notes))

@@ -12,7 +12,8 @@ from gemmbench.report.charts.kinds.peaks import find_peaks
 from gemmbench.report.charts.kinds.selection import note_unranked, pick_fastest, select_rows
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Axis, Chart, Limit, LinePlot, Point, Series
-from gemmbench.report.charts.scale import format_number, make_linear_axis, make_size_axis
+from gemmbench.report.charts.numbers import format_number
+from gemmbench.report.charts.scale import make_linear_axis, make_size_axis
 from gemmbench.report.charts.styles import choose_styles
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row

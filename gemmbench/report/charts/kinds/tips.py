@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.charts.scale import format_number
+from gemmbench.report.charts.numbers import format_interval
 from gemmbench.report.row import Row
 
 
@@ -18,16 +18,7 @@ def gflops_interval(row: Row) -> Interval:
 def row_tip(label: str, row: Row) -> str:
     """A line each for the row, its speed, its percent of the baseline and its configuration."""
     percent, baseline = row.percent_of_baseline, row.environment.baseline
-    lines = [f"{label} at {row.record.problem.size}", f"{_format_interval(gflops_interval(row))} GFLOPS"]
+    lines = [f"{label} at {row.record.problem.size}", f"{format_interval(gflops_interval(row))} GFLOPS"]
     if not math.isnan(percent.value) and row.record.variant != baseline:
-        lines.append(f"{_format_interval(percent)} % of {baseline}")
+        lines.append(f"{format_interval(percent)} % of {baseline}")
     return "\n".join([*lines, *([row.record.configuration] if row.record.configuration else [])])
-
-
-def _format_interval(interval: Interval) -> str:
-    """`51,640 (51,580 to 51,700)`."""
-    digits = 4 if interval.value < 10_000 else 5
-    text = format_number(interval.value, digits)
-    if not interval.known:
-        return text
-    return f"{text} ({format_number(interval.low, digits)} to {format_number(interval.high, digits)})"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.choices import Choices
 from gemmbench.report.charts.model import Bar, BarPlot, Chart, Segment
-from gemmbench.report.charts.scale import format_number, make_linear_axis
+from gemmbench.report.charts.numbers import format_estimate, format_number
+from gemmbench.report.charts.scale import make_linear_axis
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.transfer_rows import TransferRow
 
@@ -59,12 +61,17 @@ def _make_bar(row: TransferRow, percent: bool, several: bool) -> Bar:
         start = end
     group = f"{row.record.variant}, {row.environment.device}" if several else row.record.variant
     low, high = (math.nan, math.nan) if percent else (row.total.low * unit, row.total.high * unit)
-    return Bar(row.record.mode, tuple(segments), f"{_milliseconds(row.total.value)} ms", low, high, group=group)
+    return Bar(row.record.mode, tuple(segments), f"{_total(row)} ms", "", low, high, group=group)
 
 
 def _tip(row: TransferRow, name: str, seconds: float, share: str) -> str:
-    job = f"{row.record.variant}, {row.record.mode}: {_milliseconds(row.total.value)} ms"
+    job = f"{row.record.variant}, {row.record.mode}: {_total(row)} ms"
     return f"{job}\n{name}: {_milliseconds(seconds)} ms{', ' * bool(share)}{share}"
+
+
+def _total(row: TransferRow) -> str:
+    seconds = row.total
+    return format_estimate(Interval(1e3 * seconds.value, 1e3 * seconds.low, 1e3 * seconds.high))
 
 
 def _milliseconds(seconds: float) -> str:

@@ -35,25 +35,28 @@ class _Frame:
 def draw_bars(parent: Element, plot: BarPlot, width: float, top: float) -> float:
     """Draw below `top`; returns the bottom."""
     if plot.key:
-        top = _draw_key(parent, plot, top)
-    frame = _make_frame(plot, width, top + (24 if plot.guides else 8))
+        top = _draw_key(parent, plot, top + 6)
+    frame = _make_frame(plot, width, top + (24 if plot.guides or plot.note_label else 8))
     _draw_axis(parent, frame)
     _draw_guides(parent, frame)
     _draw_groups(parent, frame)
     for bar, y in zip(plot.bars, frame.heights, strict=True):
         _draw_bar(parent, frame, bar, y)
+    _write_notes(parent, frame, width)
     return frame.bottom + 46
 
 
 def _make_frame(plot: BarPlot, width: float, top: float) -> _Frame:
     left = 12 + max(text_width(bar.label) for bar in plot.bars)
-    beyond = 12 + max(text_width(bar.text) - _room_after(plot, bar) * (width - left) for bar in plot.bars)
+    beyond = 14 + max(text_width(bar.text) - _room_after(plot, bar) * (width - left) for bar in plot.bars)
+    notes = [plot.note_label, *(bar.note for bar in plot.bars)] if plot.note_label else []
+    beyond = max(beyond, 8) + max((text_width(note) + 16 for note in notes), default=0)
     heights, y = [], top + 4
     for index, bar in enumerate(plot.bars):
         y += _GROUP if bar.group and (index == 0 or plot.bars[index - 1].group != bar.group) else 0
         heights.append(y)
         y += _PITCH
-    return _Frame(plot, left, width - max(beyond, 8), top, y, tuple(heights))
+    return _Frame(plot, left, width - beyond, top, y, tuple(heights))
 
 
 def _room_after(plot: BarPlot, bar: Bar) -> float:
@@ -89,7 +92,7 @@ def _draw_guides(parent: Element, frame: _Frame) -> None:
         mark, x = add_mark(parent, guide.tip), frame.place(guide.value)
         ends = (x, frame.top), (x, frame.bottom)
         add_line(mark, *ends, "gb-stroke-limit", stroke_width=1.5, stroke_dasharray="7 4")
-        add_text(mark, x, frame.top - 7, guide.label, "gb-fill-muted", text_anchor="middle", font_style="italic")
+        add_text(mark, x + 4, frame.top - 7, guide.label, "gb-fill-muted", text_anchor="end", font_style="italic")
 
 
 def _draw_groups(parent: Element, frame: _Frame) -> None:
@@ -111,6 +114,13 @@ def _draw_bar(parent: Element, frame: _Frame, bar: Bar, y: float) -> None:
         add(group, "path", d=path, css="gb-stroke-ink", stroke_width=1.2, fill="none")
     css = "gb-fill-ink gb-stroke-paper gb-halo"  # legible where a guide crosses it
     add_text(parent, frame.place(_bar_end(bar)) + 7, middle + 4, bar.text, css, font_weight=weight)
+
+
+def _write_notes(parent: Element, frame: _Frame, x: float) -> None:
+    add_text(parent, x, frame.top - 7, frame.plot.note_label, "gb-fill-muted", text_anchor="end")
+    for bar, y in zip(frame.plot.bars, frame.heights, strict=True):
+        weight = "bold" if bar.emphasized else "normal"
+        add_text(parent, x, y + _THICK / 2 + 4, bar.note, "gb-fill-muted", text_anchor="end", font_weight=weight)
 
 
 def _draw_segment(parent: Element, frame: _Frame, segment: Segment, y: float) -> None:

@@ -35,4 +35,5 @@ def add_line(parent: Element, start: Place, end: Place, css: str, **more: Attrib
 
 def add_text(parent: Element, x: float, y: float, text: str, css: str = "gb-fill-ink", **more: Attribute) -> None:
     """A line of text; (x, y) is the left end of its baseline, or what `text_anchor` says."""
-    add(parent, "text", x=x, y=y, css=css, **{"font_size": 12, **more}).text = text
+    if text:
+        add(parent, "text", x=x, y=y, css=css, **{"font_size": 12, **more}).text = text

@@ -7,7 +7,6 @@ from xml.etree.ElementTree import Element
 
 from gemmbench.report.charts.model import Cell, HeatMap
 from gemmbench.report.charts.palette import contrasting, heat_color
-from gemmbench.report.charts.scale import format_number
 from gemmbench.report.charts.svg.canvas import add, add_mark, add_text
 from gemmbench.report.charts.svg.text_width import text_width
 
@@ -80,11 +79,11 @@ def _draw_cell(parent: Element, frame: _Frame, cell: Cell) -> None:
 
 
 def _draw_scale(parent: Element, frame: _Frame) -> None:
-    x, (low, high) = frame.right + 24, frame.heat_map.range
+    x, (low, high) = frame.right + 24, frame.heat_map.range_texts
     height = (frame.bottom - frame.top) / _STEPS
     for step in range(_STEPS):
         y, color = frame.bottom - (step + 1) * height, heat_color((step + 0.5) / _STEPS)
         add(parent, "rect", x=x, y=y, width=_SCALE, height=height + 0.5, fill=color)
-    for y, value in ((frame.top + 9, high), (frame.bottom, low)):
-        add_text(parent, x + _SCALE + 6, y, format_number(value, 3 if value < 1000 else 5), "gb-fill-muted")
+    for y, text in ((frame.top + 9, high), (frame.bottom, low)):
+        add_text(parent, x + _SCALE + 6, y, text, "gb-fill-muted")
     add_text(parent, x, frame.top - 9, frame.heat_map.unit, "gb-fill-muted")

@@ -62,7 +62,7 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(ladder, timed, drawn):
 def test_a_heat_map_has_the_text_of_every_cell(make_run, timed, drawn):
     records = [timed("tile", bm * bn, config={"BM": bm, "BN": bn}) for bm in (8, 16) for bn in (4, 11)]
     texts = texts_of(drawn(draw_chart("heat-map", [compare_rows(make_run(*records))])))
-    assert {"32", "88", "64", "176", "BM", "BN"} <= set(texts)
+    assert {"32.0", "88", "64", "176", "BM", "BN"} <= set(texts)
 
 
 def test_dollar_signs_in_names_are_not_mathematics(ladder, timed, drawn):

@@ -4,6 +4,7 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
+from gemmbench.report.comparison import compare_rows
 
 
 def bars_of(chart):
@@ -15,7 +16,8 @@ def test_rungs_are_bars_in_their_order_in_percent_of_the_baseline(ladder):
     assert [bar.label for bar in chart.plot.bars] == ["naive", "tiled", "cublas"]
     assert [bar.segments[0].high for bar in chart.plot.bars] == pytest.approx([15, 56.25, 100])
     assert (chart.title, chart.plot.axis.label) == ("The ladder at 1024", "% of cublas")
-    assert bars_of(chart)["tiled"].text == "56.2 % (450 GFLOPS)"
+    assert (bars_of(chart)["tiled"].text, bars_of(chart)["tiled"].note) == ("56 %", "450")
+    assert chart.plot.note_label == "GFLOPS"
 
 
 def test_the_size_can_be_chosen(ladder):
@@ -30,6 +32,11 @@ def test_the_problem_with_the_most_variants_is_drawn(ladder, timed):
 def test_the_peak_is_a_guide_in_percent_of_the_baseline(ladder):
     (guide,) = draw_chart("ladder", [ladder()]).plot.guides
     assert (guide.label, guide.value) == ("peak at 1.00 GHz", pytest.approx(100 * 1000 / 800))
+
+
+def test_a_peak_that_is_far_away_is_no_guide(make_run, timed):
+    chart = draw_chart("ladder", [compare_rows(make_run(timed("naive", 10), timed("cublas", 20)))])
+    assert chart.plot.guides == () and chart.plot.axis.high < 200
 
 
 def test_without_a_baseline_bars_are_gflops(ladder):

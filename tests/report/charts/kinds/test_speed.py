@@ -37,7 +37,7 @@ def test_the_baseline_is_emphasized_and_the_peak_is_a_limit(ladder):
 
 def test_a_tooltip_has_the_speed_its_interval_and_the_percentage(ladder):
     tip = series_of(draw_chart("speed", [ladder()]))["tiled"].points[1].tip
-    assert tip.splitlines() == ["tiled at 512", "400 (396 to 404) GFLOPS", "57.14 (57.14 to 57.14) % of cublas"]
+    assert tip.splitlines() == ["tiled at 512", "400 +- 4 GFLOPS", "57 +- 0.6 % of cublas"]
 
 
 def test_percent_of_the_baseline_has_no_limit(ladder):

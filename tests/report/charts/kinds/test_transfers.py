@@ -42,14 +42,14 @@ def jobs(make_run):
 def test_a_bar_has_the_parts_of_a_job_one_after_the_other(jobs):
     chart = draw_chart("transfers", [jobs(transfer("pinned"))])
     (bar,) = chart.plot.bars
-    assert (bar.group, bar.label, bar.text) == ("tiled", "pinned", "10 ms")
+    assert (bar.group, bar.label, bar.text) == ("tiled", "pinned", "10.00 ms")
     assert [(part.low, part.high) for part in bar.segments] == [
         (0, pytest.approx(2)),
         (pytest.approx(2), pytest.approx(7)),
         (pytest.approx(7), pytest.approx(8)),
     ]
     assert [part.text for part in bar.segments] == ["20 %", "50 %", "10 %"]
-    assert bar.segments[1].tip == "tiled, pinned: 10 ms\nkernel: 5 ms, 50 %"
+    assert bar.segments[1].tip == "tiled, pinned: 10.00 ms\nkernel: 5 ms, 50 %"
     assert [label for _, label in chart.plot.key] == ["upload", "kernel", "download"]
 
 

@@ -31,8 +31,9 @@ def test_the_texts_of_bars_are_not_clipped(ladder, timed, parse_svg):
     root = parse_svg(draw_chart("ladder", [ladder(timed(name, 990, 1024, order=9.0))], size="1024"))
     texts = texts_of(root)
     assert float(texts[name].get("x")) >= text_width(name)
-    (label,) = (text for text in texts if "(990 GFLOPS)" in text)
-    assert float(texts[label].get("x")) + text_width(label) <= WIDTH - 32
+    assert float(texts["990"].get("x")) <= WIDTH - 32 and texts["990"].get("text-anchor") == "end"
+    (label,) = (text for text in texts if text.startswith("12") and text.endswith(" %"))  # of cublas' 800
+    assert float(texts[label].get("x")) + text_width(label) <= float(texts["990"].get("x")) - text_width("990")
 
 
 def test_cells_have_their_values_and_a_frame_around_the_fastest(make_run, timed, parse_svg):
