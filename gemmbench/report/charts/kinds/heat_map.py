@@ -21,7 +21,7 @@ from gemmbench.report.row import Row
 def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """GFLOPS, or percent of the baseline. Raises UsageError if fewer than two parameters vary."""
     rows = _choose_variant(select_rows(comparisons, choices), choices)
-    rows = _measured_together(choose_problem(rows))
+    rows = _measured_together(_choose_run(choose_problem(rows)))
     if choices.percent:
         rows = [row for row in rows if not math.isnan(row.percent_of_baseline.value)]
     x, y = choose_parameters(rows, choices)
@@ -69,6 +69,12 @@ def _choose_variant(rows: Sequence[Row], choices: Choices) -> list[Row]:
         raise UsageError(f"a heat map shows one variant, not {len(choices.variants)}: {', '.join(choices.variants)}")
     counts = Counter(row.record.variant for row in rows)
     return [row for row in rows if row.record.variant == counts.most_common(1)[0][0]]
+
+
+def _choose_run(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the run with the most configurations: cells of one map are from one run."""
+    counts = Counter(row.environment.run for row in rows)
+    return [row for row in rows if row.environment.run == counts.most_common(1)[0][0]]
 
 
 def _measured_together(rows: Sequence[Row]) -> list[Row]:

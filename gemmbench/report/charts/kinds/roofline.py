@@ -39,7 +39,12 @@ def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     plot = LinePlot(make_log_axis(_INTENSITY, *x), make_log_axis("GFLOPS", *y), series, limits)
     notes = ["The bandwidth is the rate of the memory at its highest clock.", *note_unranked(comparisons, choices)]
     subtitle = f"{describe_rows(rows)}. Bars: 95 % intervals."
-    return Chart(choices.title or "Roofline", subtitle, _describe(plot), plot, tuple(notes))
+    return Chart(choices.title or _make_title(rows), subtitle, _describe(plot), plot, tuple(notes))
+
+
+def _make_title(rows: Sequence[Row]) -> str:
+    sizes = {row.record.problem.size for row in rows}
+    return f"Roofline at {sizes.pop()}" if len(sizes) == 1 else "Roofline"
 
 
 def _make_series(rows: Sequence[Row], choices: Choices) -> tuple[Series, ...]:

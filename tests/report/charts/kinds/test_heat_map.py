@@ -73,6 +73,11 @@ def test_the_winner_measured_again_is_not_compared_with_the_sweep(sweep, timed):
     assert cells_of(draw_chart("heat-map", [sweep(again)]))["128", "64"].value == pytest.approx(208)
 
 
+def test_the_cells_of_a_map_are_from_one_run(sweep, make_run, timed):
+    other = compare_rows(make_run(timed("tile", 900, config={"BM": 128, "BN": 64, "BK": 16, "TM": 8}), run="other"))
+    assert cells_of(draw_chart("heat-map", [other, sweep()]))["128", "64"].value == pytest.approx(208)
+
+
 @pytest.mark.parametrize(
     ("choices", "words"),
     [

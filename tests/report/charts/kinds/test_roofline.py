@@ -34,6 +34,11 @@ def test_a_tooltip_says_which_limit_is_near(ladder):
     assert naive.points[0].tip.endswith("\n10 % of what compute allows")
 
 
+def test_the_title_names_the_size_if_there_is_one(ladder):
+    assert draw_chart("roofline", [ladder()]).title == "Roofline"
+    assert draw_chart("roofline", [ladder()], size="512").title == "Roofline at 512"
+
+
 def test_some_variants_can_be_chosen(ladder):
     chart = draw_chart("roofline", [ladder()], variants=("tiled", "cublas"))
     assert [series.label for series in chart.plot.series] == ["tiled", "cublas"]
