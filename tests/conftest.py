@@ -24,6 +24,7 @@ from gemmbench.planning.plans.plan import Config, Geometry, Plan
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 GOLDEN = Path(__file__).parent / "golden"
+os.environ.pop("COLUMNS", None)  # pytest may set it, and tables fit it
 UPDATE = bool(os.environ.get("GEMMBENCH_UPDATE_GOLDEN"))
 BODY = """
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

@@ -21,8 +21,9 @@ from gemmbench.cli.options import (
     out_option,
     style_option,
 )
-from gemmbench.cli.output import print_reports, save_csv
+from gemmbench.cli.output import print_reports
 from gemmbench.cli.reference_options import fail_on_option, force_option, margin_option
+from gemmbench.cli.results import save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.overrides import SweepOverrides

@@ -11,10 +11,11 @@ import click
 from gemmbench.backends import doctor as checks
 from gemmbench.backends.health import HealthCheck
 from gemmbench.cli.option_fields import command, option
-from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option
+from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option, style_option
+from gemmbench.cli.output import print_reports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
-from gemmbench.report.diagnostics.doctor import format_checks, judge_noise, judge_peaks, summarize_noise
+from gemmbench.report.diagnostics.doctor import judge_noise, judge_peaks, report_checks, summarize_noise
 from gemmbench.session.machine import find_machine
 from gemmbench.session.noise import measure_noise
 
@@ -27,6 +28,7 @@ class DoctorOptions:
     where: DeviceOptions
     out: str = out_option()
     limit: LimitOptions
+    style: str | None = style_option()
 
 
 @command(DoctorOptions)
@@ -40,23 +42,24 @@ def doctor(options: DoctorOptions) -> int:
     """
     device = options.where.device
     findings = checks.examine_machine(device, Path(options.out))
-    _print(findings)
+    _print("Machine", findings, options)
     if any(finding.status == "fault" for finding in findings):
         return NO_DEVICE
     if options.quick:
         return OK
     machine = find_machine(device, TERMINAL)
+    click.echo()
     peaks = checks.measure_peaks(machine)
-    _print(judge_peaks(peaks, machine.primary) if peaks else [])
+    if peaks:
+        _print("Peaks", judge_peaks(peaks, machine.primary), options)
+        click.echo()
     noises, interrupted = measure_noise(machine, options.where.kernels, options.limit.limits, TERMINAL)
     if interrupted:
         return INTERRUPTED
-    _print([judge_noise(noise) for noise in noises])
     if noises:
-        click.echo(f"\n{summarize_noise(noises)}")
+        _print("Noise", [judge_noise(noise) for noise in noises], options, [summarize_noise(noises)])
     return OK
 
 
-def _print(findings: Sequence[HealthCheck]) -> None:
-    for line in format_checks(findings):
-        click.echo(line)
+def _print(title: str, findings: Sequence[HealthCheck], options: DoctorOptions, footer: Sequence[str] = ()) -> None:
+    print_reports([report_checks(title, findings, footer)], options.style)

@@ -10,11 +10,11 @@ import click
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
 from gemmbench.cli.options import ShapeOptions, kernels_option, style_option
-from gemmbench.cli.output import choose_plain_style
+from gemmbench.cli.output import print_reports
 from gemmbench.errors import BAD_ROW, OK, UsageError
 from gemmbench.report.diagnostics import sass_mix
+from gemmbench.report.diagnostics.inspection import report_inspections
 from gemmbench.report.export import write_text
-from gemmbench.report.table import format_cells
 from gemmbench.session.inspection import (
     InspectedKernel,
     LoopReadings,
@@ -92,18 +92,15 @@ def inspect(options: InspectOptions) -> int:
         click.echo(f"skipped {skip.config}: {skip.reason}", err=True)
     if not inspected.plans:
         raise UsageError(f"no configuration of {options.variant} is left to inspect")
-    style = choose_plain_style(options.style)
     if not code_on_stdout:
-        _print_table(inspected, style)
+        print_reports([report_inspections(inspected.inspections, _describe_target(inspected))], options.style)
     _write_code(inspected, options)
-    return _print_mix(read_hottest_loops(inspected, options.clock), style) if options.mix else OK
+    return _print_mix(read_hottest_loops(inspected, options.clock), options.style) if options.mix else OK
 
 
-def _print_table(inspected: InspectedKernel, style: str) -> None:
-    rows = [inspection.cells() for inspection in inspected.inspections]
-    click.echo(format_cells([list(row.values()) for row in rows], list(rows[0]), style))
+def _describe_target(inspected: InspectedKernel) -> str:
     architecture = inspected.architecture
-    click.echo(f"\nsm_{architecture.name}, {architecture.sms} SMs, nvcc at {inspected.compiler.path}")
+    return f"sm_{architecture.name}, {architecture.sms} SMs, nvcc at {inspected.compiler.path}"
 
 
 def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
@@ -115,14 +112,10 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
             write_text(Path(path), disassemble(inspected.only_plan()))
 
 
-def _print_mix(loops: LoopReadings, style: str) -> int:
+def _print_mix(loops: LoopReadings, style: str | None) -> int:
     """Print every kernel's hottest loop; exit code 1 if one breaks a limit of its manifest."""
-    table = sass_mix.format_loops(loops.readings, style)
-    click.echo(f"\n{table}\n" if table else "")
-    for reading in loops.readings:
-        click.echo(reading.sentence())
-    if table:
-        click.echo(sass_mix.EXPLANATION)
+    click.echo()
+    print_reports([sass_mix.report_loops(loops.readings)], style)
     for limit in loops.broken_limits:
         click.echo(f"sass limit broken: {limit}", err=True)
     return BAD_ROW if loops.broken_limits else OK

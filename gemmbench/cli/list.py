@@ -11,14 +11,14 @@ import click
 
 from gemmbench.backends import registry
 from gemmbench.cli.option_fields import OUTPUT, command, option
-from gemmbench.cli.options import DeviceOptions
-from gemmbench.cli.screen import screen_width
+from gemmbench.cli.options import DeviceOptions, style_option
+from gemmbench.cli.output import print_reports
 from gemmbench.errors import OK, USAGE, SpecError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.plans.suitability import choose_backend, explain_unready
-from gemmbench.report.table import PLAIN, Report, Table
+from gemmbench.report.table import Report, Table
 from gemmbench.session.machine import open_catalog
 
 _SHORT = ["name", "family", "here", "precisions", "summary"]
@@ -36,6 +36,7 @@ class ListOptions:
         "--long", is_flag=True, heading=OUTPUT, help="Also layouts, configurations, and why a variant cannot run."
     )
     as_json: bool = option("--json", is_flag=True, heading=OUTPUT, help="Write JSON, with all of --long.")
+    style: str | None = style_option()
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def list_variants(options: ListOptions) -> int:
     if options.as_json:
         click.echo(json.dumps([asdict(each) for each in listed], indent=1))
     else:
-        click.echo(_make_report(listed, options.long).format(PLAIN, screen_width()), nl=False)
+        print_reports([_make_report(listed, options.long)], options.style)
     for message in faults:
         click.echo(f"gemmbench: {message}", err=True)
     return USAGE if faults else OK
@@ -115,7 +116,8 @@ def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target])
 def _make_report(listed: Sequence[ListedVariant], long: bool) -> Report:
     headings, fold = (_LONG, _LONG_FOLD) if long else (_SHORT, _SHORT_FOLD)
     cells = [each.long_cells if long else each.short_cells for each in listed]
-    table = Table("", headings, cells, left=headings, fold=fold, wide=long)
+    statuses = ["ok" if each.ready else "skipped" for each in listed]
+    table = Table("", headings, cells, (), headings, statuses, fold, wide=long)
     unready = sum(not each.ready for each in listed)
     footer = [f"{len(listed)} variants, {len(listed) - unready} of which run here."]
     if unready and not long:

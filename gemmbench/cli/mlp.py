@@ -23,7 +23,7 @@ from gemmbench.cli.options import (
     dry_run_option,
     params_option,
 )
-from gemmbench.cli.output import finish_run
+from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.planning.networks.network_config import NetworkOverrides

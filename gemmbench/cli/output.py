@@ -1,68 +1,17 @@
-"""What a command leaves behind: tables on stdout, the CSV and other exports, the exit code."""
+"""The one way to print tables on stdout, at the width of the screen."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from gemmbench.bench.record import Record, TransferRecord
-from gemmbench.cli.options import OutputOptions
-from gemmbench.cli.screen import screen_width
-from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
-from gemmbench.planning.sweeps.sweep_config import read_post
-from gemmbench.report import export
-from gemmbench.report.comparison import Comparison
-from gemmbench.report.posts.table import report_post
 from gemmbench.report.table import PLAIN, Report, format_reports
-from gemmbench.report.tables.results import report_results
-from gemmbench.session.results_file import RunResult
 
 RICH = "rich"
-
-
-def finish_run(result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool) -> int:
-    """Print the tables, write the exports, return the exit code.
-
-    Raises StoreError, after the tables are printed.
-    """
-    run = result.run
-    print_report(comparison, options.style, options.wide)
-    names = save_csv(comparison)
-    if run.records:
-        click.echo(f"results: {' and '.join([str(run.path), *names])}", err=True)
-    if energy and not any(record.telemetry and record.telemetry.energy for record in run.records):
-        click.echo("--energy: no row has a value; it needs a busy GPU with an energy counter", err=True)
-    write_exports(comparison, options)
-    return choose_exit_code([*run.records, *run.transfers], result.interrupted)
-
-
-def save_csv(comparison: Comparison) -> list[str]:
-    """Write the CSV files next to the results file; returns their names. Raises StoreError."""
-    path = comparison.run.path.with_suffix(".csv")
-    if comparison.rows:
-        export.write_csv(path, comparison)
-    transfers = export.write_transfers_csv(path, comparison)
-    return [*([path.name] if comparison.rows else []), *([transfers.name] if transfers else [])]
-
-
-def write_exports(comparison: Comparison, options: OutputOptions) -> None:
-    """Write the exports that the options name. Raises StoreError."""
-    if options.export_csv:
-        export.write_csv(Path(options.export_csv), comparison)
-        export.write_transfers_csv(Path(options.export_csv), comparison)
-    if options.export_json:
-        export.write_json(Path(options.export_json), comparison)
-    if options.export_markdown:
-        export.write_markdown(Path(options.export_markdown), comparison, options.wide)
-
-
-def print_report(comparison: Comparison, style: str | None, wide: bool = False) -> None:
-    """Print the tables of a run, or those of the post that it repeats."""
-    post = read_post(comparison.environment.post) if comparison.environment.post else None
-    print_reports(report_post(post, comparison) if post else report_results(comparison, wide), style)
 
 
 def print_reports(reports: Sequence[Report], style: str | None) -> None:
@@ -80,17 +29,7 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
         click.echo(format_reports(reports, style or PLAIN, width), nl=False)
 
 
-def choose_plain_style(style: str | None) -> str:
-    """A tabulate format, for text that is no report."""
-    return PLAIN if style in (None, RICH) else str(style)
-
-
-def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:
-    """0 if every row that ran is right, 1 if one is not, 3 if nothing ran, 130 if interrupted."""
-    if interrupted:
-        return INTERRUPTED
-    ran = [record for record in records if record.status != "skipped"]
-    if not ran:
-        click.echo("nothing ran: every row was skipped, for the reasons above", err=True)
-        return NO_DEVICE
-    return OK if all(record.status == "ok" for record in ran) else BAD_ROW
+def screen_width() -> int | None:
+    """Columns of the terminal or of the variable COLUMNS; None without either."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return shutil.get_terminal_size().columns if known else None

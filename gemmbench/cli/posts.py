@@ -18,7 +18,8 @@ from gemmbench.cli.options import (
     ProblemOptions,
     style_option,
 )
-from gemmbench.cli.output import choose_exit_code, print_reports, save_csv
+from gemmbench.cli.output import print_reports
+from gemmbench.cli.results import choose_exit_code, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides

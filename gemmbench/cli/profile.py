@@ -9,9 +9,9 @@ import click
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import DeviceOptions, ShapeOptions, seed_option, style_option
-from gemmbench.cli.output import choose_plain_style
+from gemmbench.cli.output import print_reports
 from gemmbench.errors import OK
-from gemmbench.report.diagnostics.profile import explain_bound, format_counters, name_launch
+from gemmbench.report.diagnostics.profile import report_counters
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.single_kernel import KernelRequest, launch_kernel_once, profile_kernel
 
@@ -67,20 +67,7 @@ def profile(options: ProfileOptions) -> int:
     machine = find_gpu(launch.where.device, "profile")
     plan, counted = profile_kernel(launch.request, launch.seed, machine)
     click.echo(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
-    for counters in counted:
-        for text in (
-            name_launch(counters),
-            "",
-            format_counters(counters, choose_plain_style(options.style)),
-            "",
-            explain_bound(counters),
-            "",
-        ):
-            click.echo(text)
-    click.echo(
-        "Percent of peak over the whole duration; occupancy and No Eligible while an SM is active. No Eligible: "
-        "cycles in which a scheduler finds no warp that can issue. Caches start empty; data is uniform."
-    )
+    print_reports([report_counters(counted)], options.style)
     return OK
 
 

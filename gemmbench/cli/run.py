@@ -21,8 +21,9 @@ from gemmbench.cli.options import (
     config_option,
     dry_run_option,
 )
-from gemmbench.cli.output import finish_run, print_reports
+from gemmbench.cli.output import print_reports
 from gemmbench.cli.reference_options import ReferenceOptions
+from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows

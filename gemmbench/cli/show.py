@@ -9,7 +9,8 @@ import click
 
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
 from gemmbench.cli.options import OutputOptions, out_option
-from gemmbench.cli.output import print_report, print_reports, write_exports
+from gemmbench.cli.output import print_reports
+from gemmbench.cli.results import print_results, write_exports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.report.comparison import compare_rows
@@ -68,6 +69,6 @@ def _show_run(run: Run, options: ShowOptions) -> None:
     comparison = compare_rows(run)
     write_exports(comparison, options.output)
     if options.explain is None:
-        print_report(comparison, options.output.style, options.output.wide)
+        print_results(comparison, options.output.style, options.output.wide)
     else:
         click.echo("\n".join(explain_row(find_row(comparison, options.explain))))

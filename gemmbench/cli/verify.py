@@ -15,7 +15,8 @@ from gemmbench.cli.options import (
     seed_option,
     style_option,
 )
-from gemmbench.cli.output import choose_exit_code, choose_plain_style
+from gemmbench.cli.output import print_reports
+from gemmbench.cli.results import choose_exit_code
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.report.diagnostics import sanitizing, verification
@@ -84,18 +85,14 @@ def verify(options: VerifyOptions) -> int:
         return _sanitize(options, tuple(options.sanitize.split(",")))
     machine = find_machine(options.where.device, TERMINAL)
     records, interrupted = verify_kernels(options.request, machine, TERMINAL)
-    click.echo(verification.format_checks(records, choose_plain_style(options.style)))
-    for line in verification.list_failures(records):
-        click.echo(line)
+    print_reports([verification.report_checks(records)], options.style)
     return choose_exit_code(records, interrupted)
 
 
 def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
     request = SanitizeRequest(options.request, tools, options.where.device, options.sanitize_limit)
     findings, interrupted = sanitize_kernels(request, TERMINAL)
-    click.echo(sanitizing.format_results(findings, choose_plain_style(options.style)))
-    for line in sanitizing.list_errors(findings):
-        click.echo(line)
+    print_reports([sanitizing.report_results(findings)], options.style)
     if interrupted:
         return INTERRUPTED
     if all(finding.verdict is None for finding in findings):

@@ -17,7 +17,7 @@ from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics import verification
 from gemmbench.report.export import export_kernels
 from gemmbench.report.store import Run
-from gemmbench.report.table import format_reports
+from gemmbench.report.table import Report, format_reports
 from gemmbench.report.tables.results import report_results
 from gemmbench.report.verdicts import Verdict, judge_variants
 
@@ -116,7 +116,7 @@ class VerifyResults:
 
     def table(self, style: str = "simple") -> str:
         """Checks passed, failed and skipped for each variant, with the worst rounding error."""
-        return verification.format_checks(self.records, style)
+        return Report([verification.tabulate_checks(self.records)]).format(style)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with one line per check. Raises GemmbenchError without pandas."""

@@ -34,7 +34,7 @@ class Outcome:
 def gemmbench(tmp_path, monkeypatch, capsys):
     """Run a command as the shell would, in an empty folder; a traceback fails the test."""
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("GEMMBENCH_") or name == "COLUMNS"]:
+    for name in [name for name in os.environ if name.startswith("GEMMBENCH_")]:
         monkeypatch.delenv(name)
 
     def run(*arguments: object) -> Outcome:

@@ -1,5 +1,7 @@
 """`gemmbench doctor`: what is checked, what is measured, and the exit code."""
 
+import re
+
 import pytest
 
 from gemmbench.backends import registry
@@ -17,15 +19,17 @@ def small(monkeypatch):
 
 
 def first_words(text):
-    return [line.split()[0] for line in text.splitlines() if line and not line.startswith(" ")]
+    """The first word of each finding, and of other lines."""
+    rows = [line.split()[0] for line in text.splitlines() if line and not line.startswith((" ", "-"))]
+    return [word for word in rows if word not in ("Machine", "Peaks", "check")]
 
 
 def test_a_device_is_checked_and_measured(gemmbench, script):
     said = gemmbench("doctor", "--device", script(times={"cublas": 1e-3, "tiled": 2e-3}))
     assert said.code == 0, said.err
-    assert first_words(said.out) == "cache results copy clock arithmetic launch noise noise Noise".split()
-    assert "cublas at 16 (1.000 ms" in said.out and "tiled at 32 (2.000 ms" in said.out
-    assert "Smallest difference that compare can show here now: 1.000 %" in said.out
+    assert first_words(said.out) == "cache results copy clock arithmetic launch Noise noise noise Noise".split()
+    assert "cublas at 16 (1.00 ms" in said.out and "tiled at 32 (2.00 ms" in said.out
+    assert "Smallest difference that compare can show here now: 1.00 %" in said.out
 
 
 def test_quick_measures_nothing(gemmbench, windows):
@@ -42,19 +46,19 @@ def test_nothing_is_left_behind(gemmbench, tmp_path):
 def test_a_fault_ends_in_3_before_anything_is_measured(gemmbench, tmp_path, windows):
     (tmp_path / "file").write_text("")
     said = gemmbench("doctor", "--device", "fake", "--out", "file/results")
-    assert said.code == 3 and "results       fault" in said.out
+    assert said.code == 3 and "results  fault " in said.out
     assert windows[0] == []
 
 
 def test_a_gpu_that_was_asked_for_and_is_not_there_is_a_fault(gemmbench, small):
     said = gemmbench("doctor", "--device", "cuda")
-    assert said.code == 3 and "GPU           fault    none: no NVIDIA driver" in said.out
+    assert said.code == 3 and re.search("^GPU +fault +none: no NVIDIA driver$", said.out, re.MULTILINE)
 
 
 def test_without_a_gpu_the_cpu_is_measured(gemmbench, small):
     said = gemmbench("doctor")
     assert said.code == 0, said.err
-    assert "GPU           warning  none: no NVIDIA driver" in said.out
+    assert re.search("^GPU +warning +none: no NVIDIA driver$", said.out, re.MULTILINE)
     assert "openblas at 16" in said.out and "naive at 16" in said.out
     assert "copy" not in first_words(said.out)
 
@@ -62,7 +66,7 @@ def test_without_a_gpu_the_cpu_is_measured(gemmbench, small):
 def test_a_noisy_device_is_warned_of(gemmbench, script):
     times = {"cublas": [1e-3, 1.3e-3, 0.9e-3, 1.1e-3, 1.6e-3]}
     said = gemmbench("doctor", "--device", script(times=times))
-    assert said.code == 0 and "noise         warning  cublas at 16" in said.out
+    assert said.code == 0 and "noise  warning  cublas at 16" in said.out
 
 
 def test_a_kernel_that_fails_is_told_and_the_other_is_measured(gemmbench, script):

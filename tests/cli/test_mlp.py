@@ -92,7 +92,7 @@ def test_a_kernel_of_networks_is_no_row_of_run():
 
 
 def test_list_marks_what_computes_a_network():
-    result = CliRunner().invoke(group, ["list", "--device", "fake"], standalone_mode=False)
+    result = CliRunner().invoke(group, ["list", "--long", "--device", "fake"], standalone_mode=False)
     marked = [line.split()[0] for line in result.stdout.splitlines() if "in gemmbench mlp" in line]
     assert marked == ["mlp_fused", "mlp_cluster"]
 

@@ -171,7 +171,7 @@ def test_rows_of_two_sessions_are_each_compared_with_their_own_baseline(gemmbenc
     resume = ["--param", "TILE=16", "--resume", "--device", script(times={"tiled": 8e-3, "cublas": 8e-3})]
     said = gemmbench(*call, *resume)
     for text in (said.out, gemmbench("show", saved()[0]).out):
-        percents = {line.split()[1]: line.split()[4] for line in text.splitlines() if line.startswith("tiled ")}
+        percents = {line.split()[1]: line.split()[6] for line in text.splitlines() if line.startswith("tiled ")}
         assert percents == {"TILE=8": "50.00", "TILE=16": "100.0"}
 
 

@@ -57,8 +57,8 @@ def _write_output(_: Page, *words: str) -> str:
     )
     if done.returncode not in (OK, BAD_ROW):
         raise StoreError(f"exit code {done.returncode}: {done.stderr.strip()}")
-    lines = [line for line in done.stdout.strip().splitlines() if "drop" not in choices or choices["drop"] not in line]
-    return "\n".join(["```console", f"$ {shlex.join(call)}", *lines, "```"])
+    lines = [line for line in done.stdout.splitlines() if "drop" not in choices or choices["drop"] not in line]
+    return "\n".join(["```console", f"$ {shlex.join(call)}", "\n".join(lines).strip(), "```"])
 
 
 def _clean_environment() -> dict[str, str]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from gemmbench.backends.base import Device
 from gemmbench.backends.health import HealthCheck, Peaks, failed_check, passed_check
 from gemmbench.bench.experiments.noise import Noise
-from gemmbench.report.text import number
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.table import Report, Table
+from gemmbench.report.text import interval_ends, number, number_within
 
 _LEAST_COPY, _LEAST_FMA, _LEAST_CLOCK = 0.75, 0.9, 0.9
 _MOST_LAUNCH = 5e-6
@@ -15,14 +17,18 @@ _COARSE = 0.02
 _SHARED = "check with nvidia-smi whether something else runs on it, then try again"
 
 
-def format_checks(checks: Iterable[HealthCheck]) -> list[str]:
-    """The checks as text, with the next step below a warning or a fault."""
-    lines = []
-    for check in checks:
-        lines.append(f"{check.subject:<14}{check.status:<9}{check.message}")
-        if check.next_step:
-            lines.append(f"{'':23}-> {check.next_step}")
-    return lines
+def report_checks(title: str, checks: Iterable[HealthCheck], footer: Sequence[str] = ()) -> Report:
+    """One line per check, with the next step below a warning or a fault."""
+    rows = [row for check in checks for row in _list_rows(check)]
+    headings = ["check", "status", "finding"]
+    cells, statuses = [row[:3] for row in rows], [row[3] for row in rows]
+    return Report([Table(title, headings, cells, footer, headings, statuses, fold=headings[2:])])
+
+
+def _list_rows(check: HealthCheck) -> list[list[str]]:
+    """The cells of the finding and of the next step, each with the status of its row."""
+    found = [check.subject, check.status, check.message, check.status]
+    return [found, ["", "", f"-> {check.next_step}", ""]] if check.next_step else [found]
 
 
 def judge_peaks(peaks: Peaks, device: Device) -> list[HealthCheck]:
@@ -36,11 +42,11 @@ def judge_peaks(peaks: Peaks, device: Device) -> list[HealthCheck]:
 
 
 def _judge_copy(peaks: Peaks, device: Device) -> HealthCheck:
-    measured = f"{number(peaks.copy / 1e12)} TB/s read and written"
+    measured = f"{number(peaks.copy / 1e12, 3)} TB/s read and written"
     if not device.bandwidth:
         return passed_check("copy", measured)
     share = peaks.copy / device.bandwidth
-    measured = f"{measured}, {number(100 * share)} % of {number(device.bandwidth / 1e12)}"
+    measured = f"{measured}, {number(100 * share, 3)} % of {number(device.bandwidth / 1e12, 3)}"
     return passed_check("copy", measured) if share >= _LEAST_COPY else failed_check("copy", measured, _SHARED)
 
 
@@ -55,11 +61,11 @@ def _judge_clock(peaks: Peaks, device: Device) -> HealthCheck:
 
 
 def _judge_arithmetic(peaks: Peaks, device: Device) -> HealthCheck:
-    measured = f"{number(peaks.fma / 1e12)} TFLOPS of FFMA in registers"
+    measured = f"{number(peaks.fma / 1e12, 3)} TFLOPS of FFMA in registers"
     limit = device.flops_per_cycle.get("f32", 0.0) * (peaks.clock_hz or device.clock_hz)
     if not limit:
         return passed_check("arithmetic", measured)
-    measured = f"{measured}, {number(100 * peaks.fma / limit)} % of peak at that clock"
+    measured = f"{measured}, {number(100 * peaks.fma / limit, 3)} % of peak at that clock"
     return (
         passed_check("arithmetic", measured)
         if peaks.fma >= _LEAST_FMA * limit
@@ -68,7 +74,9 @@ def _judge_arithmetic(peaks: Peaks, device: Device) -> HealthCheck:
 
 
 def _judge_launch(peaks: Peaks) -> HealthCheck:
-    measured = f"{number(1e6 * peaks.launch)} us for an empty kernel, {number(1e6 * peaks.ungated)} us without the gate"
+    measured = (
+        f"{number(1e6 * peaks.launch, 3)} us for an empty kernel, {number(1e6 * peaks.ungated, 3)} us without the gate"
+    )
     if peaks.launch > _MOST_LAUNCH:
         return failed_check("launch", measured, "times of kernels that take little longer than this mean little here")
     return passed_check("launch", measured)
@@ -77,10 +85,9 @@ def _judge_launch(peaks: Peaks) -> HealthCheck:
 def judge_noise(noise: Noise) -> HealthCheck:
     """Judge the machine by a plan that was compared with itself."""
     record, ratio = noise.record, noise.ratio
-    speed = f"{number(1e3 * noise.time.value)} ms, {number(record.flops / noise.time.value / 1e9)} GFLOPS"
+    speed = f"{number(1e3 * noise.time.value, 3)} ms, {number(record.flops / noise.time.value / 1e9, 3)} GFLOPS"
     measured = (
-        f"{record.variant} at {record.problem.size} ({speed}) runs at {ratio.value:.4f} "
-        f"[{ratio.low:.4f}, {ratio.high:.4f}] of its own speed; "
+        f"{record.variant} at {record.problem.size} ({speed}) runs at {_format_ratio(ratio)} its own speed; "
         f"{len(record.samples)} rounds, a pair of rounds scatters by {_percent(noise.scatter)}"
     )
     if noise.verdict != "same":
@@ -94,6 +101,12 @@ def judge_noise(noise: Noise) -> HealthCheck:
     return passed_check("noise", measured)
 
 
+def _format_ratio(ratio: Interval) -> str:
+    """`1.002x (0.998x to 1.005x)`, of a speed ratio."""
+    value = f"{number_within(ratio.value, ratio)}x"
+    return f"{value} ({'x to '.join(interval_ends(ratio))}x)" if ratio.known else value
+
+
 def summarize_noise(noises: Sequence[Noise]) -> str:
     """The smallest difference that the machine can show now; `noises` holds at least one."""
     floor = max(noise.floor for noise in noises)
@@ -105,4 +118,4 @@ def summarize_noise(noises: Sequence[Noise]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{number(100 * share)} %"
+    return f"{number(100 * share, 3)} %"

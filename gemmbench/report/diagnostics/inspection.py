@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.analysis.occupancy import Occupancy, theoretical_occupancy
 from gemmbench.backends.base import Build
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
+
+_LEFT, _FOLD = ("size", "kernel", "limit"), ("configuration",)
+_HIDE = (
+    "stack bytes",
+    "kernel",
+    "threads",
+    "warps per SM",
+    "blocks per SM",
+    "static shared",
+    "dynamic shared",
+    "blocks",
+    "waves",
+)
 
 # Multiprocessors of a well-known GPU of each architecture, used if the machine has no such GPU
 # (V100, T4, A100, RTX 3090, RTX 4090, H100 and H200 SXM, B200, RTX 5090; NVIDIA's data sheets).
@@ -35,7 +50,6 @@ class Inspection:
         """The cells of the table, by heading."""
         geometry, occupancy = self.plan.geometry, self.occupancy
         assert geometry is not None
-        limiter = f"{occupancy.warps_per_sm} of {occupancy.max_warps} warps, limit: {occupancy.limiter}"
         return {
             "size": self.plan.problem.size,
             "configuration": str(self.plan.config) or "-",
@@ -47,10 +61,21 @@ class Inspection:
             "static shared": str(self.build.shared),
             "dynamic shared": str(geometry.shared),
             "blocks per SM": str(occupancy.blocks_per_sm),
-            "occupancy": f"{100 * occupancy.fraction:.0f} % ({limiter})",
+            "warps per SM": f"{occupancy.warps_per_sm} of {occupancy.max_warps}",
+            "occupancy": f"{100 * occupancy.fraction:.0f} %",
+            "limit": occupancy.limiter,
             "blocks": str(geometry.blocks),
             "waves": number(self.waves),
         }
+
+
+def report_inspections(inspections: Sequence[Inspection], target: str) -> Report:
+    """One line per inspected launch, and the `target` that they were compiled for."""
+    cells = [inspection.cells() for inspection in inspections]
+    headings = list(cells[0]) if cells else []
+    hide = _HIDE if len(cells) > 1 else ()  # one launch that is too wide is drawn as a block
+    table = Table("", headings, [list(row.values()) for row in cells], left=_LEFT, fold=_FOLD, hide=hide)
+    return Report([table], [target])
 
 
 def inspect_launch(plan: Plan, build: Build, sm: int, sms: int) -> Inspection:

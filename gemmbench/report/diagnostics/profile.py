@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmbench.analysis.ncu import Counters
-from gemmbench.report.table import format_cells
+from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 
 ABSENT = "not counted on this GPU"
+_EXPLANATION = (
+    "Percent of peak over the whole duration; occupancy and No Eligible while an SM is active. No Eligible: "
+    "cycles in which a scheduler finds no warp that can issue. Caches start empty; data is uniform."
+)
 # A unit is the limit from the first percentage of its peak on, and no unit is below the second:
 # the thresholds of Nsight Compute's own "Speed of Light" rule.
 BOUND, LEAST = 80.0, 60.0
@@ -61,11 +65,18 @@ _UNITS = (
 _PIPES = {"tensor": "the tensor pipe", "fma": "the FMA pipe", "fp64": "the FP64 pipe"}
 
 
-def format_counters(counters: Counters, style: str) -> str:
+def report_counters(counted: Sequence[Counters]) -> Report:
+    """A table for each launch, with what bounds it."""
+    return Report([_tabulate_counters(counters) for counters in counted], [_EXPLANATION])
+
+
+def _tabulate_counters(counters: Counters) -> Table:
     """One line per counter, also for those that the GPU lacks; lines on FP64 only if it is used."""
     double = counters.values.get("fp64", 0.0) >= _AT_WORK
     rows = [(name, cell) for name, cell in _ROWS.items() if double or name not in _DOUBLE]
-    return format_cells([[name, cell(counters) or ABSENT] for name, cell in rows], ["counter", "value"], style)
+    cells = [[name, cell(counters) or ABSENT] for name, cell in rows]
+    headings = ["counter", "value"]
+    return Table(name_launch(counters), headings, cells, [explain_bound(counters)], headings[:1], fold=headings[1:])
 
 
 def name_launch(counters: Counters) -> str:

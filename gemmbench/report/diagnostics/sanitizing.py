@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.analysis.sanitizer import ToolVerdict
-from gemmbench.report.table import format_cells
+from gemmbench.report.table import Report, Table
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,13 @@ class SanitizerResult:
         return self.verdict is None or self.verdict.status == "clean"
 
 
-def format_results(results: Sequence[SanitizerResult], style: str) -> str:
-    """One line per result; errors include hazards."""
+def report_results(results: Sequence[SanitizerResult]) -> Report:
+    """One line per result, and the errors below; errors include hazards."""
     headings = ["kernel", "configuration", "tool", "errors", "status"]
-    return format_cells([_format_cells(result) for result in results], headings, style)
+    cells = [_format_cells(result) for result in results]
+    statuses = [row[-1] for row in cells]
+    left, fold = ["kernel", "tool", "status"], ["configuration"]
+    return Report([Table("", headings, cells, list_errors(results), left, statuses, fold)])
 
 
 def _format_cells(result: SanitizerResult) -> list[str]:

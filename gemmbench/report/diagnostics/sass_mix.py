@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.analysis.sass.facts import LoopFacts
-from gemmbench.report.table import format_cells
+from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 
-EXPLANATION = """\
-Bound: the share of FFMA on the shortest path through the loop, at one instruction per cycle in each partition of an SM.
-Estimate: counts every instruction once, those of inner loops too, and register bank conflicts. Each of the two banks
-(register number modulo 2) is read once per cycle; operands kept by .reuse are not read again. A second read costs a
-cycle unless the next FFMA has a conflict in the other bank. Neither counts latency, bandwidth, barriers or instruction
-fetch. Wavefronts: those of a warp whose lanes read different words without bank conflicts; lanes that read the same
-words may need fewer."""
+EXPLANATION = (
+    "Bound: the share of FFMA on the shortest path through the loop, at one instruction per cycle in each partition "
+    "of an SM.",
+    "Estimate: counts every instruction once, those of inner loops too, and register bank conflicts. Each of the two "
+    "banks (register number modulo 2) is read once per cycle; operands kept by .reuse are not read again. A second "
+    "read costs a cycle unless the next FFMA has a conflict in the other bank.",
+    "Neither counts latency, bandwidth, barriers or instruction fetch.",
+    "Wavefronts: those of a warp whose lanes read different words without bank conflicts; lanes that read the same "
+    "words may need fewer.",
+)
 
 
 @dataclass(frozen=True)
@@ -98,16 +101,22 @@ class HottestLoop:
         return f"bound {bound}, estimate {estimate} of {_tflops(self.peak.flops)} TFLOPS: "
 
 
-def format_loops(loops: Sequence[HottestLoop], style: str) -> str:
-    """One column per kernel; "" if none has a loop. Rows that are empty for all are left out, except spills."""
+def report_loops(loops: Sequence[HottestLoop]) -> Report:
+    """One column per kernel and a sentence on each; without a table if none has a loop."""
     columns = [loop.cells() for loop in loops]
+    sentences = [loop.sentence() for loop in loops]
     if not any(columns):
-        return ""
+        return Report([], sentences)
+    return Report([_tabulate_loops(loops, columns, sentences)], EXPLANATION)
+
+
+def _tabulate_loops(loops: Sequence[HottestLoop], columns: Sequence[dict[str, str]], sentences: Sequence[str]) -> Table:
+    """Rows that are empty for all kernels are left out, except spills."""
     names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [[name, *(column.get(name, "-") for column in columns)] for name in names]
     headings = ["hottest loop", *(loop.label for loop in loops)]
     shown = [row for row in rows if row[0] == "spills" or any(cell not in ("0", "-") for cell in row[1:])]
-    return format_cells(shown, headings, style)
+    return Table("", headings, shown, sentences, left=headings[:1])
 
 
 def _share(count: int, whole: int) -> str:

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gemmbench.bench.record import Record
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.report.table import format_cells
+from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 
 MOST_FAILURES = 20
+_HEADINGS = ("kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device")
+_HIDE = ("worst error (u)", "device", "configurations")
 _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be told apart
 
 
-def format_checks(records: Sequence[Record], style: str) -> str:
+def report_checks(records: Sequence[Record]) -> Report:
+    """The table of checks, and every failure below it."""
+    return Report([replace(tabulate_checks(records), notes=list_failures(records))])
+
+
+def tabulate_checks(records: Sequence[Record]) -> Table:
     """Checks passed, failed and skipped for each variant, with the worst rounding error."""
-    headings = ["kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device"]
     by_variant: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.order, record.variant)):
         by_variant.setdefault(record.variant, []).append(record)
-    return format_cells([[name, *_count_checks(rows)] for name, rows in by_variant.items()], headings, style)
+    cells = [[name, *_count_checks(rows)] for name, rows in by_variant.items()]
+    statuses = [_summarize_status(rows) for rows in by_variant.values()]
+    return Table("", _HEADINGS, cells, left=["kernel", "device"], statuses=statuses, hide=_HIDE)
+
+
+def _summarize_status(rows: Sequence[Record]) -> str:
+    """`skipped` if nothing ran, else `ok` or the first status that is not."""
+    ran = [record.status for record in rows if record.status != "skipped"]
+    return next((status for status in ran if status != "ok"), "ok") if ran else "skipped"
 
 
 def _count_checks(rows: Sequence[Record]) -> list[str]:
@@ -29,7 +44,7 @@ def _count_checks(rows: Sequence[Record]) -> list[str]:
     worst = max((record.error or 0.0 for record in passed), default=math.nan)
     configurations = len({record.configuration for record in ran})
     counts = [configurations, len(passed), len(ran) - len(passed), len(rows) - len(ran)]
-    return [*map(str, counts), number(worst), rows[0].backend if ran else "-"]
+    return [*map(str, counts), number(worst, 3), rows[0].backend if ran else "-"]
 
 
 def list_failures(records: Sequence[Record]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from gemmbench.report.layout.fit import GAP, fold_cell
 
 _INDENT = "  "
+_NARROWEST = 20
 
 
 def wrap_text(text: str, width: int | None) -> list[str]:

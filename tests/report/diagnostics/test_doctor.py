@@ -8,28 +8,31 @@ from gemmbench.backends.fake import device as fake
 from gemmbench.backends.health import Peaks, failed_check, passed_check
 from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.diagnostics.doctor import format_checks, judge_noise, judge_peaks, summarize_noise
+from gemmbench.report.diagnostics.doctor import judge_noise, judge_peaks, report_checks, summarize_noise
 
 DEVICE = fake.describe_fake()  # 1 TB/s, 1 GHz, 1000 operations a cycle
 GOOD = Peaks(copy=0.9e12, fma=0.97e12, clock_hz=1e9, launch=1.5e-6, ungated=4.7e-6)
 
 
 def test_each_check_has_one_line_and_its_next_step():
-    assert format_checks(
-        [passed_check("driver", "580.1"), failed_check("nvcc", "no nvcc found", "install it", fatal=True)]
-    ) == [
-        "driver        ok       580.1",
-        "nvcc          fault    no nvcc found",
-        "                       -> install it",
+    checks = [passed_check("driver", "580.1"), failed_check("nvcc", "no nvcc found", "install it", fatal=True)]
+    assert report_checks("Machine", checks).format("simple").splitlines() == [
+        "Machine",
+        "",
+        "check   status  finding",
+        "------  ------  -------------",
+        "driver  ok      580.1",
+        "nvcc    fault   no nvcc found",
+        "                -> install it",
     ]
 
 
 def test_a_device_that_reaches_its_peaks_passes():
     assert {finding.subject: (finding.status, finding.message) for finding in judge_peaks(GOOD, DEVICE)} == {
-        "copy": ("ok", "0.9000 TB/s read and written, 90.00 % of 1.000"),
+        "copy": ("ok", "0.900 TB/s read and written, 90.0 % of 1.00"),
         "clock": ("ok", "1.000 GHz under load, at most 1.000"),
-        "arithmetic": ("ok", "0.9700 TFLOPS of FFMA in registers, 97.00 % of peak at that clock"),
-        "launch": ("ok", "1.500 us for an empty kernel, 4.700 us without the gate"),
+        "arithmetic": ("ok", "0.970 TFLOPS of FFMA in registers, 97.0 % of peak at that clock"),
+        "launch": ("ok", "1.50 us for an empty kernel, 4.70 us without the gate"),
     }
 
 
@@ -62,8 +65,8 @@ def test_a_kernel_against_itself_gets_one_line(make_record):
     found = judge_noise(noise(make_record, 1.0002, 0.9991, 1.0011))
     assert (found.status, found.message) == (
         "ok",
-        "cublas at 64 (1.000 ms, 0.5243 GFLOPS) runs at 1.0002 [0.9991, 1.0011] of its own speed; 64 rounds, "
-        "a pair of rounds scatters by 0.1000 %",
+        "cublas at 64 (1.00 ms, 0.524 GFLOPS) runs at 1.000x (0.999x to 1.001x) its own speed; 64 rounds, "
+        "a pair of rounds scatters by 0.100 %",
     )
 
 
@@ -86,7 +89,7 @@ def test_the_noisiest_kernel_sets_the_smallest_difference(make_record):
         summarize_noise([quiet, loud])
         == summarize_noise([loud])
         == (
-            "Noise floor: +- 1.000 %. Smallest difference that compare can show here now: 2.839 %, in 95 of 100 "
+            "Noise floor: +- 1.00 %. Smallest difference that compare can show here now: 2.84 %, in 95 of 100 "
             "comparisons."
         )
     )

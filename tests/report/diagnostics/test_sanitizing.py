@@ -1,7 +1,7 @@
 """The table of `verify --sanitize`."""
 
 from gemmbench.analysis.sanitizer import ToolVerdict
-from gemmbench.report.diagnostics.sanitizing import SanitizerResult, format_results, list_errors
+from gemmbench.report.diagnostics.sanitizing import SanitizerResult, list_errors, report_results
 
 FINDINGS = [
     SanitizerResult("naive", "all 3", "memcheck", ToolVerdict("clean")),
@@ -13,8 +13,8 @@ FINDINGS = [
 
 
 def test_each_result_has_one_line():
-    lines = [[cell.strip() for cell in line.split("\t")] for line in format_results(FINDINGS, "tsv").splitlines()]
-    assert lines == [
+    (table,) = report_results(FINDINGS).tables
+    assert [table.headings, *table.cells] == [
         ["kernel", "configuration", "tool", "errors", "status"],
         ["naive", "all 3", "memcheck", "0", "clean"],
         ["tiled", "TILE=16", "racecheck", "12", "errors"],
@@ -25,6 +25,9 @@ def test_each_result_has_one_line():
 
 
 def test_errors_are_listed_in_words():
+    (table,) = report_results(FINDINGS).tables
+    assert table.statuses == ["clean", "errors", "timeout", "failed", "skipped"]
+    assert table.notes == list_errors(FINDINGS)
     assert list_errors(FINDINGS) == [
         "tiled TILE=16 racecheck: Error: Race reported",
         "tiled TILE=32 racecheck: did not end within 240 s",

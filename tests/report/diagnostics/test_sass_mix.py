@@ -5,7 +5,7 @@ import pytest
 from gemmbench.analysis.sass.facts import LoopFacts
 from gemmbench.analysis.sass.instructions import parse_kernels
 from gemmbench.analysis.sass.loop import find_hottest_loop
-from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate, format_loops
+from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate, report_loops
 
 H200 = PeakRate(66.9e12, 128)
 LOOP = """Function : k
@@ -35,17 +35,19 @@ def test_a_column_shows_what_fills_the_loop(reading):
 
 
 def test_rows_that_are_empty_everywhere_are_left_out(reading):
-    shown = format_loops([reading], "tsv").splitlines()
-    assert shown[0].split() == ["hottest", "loop", "BM=8"]
-    names = [line.split("\t")[0].strip() for line in shown]
+    (table,) = report_loops([reading]).tables
+    assert table.headings == ["hottest loop", "BM=8"]
+    names = [row[0] for row in table.cells]
     assert {"FFMA", "spills"} <= set(names) and not {"other", "shared stores", "in inner loops"} & set(names)
 
 
 def test_each_kernel_has_a_column_and_one_without_a_loop_no_numbers(reading):
-    rows = [line.split("\t") for line in format_loops([reading, HottestLoop("BM=4", None, H200)], "tsv").splitlines()]
-    assert [cell.strip() for cell in rows[0]] == ["hottest loop", "BM=8", "BM=4"]
-    assert {row[2].strip() for row in rows[1:]} == {"-"} and len(rows) > 10
-    assert format_loops([HottestLoop("BM=4", None, H200)], "simple") == ""
+    without = HottestLoop("BM=4", None, H200)
+    (table,) = report_loops([reading, without]).tables
+    assert table.headings == ["hottest loop", "BM=8", "BM=4"]
+    assert {row[2] for row in table.cells} == {"-"} and len(table.cells) > 10
+    assert table.notes == [reading.sentence(), "BM=4: no loop has arithmetic"]
+    assert report_loops([without]).format("simple") == "BM=4: no loop has arithmetic\n"
 
 
 def test_the_sentence_names_what_takes_the_issue_slots(reading):

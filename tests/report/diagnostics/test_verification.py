@@ -1,6 +1,6 @@
 """The table of `verify`, and its failures in words."""
 
-from gemmbench.report.diagnostics.verification import MOST_FAILURES, format_checks, list_failures
+from gemmbench.report.diagnostics.verification import MOST_FAILURES, list_failures, report_checks
 
 
 def test_each_variant_has_one_line_with_its_counts(make_record):
@@ -13,11 +13,13 @@ def test_each_variant_has_one_line_with_its_counts(make_record):
         make_record("naive", order=10.0, **checked),
         make_record("cublas", order=100.0, status="skipped", reason="no GPU", backend="cuda"),
     ]
-    lines = [line.split("\t") for line in format_checks(records, "tsv").splitlines()]
-    assert [[cell.strip() for cell in line] for line in lines] == [
+    (table,) = report_checks(records).tables
+    assert table.statuses == ["ok", "wrong", "skipped"]
+    assert table.notes == list_failures(records)
+    assert [list(table.headings), *table.cells] == [
         ["kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device"],
-        ["naive", "1", "1", "0", "0", "2.500", "fake"],
-        ["tiled", "2", "2", "1", "1", "3.000", "fake"],
+        ["naive", "1", "1", "0", "0", "2.50", "fake"],
+        ["tiled", "2", "2", "1", "1", "3.00", "fake"],
         ["cublas", "0", "0", "0", "1", "-", "-"],
     ]
 
