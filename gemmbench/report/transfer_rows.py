@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from gemmbench.bench.record import MODES, Environment, TransferRecord
@@ -98,14 +98,19 @@ def _compare_kernels(environment: Environment, kernels: list[list[TransferRecord
 
 def _compare_modes(environment: Environment, records: Sequence[TransferRecord]) -> list[TransferRow]:
     right = {record.mode: record for record in records if record.status == "ok" and record.samples}
-    pinned = right.get("pinned")
-    pinned_parts = _median_parts(pinned) if pinned else PartTimes()
+    pinned = _median_parts(right["pinned"]) if "pinned" in right else PartTimes()
+    panels = _median_parts(right["panels"]) if "panels" in right else pinned
+    overlapping = replace(pinned, kernel=min(pinned.kernel, panels.kernel))
     ordered = sorted(records, key=lambda record: MODES.index(record.mode))
-    return [_compare_record(environment, record, pinned_parts, right.get("pageable")) for record in ordered]
+    return [_compare_record(environment, record, pinned, overlapping, right.get("pageable")) for record in ordered]
 
 
 def _compare_record(
-    environment: Environment, record: TransferRecord, pinned: PartTimes, pageable: TransferRecord | None
+    environment: Environment,
+    record: TransferRecord,
+    pinned: PartTimes,
+    overlapping: PartTimes,
+    pageable: TransferRecord | None,
 ) -> TransferRow:
     if record.status != "ok" or not record.samples:
         return TransferRow(environment, record)
@@ -113,7 +118,7 @@ def _compare_record(
     speedup = stats.speed_ratio(record.by_round, pageable.by_round) if pageable else UNKNOWN
     if record is pageable:
         speedup = Interval(1.0)
-    within = pipeline_bound(record, pinned) if record.mode == "overlapped" else math.nan
+    within = pipeline_bound(record, overlapping) if record.mode == "overlapped" else math.nan
     return TransferRow(environment, record, total, _median_parts(record), bound(record, pinned), within, speedup)
 
 
@@ -128,10 +133,10 @@ def bound(record: TransferRecord, pinned: PartTimes) -> float:
     return max(pinned.kernel, *copies)
 
 
-def pipeline_bound(record: TransferRecord, pinned: PartTimes) -> float:
+def pipeline_bound(record: TransferRecord, parts: PartTimes) -> float:
     """Least seconds with B copied first and `panels` equal panels."""
-    b = pinned.h2d * record.b_bytes / record.h2d_bytes
-    a, k, c, panels = pinned.h2d - b, pinned.kernel, pinned.d2h, record.panels
+    b = parts.h2d * record.b_bytes / record.h2d_bytes
+    a, k, c, panels = parts.h2d - b, parts.kernel, parts.d2h, record.panels
     through = a / panels + k + c / panels
     if record.copy_engines > 1:
         return b + max(a + (k + c) / panels, through, (a + k) / panels + c)

@@ -87,6 +87,11 @@ def test_the_bound_of_the_pipeline_adds_what_cannot_overlap(environment, four):
     assert math.isnan(found["pinned"].pipeline_bound)
 
 
+def test_the_bound_of_the_pipeline_takes_the_panels_where_they_are_faster(environment, make, four):
+    four[2] = make("panels", *[16] * 5, parts=(3, 7, 4))
+    assert rows(environment, four)["overlapped"].pipeline_bound == pytest.approx(9.5 * MS)
+
+
 @pytest.mark.parametrize(
     ("engines", "alone", "bound", "pipeline"),
     [

@@ -51,7 +51,8 @@ def footer_lines(run: Run) -> list[str]:
         if any(record.gated for record in timed)
         else "Launches were not held behind a gate: every row contains host time.",
         f"Bound: {longest} of the pinned row, as if all ran at the same time. Second bound: B is copied in first, "
-        "the first panel before all computing and the last one out after it.",
+        "the first panel before all computing and the last one out after it; the kernel takes its time in one launch "
+        "or in panels, whichever is shorter.",
         "Speed-up: relative to the pageable row, from the same rounds.",
     ]
     return lines if timed else []
