@@ -23,7 +23,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // Against naive: x runs along N, so a warp covers neighbouring columns. In layout nn it now reads
 // one element of A (a broadcast) and 32 neighbours of B, and stores 32 neighbours of C: one
 // transaction each. The loop over k is unrolled UNROLL times, so that many loads are in flight at
-// once (but not too often: 32 takes twice as long as 8).
+// once (but not too often: on an H200, 32 is 4 % slower than 8 at 4096).
 //
 // Bound by the load units: two loads per multiply-add, mostly served by L1 and L2.
 //
