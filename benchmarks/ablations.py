@@ -9,6 +9,7 @@ needed: the table has only what nvcc made of each copy.
 
 import argparse
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tables import show_table
 import gemmbench
 from gemmbench.planning.paths import data_folder
 from gemmbench.report.row import Row
+from gemmbench.report.text import with_interval
 from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops
 from gemmbench.session.single_kernel import KernelRequest
 
@@ -82,12 +84,13 @@ def write_copies(folder: Path) -> None:
         (folder / f"{ablation.name}.cu").write_text(changed)
 
 
-def describe_code(name: str, kernels: Path) -> list[str]:
+def describe_code(name: str, kernels: Path, params: Mapping[str, int], layout: str) -> list[str]:
     """The main loop: KB of code, % FFMA, % of FFMA with a bank conflict, instructions from a load to its use."""
-    params = tuple(f"{key}={value}" for key, value in PARAMS.items())
-    request = KernelRequest(name, str(SIZE), params=params, kernels=str(kernels))
+    chosen = tuple(f"{key}={value}" for key, value in params.items())
+    request = KernelRequest(name, str(SIZE), layouts=layout, params=chosen, kernels=str(kernels))
     inspected = inspect_kernel(request, choose_architecture("90a", None))
-    (facts,) = {reading.facts for reading in read_hottest_loops(inspected, None).readings if reading.facts}
+    found = [loop.facts for loop in read_hottest_loops(inspected, None).readings if loop.facts]
+    facts = max(found, key=lambda each: each.mix["FFMA"])  # not the loop that arranges operands
     ffma = facts.mix["FFMA"]
     return [
         f"{facts.loop.code_bytes / 1e3:.1f}",
@@ -98,11 +101,11 @@ def describe_code(name: str, kernels: Path) -> list[str]:
 
 
 def describe_speed(row: Row) -> list[str]:
-    """TFLOPS, and percent of the kernel as it is with its interval; or why there is no time."""
+    """TFLOPS, and percent of the kernel as it is; or why there is no time."""
     if not row.ranked:
         return [row.status, "-"]
     share = row.percent_of_baseline
-    return [f"{row.gflops / 1e3:.2f}", f"{share.value:.1f} [{share.low:.1f}, {share.high:.1f}]"]
+    return [f"{row.gflops / 1e3:.2f}", with_interval(share) if share.known else "100"]
 
 
 def main() -> None:
@@ -110,23 +113,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for ablations.csv and the run")
     parser.add_argument("--dry-run", action="store_true", help="only compile")
+    parser.add_argument("--layout", default="nn", help="nn, nt, tn or tt")
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help=f"instead of {PARAMS}")
     arguments = parser.parse_args()
+    params = {**PARAMS, **{name: int(value) for name, _, value in (each.partition("=") for each in arguments.param)}}
     changes = {KERNEL: "the kernel as it is", **{each.name: each.change for each in ABLATIONS}}
-    with tempfile.TemporaryDirectory() as kernels:
-        write_copies(Path(kernels))
-        speeds = {} if arguments.dry_run else measure(list(changes), Path(kernels), arguments.out)
+    with tempfile.TemporaryDirectory() as folder:
+        kernels = Path(folder)
+        write_copies(kernels)
+        speeds = {} if arguments.dry_run else measure(list(changes), kernels, params, arguments.layout, arguments.out)
         rows = [
-            [change, *describe_code(name, Path(kernels)), *speeds.get(name, ("-", "-"))]
+            [change, *describe_code(name, kernels, params, arguments.layout), *speeds.get(name, ("-", "-"))]
             for name, change in changes.items()
         ]
     head = ["change", "loop (KB)", "FFMA (%)", "bank conflicts (%)", "load to use", "TFLOPS", f"% of {KERNEL}"]
     show_table(head, rows, None if arguments.dry_run else arguments.out / "ablations.csv")
 
 
-def measure(names: list[str], kernels: Path, out: Path) -> dict[str, list[str]]:
+def measure(names: list[str], kernels: Path, params: Mapping[str, int], layout: str, out: Path) -> dict[str, list[str]]:
     """Measure all in one batch. Returns the cells of each variant's speed."""
     result = gemmbench.run(
-        names, sizes=SIZE, params=PARAMS, kernels=kernels, baseline=KERNEL, until=0.002, max_time=2, out=out
+        names,
+        sizes=SIZE,
+        params=dict(params),
+        layout=layout,
+        kernels=kernels,
+        baseline=KERNEL,
+        until=0.002,
+        max_time=2,
+        out=out,
     )
     print(result.table())
     return {row.record.variant: describe_speed(row) for row in result.comparison.rows}

@@ -56,7 +56,8 @@ def _find_fastest(rows: Sequence[Row], name: str) -> Row:
 
 
 def _write_text(_: Page, pattern: str) -> str:
-    return f"```text\n{newest_file(pattern).read_text(encoding='utf-8').strip()}\n```"
+    text = newest_file(pattern).read_text(encoding="utf-8").strip()
+    return f"```{'console' if text.startswith('$ ') else 'text'}\n{text}\n```"
 
 
 KINDS: Mapping[str, Callable[..., str]] = {"rows": _write_rows, "step": _write_step, "text": _write_text}
