@@ -10,7 +10,7 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin best FILES 5 -->           the fastest configurations
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so
     <!-- begin transfers FILES -->        the tables of transfers
-    <!-- begin post FILES -->             a post's table, published and measured
+    <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
     <!-- begin claims FILES -->           what benchmarks/trust.py found; `list` writes a list,
                                           `only=noise,repeat` these claims
     <!-- begin chart KIND FILES name=x --> a picture, written to docs/images/x.svg, and the link to it

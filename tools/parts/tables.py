@@ -143,11 +143,12 @@ def _list_items(lines: Sequence[str]) -> list[str]:
     return [f"- {line}" for line in lines]
 
 
-def _write_post(_: Page, pattern: str) -> str:
+def _write_post(_: Page, pattern: str, level: str = "level=2") -> str:
+    """The tables of a post; `level=` is that of the first heading. Raises StoreError."""
     comparison = read_comparison(pattern)
     if not comparison.environment.post:
         raise StoreError(f"{comparison.run.path.name} repeats no post")
-    return report_story(comparison).format(STYLE).strip().replace("### ", "## ", 1)
+    return report_story(comparison).format(STYLE).strip().replace("###", "#" * int(level.partition("=")[2]), 1)
 
 
 def _write_claims(_: Page, pattern: str, *words: str) -> str:
