@@ -13,14 +13,14 @@ from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.page import render_page
-from gemmbench.session.reference_runs.find_run import read_run
+from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """The options of `gemmbench report`."""
 
-    files: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    files: tuple[str, ...] = argument(nargs=-1, type=click.Path())
     out: str = out_option()
     output: str = option(
         "-o",
@@ -43,13 +43,14 @@ class ReportOptions:
 def report(options: ReportOptions) -> int:
     """Write saved results FILES as one HTML page.
 
-    A FILE is a results file, the name of a saved run or the id of a run.
+    A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest
+    of the results folder.
 
     The page shows who is fastest, charts, all rows (to sort and filter), why rows failed, and the
     environment of each run. It is one file and needs no network.
     """
     folder = Path(options.out)
-    comparisons = [compare_rows(read_run(file, folder)) for file in options.files]
+    comparisons = [compare_rows(read_run(file, folder)) for file in options.files or [str(find_newest_run(folder))]]
     reference = compare_rows(read_run(options.against, folder)) if options.against else None
     write_text(Path(options.output), render_page(comparisons, reference))
     click.echo(f"page: {options.output}", err=True)

@@ -11,6 +11,12 @@ def test_a_run_becomes_a_page(run_three, gemmbench, saved, tmp_path):
     assert '<td class="left">tiled</td>' in page
 
 
+def test_without_a_file_the_page_shows_the_newest_run(run_three, gemmbench, tmp_path):
+    run_three()
+    assert gemmbench("report").code == 0
+    assert "tiled" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_differences_from_another_run_are_on_the_page(run_three, gemmbench, saved, tmp_path):
     run_three()
     journal, _ = saved()
