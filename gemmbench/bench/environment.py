@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gemmbench.backends.health import Peaks
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
@@ -18,8 +19,10 @@ from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.version import __version__
 
 
-def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str]) -> Environment:
-    """The header of a run that starts now: `command` as typed, and the versions of software."""
+def describe_run(
+    machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str], peaks: Peaks | None = None
+) -> Environment:
+    """The header of a run that starts now: `command` as typed, versions of software, measured peaks."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
     host = machine.host
@@ -41,6 +44,7 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, software: Mapping
         memory=target.memory,
         clock_hz=device.clock_hz,
         bandwidth=device.bandwidth,
+        peaks=peaks,
         flops_per_cycle=dict(device.flops_per_cycle),
         software=dict(software),
         policy={"method": METHOD, **asdict(sweep.policy)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gemmbench.backends.health import Peaks
 from gemmbench.backends.monitor import Conditions
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
@@ -37,6 +38,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         memory: Bytes of memory of the device.
         clock_hz: The highest clock of the device.
         bandwidth: Bytes per second of the memory of the device, in theory.
+        peaks: What the device reached at best when it was measured (`--peaks`).
         flops_per_cycle: Floating-point operations of the whole device in one cycle, by precision.
         software: Versions of driver, toolkit, compiler and libraries.
         policy: How rows were measured: cache, data, rounds, `until`, time limits, gate.
@@ -65,6 +67,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     memory: int = 0
     clock_hz: float = 0.0
     bandwidth: float = 0.0
+    peaks: Peaks | None = None
     flops_per_cycle: dict[str, float] = {}
     software: dict[str, str] = {}
     policy: dict[str, str | int | float | bool] = {}

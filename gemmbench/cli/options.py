@@ -165,6 +165,13 @@ class MeasureOptions:
         heading=MEASURING,
         help="Also measure energy, under a load of SECONDS (2 is enough).",
     )
+    peaks: bool | None = option(
+        "--peaks",
+        is_flag=True,
+        default=None,
+        heading=MEASURING,
+        help="Also measure the limits of a GPU, for the roofline (2 s).",
+    )
     baseline: str | None = option(
         "--baseline",
         type=VariantName(),

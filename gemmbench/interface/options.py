@@ -58,6 +58,7 @@ class SweepOptions(VerifyOptions, total=False):
         until: measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".
         max_time: maximum seconds of timing per kernel and problem.
         energy: also measure joules per launch, under a load of this many seconds.
+        peaks: True also measures the limits of a GPU, for the roofline (about 2 s).
         gate: False launches without the gate that hides the time of the host.
         with_transfers, panels, streams: also measure whole jobs with their copies, cut into panels.
         compile_limit, launch_limit, sweep_limit: time limits in seconds.
@@ -72,6 +73,7 @@ class SweepOptions(VerifyOptions, total=False):
     until: float | str | None
     max_time: float | None
     energy: float | None
+    peaks: bool | None
     gate: bool | None
     with_transfers: bool | None
     panels: int | None
@@ -122,6 +124,7 @@ def sweep_overrides(variants: tuple[str, ...], options: SweepOptions) -> SweepOv
         until=format_until(options.get("until")),
         max_time=options.get("max_time"),
         energy=options.get("energy"),
+        peaks=options.get("peaks"),
         gate=options.get("gate") is not False,
     )
 
@@ -170,12 +173,13 @@ def shell_command(
     words += ["--kernels", str(kernels)] if kernels else []
     chosen = sweep_overrides((), options)
     flags: dict[str, object] = {"sizes": chosen.sizes, "precision": chosen.precisions, "layout": chosen.layouts}
-    named = (*flags, "params", "gate", "with_transfers")
+    named = (*flags, "params", "peaks", "gate", "with_transfers")
     flags |= {name: value for name, value in options.items() if name not in named}
     for name, value in flags.items():
         words += [] if value is None else ["--" + name.replace("_", "-"), str(value)]
     for text in chosen.params:
         words += ["--param", text]
+    words += ["--peaks"] if chosen.peaks else []
     words += [] if chosen.gate else ["--no-gate"]
     words += ["--with-transfers"] if options.get("with_transfers") else []
     return shlex.join(words)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gemmbench.backends import registry
+from gemmbench.backends.doctor import measure_peaks
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.transfers.batch import split_tasks
@@ -70,8 +71,9 @@ def open_run(
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
+    peaks = measure_peaks(machine) if sweep.policy.peaks else None
     with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
-        environment = describe_run(machine, sweep, destination.command, session.software)
+        environment = describe_run(machine, sweep, destination.command, session.software, peaks)
         run = choose_results(environment, destination, reporter)
         earlier = tuple(run.records)
         with Journal(run) as journal:

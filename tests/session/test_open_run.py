@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gemmbench.backends.doctor import measure_peaks
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -11,9 +12,9 @@ from gemmbench.session.results_file import NEWEST, Destination
 from gemmbench.session.sweeps import SweepRequest, plan_request
 
 
-def measure(machine, notes, destination):
+def measure(machine, notes, destination, **more):
     """Measure naive, and a variant that is skipped since it computes a network."""
-    options = SweepOverrides(variants=("naive", "mlp_fused"), sizes="16", rounds=2, cache="hot")
+    options = SweepOverrides(variants=("naive", "mlp_fused"), sizes="16", rounds=2, cache="hot", **more)
     planned = plan_request(SweepRequest(options), machine)
     sweep = planned.sweep
     with open_run(machine, sweep, planned.devices, TimeLimits(), destination, notes) as opened:
@@ -34,3 +35,10 @@ def test_a_resumed_run_adds_neither_rows_nor_skips_that_it_has(machine, notes):
     before = first.run.path.read_bytes()
     again = measure(machine, notes, replace(Destination(), resume=NEWEST))
     assert again.run.path.read_bytes() == before and len(again.run.records) == 3
+
+
+def test_the_peaks_of_the_device_are_measured_if_asked_for(machine, notes):
+    assert measure(machine, notes, Destination()).run.environment.peaks is None
+    asked = measure(machine, notes, Destination(), peaks=True)
+    peaks = read(asked.run.path).environment.peaks
+    assert peaks == measure_peaks(machine) and peaks.copy > 0

@@ -32,6 +32,7 @@ class SweepOverrides:
     until: str | None = None
     max_time: float | None = None
     energy: float | None = None
+    peaks: bool | None = None
     gate: bool = True
 
     def list_given(self) -> list[str]:

@@ -28,6 +28,8 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
             Empty: 0.5%, unless `rounds` is given.
         max_time: Maximum seconds of timing per kernel and problem.
         energy: Seconds of load that measure the energy of each kernel; 0: none.
+        peaks: Whether to measure what a GPU reaches at best too: copies in its memory, and
+            multiply-adds in registers. A roofline then has measured limits.
     """
 
     cache: Cache = "cold"
@@ -37,6 +39,7 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
     until: int | float | str | None = None
     max_time: int | float = 5.0
     energy: int | float = 0.0
+    peaks: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Policy:
     A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and stops once
     its 95 % interval is narrower than +- `until` of its value (0: it never stops early). `window`
     is the minimum of seconds in a timed window, `gate` whether launches queue behind a gate, and
-    `energy` the seconds of load that measure the energy of a plan (0: none).
+    `energy` the seconds of load that measure the energy of a plan (0: none). `peaks` is whether to
+    measure the device's peaks before the first plan.
     """
 
     cache: Cache = "cold"
@@ -58,6 +62,7 @@ class Policy:
     gate: bool = True
     energy: float = 0.0
     until: float = 0.005
+    peaks: bool = False
 
 
 def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
@@ -82,6 +87,7 @@ def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
         gate=reader.options.gate,
         energy=choose("energy", _check_energy),
         until=until,
+        peaks=written.peaks if reader.options.peaks is None else reader.options.peaks,
     )
 
 

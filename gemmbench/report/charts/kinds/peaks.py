@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from gemmbench.backends.health import Peaks
 from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.roofline import peak_flops
 from gemmbench.report.row import Row
@@ -15,8 +16,9 @@ from gemmbench.report.row import Row
 class Peak:
     """The limits of a device in one precision.
 
-    `gflops` is the arithmetic peak at the highest clock that a row measured, `bandwidth` that of
-    the memory in GB/s, 0 if unknown.
+    `gflops` is the arithmetic peak at the highest clock that a row measured, `bandwidth` the rate
+    of the memory at its highest clock in GB/s, 0 if unknown. `reached` is what copies and f32
+    multiply-adds reached at best, if the run measured it.
     """
 
     label: str
@@ -24,6 +26,8 @@ class Peak:
     tip: str
     bandwidth: float
     bandwidth_label: str
+    precision: str
+    reached: Peaks | None = None
 
     @property
     def ridge(self) -> float:
@@ -55,4 +59,18 @@ def _make_peak(row: Row, names: Sequence[str]) -> Peak:
     device = row.environment.device_name(row.record.backend)
     speed = f"{format_number(gflops, 5)} GFLOPS in {row.record.problem.precision_name} at {clock}"
     memory = ", ".join([*(name for name in names if name == device), "DRAM"])
-    return Peak(label, gflops, f"Arithmetic peak of {device}\n{speed}", row.environment.bandwidth / 1e9, memory)
+    tip, precision = f"Arithmetic peak of {device}\n{speed}", row.record.problem.precision_name
+    bandwidth, reached = row.environment.bandwidth / 1e9, row.environment.peaks
+    return Peak(label, gflops, tip, bandwidth, memory, precision, reached)
+
+
+def take_reached_limits(peak: Peak) -> Peak:
+    """The limits that were reached by measurement, where the run has them; else those in theory."""
+    if peak.reached is None:
+        return peak
+    bandwidth = peak.reached.copy / 1e9
+    if peak.precision != "f32":
+        return replace(peak, bandwidth=bandwidth)
+    gflops = peak.reached.fma / 1e9
+    tip = f"Multiply-adds in registers, measured\n{format_number(gflops, 4)} GFLOPS"
+    return replace(peak, label=peak.label.replace("peak at", "FFMA at"), gflops=gflops, tip=tip, bandwidth=bandwidth)

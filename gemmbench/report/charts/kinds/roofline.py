@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.choices import Choices
 from gemmbench.report.charts.kinds.labels import describe_rows, group_series
-from gemmbench.report.charts.kinds.peaks import Peak, find_peaks
+from gemmbench.report.charts.kinds.peaks import Peak, find_peaks, take_reached_limits
 from gemmbench.report.charts.kinds.selection import note_unranked, pick_fastest, select_rows
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Chart, Limit, LinePlot, Point, Series
@@ -28,7 +28,7 @@ _INTENSITY = "FLOP per byte of least traffic: A and B read once, C written once"
 def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """GFLOPS of each row over its intensity. Raises UsageError if no limit of the device is known."""
     rows = pick_fastest(select_rows(comparisons, choices))
-    peaks = [peak for peak in find_peaks(rows) if peak.bandwidth > 0]
+    peaks = [take_reached_limits(peak) for peak in find_peaks(rows) if peak.bandwidth > 0]
     if not peaks:
         devices = ", ".join(dict.fromkeys(row.environment.device for row in rows))
         raise UsageError(f"a roofline needs the peak and the bandwidth of the device; the runs have none for {devices}")
@@ -37,9 +37,15 @@ def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     x, y = _make_ranges(rows, peaks)
     limits = tuple(limit for peak in peaks for limit in _make_limits(peak, x))
     plot = LinePlot(make_log_axis(_INTENSITY, *x), make_log_axis("GFLOPS", *y), series, limits)
-    notes = ["The bandwidth is the rate of the memory at its highest clock.", *note_unranked(comparisons, choices)]
+    notes = [*dict.fromkeys(map(_explain_limits, peaks)), *note_unranked(comparisons, choices)]
     subtitle = f"{describe_rows(rows)}. Bars: 95 % intervals."
     return Chart(choices.title or _make_title(rows), subtitle, _describe(plot), plot, tuple(notes))
+
+
+def _explain_limits(peak: Peak) -> str:
+    if peak.reached:
+        return "Limits: what multiply-adds in registers and copies in memory reached just before the run."
+    return "Limits in theory: the arithmetic peak, and the rate of the memory at its highest clock."
 
 
 def _make_title(rows: Sequence[Row]) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gemmbench.backends.health import Peaks
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
 
@@ -48,3 +49,13 @@ def test_some_variants_can_be_chosen(ladder):
 def test_a_device_with_unknown_limits_is_refused(ladder, unknown):
     with pytest.raises(UsageError, match="needs the peak and the bandwidth of the device; the runs have none for Fake"):
         draw_chart("roofline", [ladder(**unknown)])
+
+
+def test_limits_that_were_measured_replace_those_in_theory(ladder):
+    peaks = Peaks(copy=0.9e12, fma=0.95e12, clock_hz=1e9, launch=1e-6, ungated=1e-6)
+    chart = draw_chart("roofline", [ladder(peaks=peaks)])
+    memory, arithmetic = chart.plot.limits
+    assert memory.end == arithmetic.start == (pytest.approx(950 / 900), pytest.approx(950))
+    assert (memory.label, arithmetic.label) == ("DRAM 0.9 TB/s", "FFMA at 1.00 GHz")
+    assert "reached just before the run" in chart.notes[0]
+    assert "in theory" in draw_chart("roofline", [ladder()]).notes[0]
