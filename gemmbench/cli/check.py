@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.completed_names import RunName, VariantName
 from gemmbench.cli.github import append_job_summary, wants_annotations
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import (
@@ -42,6 +42,7 @@ class CheckOptions:
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     against: str | None = option(
         "--against",
+        type=RunName(),
         metavar="NAME",
         heading=REFERENCE,
         help="A saved run, a results file or a git revision.  [default: the newest saved run]",

@@ -11,7 +11,7 @@ import click
 from gemmbench.bench.timing import stats
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import argument, command
-from gemmbench.cli.options import config_option
+from gemmbench.cli.options import OutputOptions, config_option
 from gemmbench.cli.output import print_reports
 from gemmbench.cli.reference_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run import SweepOptions, conduct_sweep
@@ -20,7 +20,12 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
-from gemmbench.report.differences.run_differences import compare_runs
+from gemmbench.report.differences.export_differences import (
+    write_differences_csv,
+    write_differences_json,
+    write_differences_markdown,
+)
+from gemmbench.report.differences.run_differences import RunDifferences, compare_runs
 from gemmbench.report.verdicts import judge_variants
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.reference_runs.find_run import find_two_runs, refuse_other_device
@@ -77,8 +82,18 @@ def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) ->
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)
     differences = compare_runs(compare_rows(reference), compare_rows(run))
     print_reports([report_differences(differences)], sweep.output.style)
+    _write_exports(differences, sweep.output)
     words = [stats.verdict(each.speed_by_baseline, options.margin) for each in differences.rows if not each.is_baseline]
     return _choose_exit_code(words, options.fail_on)
+
+
+def _write_exports(differences: RunDifferences, options: OutputOptions) -> None:
+    if options.export_csv:
+        write_differences_csv(Path(options.export_csv), differences)
+    if options.export_json:
+        write_differences_json(Path(options.export_json), differences)
+    if options.export_markdown:
+        write_differences_markdown(Path(options.export_markdown), differences)
 
 
 def _choose_exit_code(words: Sequence[str], fail_on: Collection[str]) -> int:

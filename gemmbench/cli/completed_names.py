@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
+from gemmbench.planning.paths import list_saved
 from gemmbench.planning.sweeps.config_file import list_configs
 from gemmbench.session.machine import open_catalog
 
+_RESULTS = "results"
 _POSTS = "posts/"
 """The folder of their configs."""
 
@@ -36,6 +39,17 @@ class ConfigName(click.ParamType):  # type: ignore[type-arg]  # as above
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Configs by name; files where no name fits."""
         return _complete(list_configs(), incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The name of a saved run, or the path of a results file."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Saved runs by name; files where no name fits."""
+        saved = list_saved(Path(ctx.params.get("out") or _RESULTS))
+        return _complete((path.stem for path in saved), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class PostName(click.ParamType):  # type: ignore[type-arg]  # as above

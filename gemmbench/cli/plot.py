@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.completed_names import RunName, VariantName
 from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
 from gemmbench.cli.options import out_option
 from gemmbench.cli.terminal import TERMINAL
@@ -22,7 +22,7 @@ from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
 class PlotOptions:
     """The options of `gemmbench plot`."""
 
-    files: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    files: tuple[str, ...] = argument(nargs=-1, type=RunName())
     out: str = out_option()
     kind: str | None = option(
         "--kind",

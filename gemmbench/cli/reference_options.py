@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gemmbench.bench.timing.stats import MARGIN
+from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import REFERENCE, option
 from gemmbench.planning.sweeps.parsing import parse_share
 from gemmbench.report.store import Run
@@ -60,7 +61,11 @@ class ReferenceOptions:
         "--save", metavar="NAME", heading=REFERENCE, help="Keep the run under NAME, for --against, compare and check."
     )
     against: str | None = option(
-        "--against", metavar="NAME", heading=REFERENCE, help="Also compare with a saved run, or with a results file."
+        "--against",
+        type=RunName(),
+        metavar="NAME",
+        heading=REFERENCE,
+        help="Also compare with a saved run, or with a results file.",
     )
     force: bool = force_option()
 

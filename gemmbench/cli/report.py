@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import out_option
 from gemmbench.errors import OK
@@ -20,7 +21,7 @@ from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
 class ReportOptions:
     """The options of `gemmbench report`."""
 
-    files: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    files: tuple[str, ...] = argument(nargs=-1, type=RunName())
     out: str = out_option()
     output: str = option(
         "-o",
@@ -33,6 +34,7 @@ class ReportOptions:
     )
     against: str | None = option(
         "--against",
+        type=RunName(),
         metavar="NAME",
         heading=REFERENCE,
         help="Also show differences from a saved run, or from a results file.",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
 from gemmbench.cli.options import OutputOptions, out_option
 from gemmbench.cli.output import print_reports
@@ -26,7 +27,7 @@ from gemmbench.session.reference_runs.run_list import list_runs
 class ShowOptions:
     """The options of `gemmbench show`."""
 
-    files: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    files: tuple[str, ...] = argument(nargs=-1, type=RunName())
     explain: str | None = option(
         "--explain", metavar="ROW", heading=OUTPUT, help="Explain one row: its number in --wide, NAME or NAME@SIZE."
     )

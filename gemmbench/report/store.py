@@ -15,7 +15,6 @@ from gemmbench.bench.record import MODES, SCHEMA, Environment, Record, TransferR
 from gemmbench.errors import StoreError
 from gemmbench.report import old_schema
 
-SUFFIX = ".jsonl"
 Line = Environment | Record | TransferRecord
 _decoder = msgspec.json.Decoder(Line)
 

@@ -51,6 +51,14 @@ def test_a_config_that_no_name_fits_may_be_a_file():
     assert [(item.value, item.type) for item in complete("run", "-c", "./own")] == [("./own", "file")]
 
 
+def test_the_names_of_saved_runs_are_completed(tmp_path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved/main.jsonl").write_text("")
+    for words in (["show"], ["check", "--against"], ["report"], ["run", "--against"]):
+        assert offered(words[0], "--out", str(tmp_path), *words[1:], "ma") == {"main"}
+    assert [item.type for item in complete("show", "--out", str(tmp_path), "other")] == ["file"]
+
+
 def test_formats_and_commands_are_completed():
     assert offered("show", "--format", "git") == {"github"}
     assert {"compare", "completion"} <= offered("comp")

@@ -1,5 +1,7 @@
 """Runs kept under a name: run --save and --against, show of names and folders, compare of two files."""
 
+import csv
+import json
 import math
 
 import pytest
@@ -128,6 +130,19 @@ def test_two_files_are_compared_without_measuring(gemmbench, two_runs, windows):
         "cublas": [1, 2, 0.5, pytest.approx(math.nan, nan_ok=True)],
     }
     assert "Unpaired" in said.out
+
+
+def test_a_comparison_can_be_exported(gemmbench, two_runs, tmp_path):
+    exports = ["--export-csv", "x.csv", "--export-json", "x.json", "--export-markdown", "x.md"]
+    assert gemmbench("compare", *two_runs, *exports).code == 0
+    with (tmp_path / "x.csv").open() as file:
+        rows = {row["variant"]: row for row in csv.DictReader(file)}
+    assert float(rows["tiled"]["speed_ratio"]) == 0.4 and float(rows["tiled"]["baseline_ratio"]) == pytest.approx(0.8)
+    assert float(rows["tiled"]["reference_time_s"]) == 2e-3 and rows["tiled"]["M"] == "16"
+    assert rows["cublas"]["baseline_ratio"] == "" and rows["naive"]["status"] == "ok"
+    exported = json.loads((tmp_path / "x.json").read_text())
+    assert [row["variant"] for row in exported["rows"]] == list(rows) and exported["reference"] != exported["run"]
+    assert "| tiled " in (tmp_path / "x.md").read_text()
 
 
 def test_names_of_saved_runs_are_taken_as_well(gemmbench, run, two_runs):

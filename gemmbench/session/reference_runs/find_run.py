@@ -8,9 +8,9 @@ from pathlib import Path
 from gemmbench.bench.record import Environment
 from gemmbench.errors import StoreError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, Catalog
+from gemmbench.planning.paths import RESULTS_SUFFIX, list_saved, saved_path
 from gemmbench.report import store
-from gemmbench.report.store import SUFFIX, Run
-from gemmbench.session.reference_runs.saved_runs import list_saved, saved_path
+from gemmbench.report.store import Run
 
 
 def find_run(text: str, folder: Path) -> Path | None:
@@ -20,7 +20,7 @@ def find_run(text: str, folder: Path) -> Path | None:
     name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
     """
     path = Path(text)
-    if path.is_file() or text.endswith(SUFFIX):
+    if path.is_file() or text.endswith(RESULTS_SUFFIX):
         return path
     if "/" in text:
         return None
@@ -29,7 +29,7 @@ def find_run(text: str, folder: Path) -> Path | None:
 
 
 def _find_by_id(text: str, folder: Path) -> Path | None:
-    found = list(folder.glob(f"*-{text}{SUFFIX}")) if text.isalnum() else []
+    found = list(folder.glob(f"*-{text}{RESULTS_SUFFIX}")) if text.isalnum() else []
     return found[0] if len(found) == 1 else None
 
 
@@ -51,7 +51,7 @@ def suggest_saved(text: str, folder: Path) -> str:
 def find_newest_run(folder: Path) -> Path:
     """The results file of a folder that was begun last. Raises StoreError if there is none."""
     dated: list[tuple[str, float, Path]] = []
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in folder.glob(f"*{RESULTS_SUFFIX}"):
         try:
             dated.append((store.read_environment(path).started, path.stat().st_mtime, path))
         except StoreError:

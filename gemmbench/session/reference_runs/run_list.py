@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gemmbench.errors import StoreError
+from gemmbench.planning.paths import RESULTS_SUFFIX, list_saved
 from gemmbench.report import store
-from gemmbench.report.store import SUFFIX, Run
+from gemmbench.report.store import Run
 from gemmbench.report.tables.run_list import ListedRun
-from gemmbench.session.reference_runs.saved_runs import list_saved
 from gemmbench.session.reporter import Reporter
 
 
@@ -18,7 +18,7 @@ def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
     Raises StoreError if there are none.
     """
     names = {path: path.stem for path in list_saved(folder)}
-    paths = [*sorted(folder.glob(f"*{SUFFIX}")), *names]
+    paths = [*sorted(folder.glob(f"*{RESULTS_SUFFIX}")), *names]
     listed: dict[str, ListedRun] = {}
     for path in paths:
         run = _read_run(path, reporter)

@@ -9,27 +9,22 @@ import re
 from pathlib import Path
 
 from gemmbench.errors import StoreError, UsageError
+from gemmbench.planning.paths import RESULTS_SUFFIX, list_saved, saved_path
 from gemmbench.report import store
 from gemmbench.report.export import write_text
-from gemmbench.report.store import SUFFIX, Run
+from gemmbench.report.store import Run
 
-_FOLDER = "saved"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def check_name(name: str) -> str:
     """Return a name for a run. Raises UsageError for one that could not be a file's."""
-    if not _NAME.fullmatch(name) or name.endswith(SUFFIX):
+    if not _NAME.fullmatch(name) or name.endswith(RESULTS_SUFFIX):
         raise UsageError(
             f"'{name}' cannot name a saved run; use up to 64 letters, digits, dots, dashes and underscores, "
             "such as main or v1.2"
         )
     return name
-
-
-def saved_path(folder: Path, name: str) -> Path:
-    """The file of a saved run in a results folder, whether or not it exists."""
-    return folder / _FOLDER / f"{name}{SUFFIX}"
 
 
 def save_run(run: Run, folder: Path, name: str) -> str:
@@ -50,11 +45,6 @@ def _describe_saved(path: Path) -> str:
         return f", which replaces the run of {store.read_environment(path).started}"
     except StoreError:
         return ", which replaces a file that could not be read"
-
-
-def list_saved(folder: Path) -> list[Path]:
-    """The files of all saved runs of a results folder, by name."""
-    return sorted((folder / _FOLDER).glob(f"*{SUFFIX}"))
 
 
 def find_newest_saved(folder: Path) -> Path:
