@@ -44,7 +44,7 @@ def test_the_wheel_holds_every_kernel_and_config(unpacked):
 
 
 def test_the_wheel_holds_every_module_and_helper_and_no_test(unpacked):
-    kinds = (".py", ".cu", ".h", ".cpp", ".ld")
+    kinds = (".py", ".cu", ".h", ".cpp", ".ld", ".css", ".js")
     mine = {name for name in files(ROOT / "gemmbench", *kinds) if "__pycache__" not in name}
     assert {name for name in files(unpacked / "gemmbench", *kinds) if not name.startswith("data/")} == mine
     assert {path.name for path in unpacked.iterdir() if not path.name.endswith(".dist-info")} == {"gemmbench"}

@@ -10,6 +10,7 @@ import click
 from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import out_option
+from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
@@ -52,8 +53,12 @@ def report(options: ReportOptions) -> int:
     environment of each run. It is one file and needs no network.
     """
     folder = Path(options.out)
-    comparisons = [compare_rows(read_run(file, folder)) for file in options.files or [str(find_newest_run(folder))]]
+    runs = [read_run(file, folder) for file in options.files or [str(find_newest_run(folder))]]
+    for run in runs:
+        if run.warning:
+            TERMINAL.message(run.warning)
+    comparisons = [compare_rows(run) for run in runs]
     reference = compare_rows(read_run(options.against, folder)) if options.against else None
     write_text(Path(options.output), render_page(comparisons, reference))
-    click.echo(f"page: {options.output}", err=True)
+    TERMINAL.message(f"page: {options.output}")
     return OK

@@ -37,3 +37,20 @@ def test_a_page_that_cannot_be_written_is_a_usage_error(run_three, gemmbench, sa
     said = gemmbench("report", journal, "-o", journal / "page.html")
     assert said.code == 2
     assert "cannot write" in said.err
+
+
+def test_without_a_file_the_newest_run_becomes_the_page(run_three, gemmbench, saved, tmp_path):
+    run_three()
+    journal, _ = saved()
+    assert gemmbench("report").code == 0
+    assert journal.name in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_that_was_cut_off_has_a_warning_and_a_page(run_three, gemmbench, saved, tmp_path):
+    run_three()
+    journal, _ = saved()
+    with journal.open("a") as file:
+        file.write('{"row":"record","vari')
+    said = gemmbench("report", journal)
+    assert said.code == 0 and "the last line is cut off" in said.err
+    assert "the last line is cut off" in (tmp_path / "report.html").read_text(encoding="utf-8")

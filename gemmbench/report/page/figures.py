@@ -13,7 +13,7 @@ from gemmbench.report.charts.svg.render import render_svg
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.page.html import Html, tag
 
-_MOST_SIZES = 4
+_MOST_SIZES = 2
 """Kinds that show one size are drawn for this many: the largest ones."""
 
 

@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.row import Row
-from gemmbench.report.text import count_noun, number
+from gemmbench.report.text import count_noun, number, number_within
 
 _MOST_CARDS = 12
 
@@ -64,8 +65,8 @@ def _list_problems(comparison: Comparison) -> Iterator[Content]:
         row = find_fastest(problem, baseline)
         if row is None:
             continue
-        percent = row.percent_of_baseline.value
-        known = row.record.variant != baseline and not math.isnan(percent)
+        percent = row.percent_of_baseline
+        known = row.record.variant != baseline and not math.isnan(percent.value)
         speed = f"{format_number(row.gflops)} GFLOPS, {number(1e3 * row.time.value)} ms"
         yield [
             tag("span", label_problem(problem), class_="size"),
@@ -75,11 +76,14 @@ def _list_problems(comparison: Comparison) -> Iterator[Content]:
         ]
 
 
-def _render_ratio(percent: float, baseline: str) -> Html:
-    """`1.17x cublas`, or `51 % of cublas`."""
-    if percent >= 100:
-        return tag("span", f"{percent / 100:.3g}x {baseline}", class_="ratio good")
-    return tag("span", f"{percent:.3g} % of {baseline}", class_="ratio")
+def _render_ratio(percent: Interval, baseline: str) -> Html:
+    """`1.17x cublas`, `51 % of cublas`, or that the interval holds both faster and slower."""
+    if percent.known and percent.low <= 100 <= percent.high:
+        low, high = (f"{end / 100:.2g}x" for end in (percent.low, percent.high))
+        return tag("span", f"level with {baseline} ({low} to {high})", class_="ratio level")
+    if percent.value >= 100:
+        return tag("span", f"{number_within(percent.value / 100, percent, 3)}x {baseline}", class_="ratio good")
+    return tag("span", f"{number_within(percent.value, percent, 3)} % of {baseline}", class_="ratio")
 
 
 def _list_transfers(comparison: Comparison) -> Iterator[Content]:

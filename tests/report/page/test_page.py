@@ -54,8 +54,20 @@ def test_the_summary_names_the_run_and_the_fastest_kernel(make_page, paired):
     assert read.open == []
     assert read.texts["h1"] == ["quick on Fake GPU"]
     assert "tiled" in read.texts["b"]
-    assert "2x cublas" in read.texts["span"]
+    assert "2.00x cublas" in read.texts["span"]
     assert "3 rows (3 ok) of 1 problem, measured 2026-01-01 at 12:00 UTC." in read.texts["p"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        ([2e-3] * 5, "50.0 % of cublas"),
+        ([0.9e-3, 1e-3, 1.1e-3, 1.2e-3, 0.8e-3], "level with cublas (0.83x to 1.2x)"),
+    ],
+)
+def test_the_summary_does_not_call_a_kernel_faster_that_may_be_slower(make_page, paired, seconds, words):
+    page = make_page(paired("tiled", *seconds), paired("cublas", *[1e-3] * 5))
+    assert words in Reader(page).texts["span"]
 
 
 def test_every_row_is_in_a_table_with_its_status(make_page, paired, make_record):
