@@ -4,6 +4,7 @@
   const pad = find("pad"), pen = pad.getContext("2d"), seen = find("seen").getContext("2d");
   const images = JSON.parse(find("images").textContent);
   const KEPT = 15;
+  const taken = {};
   let strokes = [], image = null, stroke = null, busy = false, waiting = false;
 
   // The canvas: strokes in its own pixels, or a stored image.
@@ -60,7 +61,7 @@
     const stored = images[digit];
     if (!stored) return;
     strokes = [];
-    image = stored[Math.floor(Math.random() * stored.length)];
+    image = stored[taken[digit] = ((taken[digit] ?? -1) + 1) % stored.length];
     change();
   };
   find("clear").addEventListener("click", clear);
