@@ -175,6 +175,9 @@ class Compiler(Protocol):
         Raises BuildError, or DeviceError without a compiler.
         """
 
+    def is_compiled(self, plan: Plan) -> bool:
+        """Whether there is nothing left to compile. Raises DeviceError without a compiler."""
+
 
 class InspectingCompiler(Compiler, Protocol):
     """A compiler that shows what it makes."""

@@ -54,6 +54,12 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
     return Artifact(key, str(code), made)
 
 
+def holds(key: str, suffix: str) -> bool:
+    """Whether `fetch_or_build` would find the artifact of `key`."""
+    home = cache_folder()
+    return (home / f"{key}{suffix}").exists() and _read_facts(home / f"{key}.json") is not None
+
+
 def _open_workshop(home: Path) -> tempfile.TemporaryDirectory[str]:
     """Make a folder inside the cache to build in, so that results can be renamed into place.
 

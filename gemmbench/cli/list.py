@@ -25,6 +25,7 @@ _SHORT = ["name", "family", "here", "precisions", "summary"]
 _LONG = ["name", "family", "summary", "precisions", "layouts", "min. cc", "configs", "here"]
 _SHORT_FOLD, _LONG_FOLD = ["precisions", "summary"], ["summary", "here"]
 _COMMANDS = {"gemm": "", "mlp": ", in gemmbench mlp"}
+_HERE = {"gemm": "yes", "mlp": "in mlp"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,8 @@ class ListedVariant:
     @property
     def short_cells(self) -> list[str]:
         """The cells of its row in the table."""
-        return [self.name, self.family, "yes" if self.ready else "no", " ".join(self.precisions), self.summary]
+        here = _HERE[self.computes] if self.ready else "no"
+        return [self.name, self.family, here, " ".join(self.precisions), self.summary]
 
     @property
     def long_cells(self) -> list[str]:

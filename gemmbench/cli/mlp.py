@@ -60,7 +60,7 @@ class NetworkOptions:
     port: int = option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page.  [default: any]")
     browser: bool = option("--browser/--no-browser", default=True, help="Open the page in a browser, if there is one.")
     journal: JournalOptions
-    dry_run: bool = dry_run_option("Show what each row launches, and skips; run nothing.")
+    dry_run: bool = dry_run_option("Show what each row launches, skips and an estimate of the time; run nothing.")
     output: OutputOptions
 
 
@@ -76,7 +76,7 @@ def mlp(options: NetworkOptions) -> int:
     machine = find_machine(options.device.device, TERMINAL)
     request = _make_request(options)
     if options.dry_run:
-        return print_network_plans(plan_network_rows(request, machine), options.output.style)
+        return print_network_plans(plan_network_rows(request, machine), machine, options.output.style)
     if options.digit is not None:
         return _print_digit(read_digit(request, options.digit, machine))
     if options.serve:

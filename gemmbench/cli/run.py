@@ -86,7 +86,8 @@ def conduct_sweep(
         options.journal.destination,
     )
     if options.dry_run:
-        return print_plans(plan_request(request, machine), machine, options.output.style), None
+        planned = plan_request(request, machine)
+        return print_plans(planned, machine, options.output.style, request.transfers), None
     reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL)
     comparison = compare_rows(result.run)

@@ -10,11 +10,8 @@ from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.environment import describe_run
-from gemmbench.bench.estimate import estimate_seconds
 from gemmbench.bench.record import SCHEMA, Telemetry
-from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep_config import read_sweep
 from gemmbench.report import store
 
@@ -53,12 +50,3 @@ def test_every_run_has_its_own_name(machine):
     names = {describe_run(machine, sweep, "", {}).run for _ in range(20)}
     assert len(names) > 15
     assert all(re.fullmatch(r"\d{8}-\d{6}-quick-[0-9a-f]{4}", name) for name in names)
-
-
-def test_an_estimate_grows_with_the_work_and_ends_at_the_time_limit(machine, make_plan):
-    def estimate(size, **policy):
-        return estimate_seconds([make_plan("naive", Problem(size, size, size))], machine, Policy(**policy))
-
-    assert estimate(64) < estimate(4096) < estimate(4096, rounds=100, max_time=1e9)
-    assert estimate(4096, rounds=10**6, max_time=2.0) - estimate(4096, rounds=10**6, max_time=1.0) == pytest.approx(1)
-    assert estimate_seconds([], machine, Policy()) == 0

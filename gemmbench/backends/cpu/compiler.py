@@ -31,6 +31,7 @@ PRELUDE = Path(__file__).parent / "prelude"
 _FLAGS = ("-std=c++17", "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never")
 _NATIVE = "-march=native"
 _MOST_ERRORS = 3
+_SUFFIX = ".kernel"
 
 _DYNAMIC_SHARED = re.compile(
     rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]*?)(?P<name>\w+)\s*\[\s*\]\s*;"
@@ -96,8 +97,16 @@ class CpuCompiler:
         if plan.variant.is_library:
             return library.openblas_artifact()
         unit = translation_unit(plan)
-        key = cache.content_key([unit, *self._surroundings])
-        return cache.fetch_or_build(key, ".kernel", lambda path: self._build(plan.variant.kind, unit, path))
+        return cache.fetch_or_build(
+            self._make_key(unit), _SUFFIX, lambda path: self._build(plan.variant.kind, unit, path)
+        )
+
+    def is_compiled(self, plan: Plan) -> bool:
+        """As Compiler."""
+        return plan.variant.is_library or cache.holds(self._make_key(translation_unit(plan)), _SUFFIX)
+
+    def _make_key(self, unit: str) -> str:
+        return cache.content_key([unit, *self._surroundings])
 
     @cached_property
     def version(self) -> str:

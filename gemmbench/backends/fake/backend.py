@@ -40,6 +40,10 @@ class FakeCompiler:
         text = cache.content_key([plan.variant.text])[:8]
         return Artifact(f"fake-{name}-{plan.config}-{text}", "", Build(registers=32, shared=0, spills=0))
 
+    def is_compiled(self, plan: Plan) -> bool:
+        """Always."""
+        return True
+
 
 class FakeBackend:
     """The open device."""

@@ -129,14 +129,19 @@ class Rounds:
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
 
     def _warm_up(self, seconds: float) -> None:
-        """Run everything until two passes agree within 0.5 %, or `seconds` have passed."""
+        """Run everything until two passes agree within 0.5 %, or `seconds` have passed.
+
+        Whatever has long windows runs once: it is warm after that, and would use up the time.
+        """
+        warming = [index for index, quota in enumerate(self.quota) if quota > 1]
         spent, previous = 0.0, 0.0
         while spent < seconds and not self.is_interrupted():
-            windows = [self._time_window(index) for index, quota in enumerate(self.quota) if quota > 1]
-            taken = sum(window.seconds for window in windows if window and window.seconds < _LONG_WINDOW)
+            windows = {index: window for index in warming if (window := self._time_window(index))}
+            warming = [index for index, window in windows.items() if window.seconds < _LONG_WINDOW]
+            taken = sum(windows[index].seconds for index in warming)
             if not taken or abs(taken - previous) <= _SETTLED * taken:
                 break
-            spent, previous = spent + taken, taken
+            spent, previous = spent + sum(window.seconds for window in windows.values()), taken
 
     def _time_round(self, round_: int, order: Sequence[int]) -> None:
         for index in order:

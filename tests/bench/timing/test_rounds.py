@@ -114,6 +114,13 @@ def test_warming_ends_when_its_time_is_over(measure):
     assert 0.3 / 2e-3 - 4 <= len(kernel.windows) <= 0.3 / 1.5e-3 + 10
 
 
+def test_what_has_long_windows_runs_once_to_warm_up(measure):
+    unsettled, slow = Kernel("a", *[1e-3, 2e-3] * 10_000), Kernel("b", 0.25)
+    measure([unsettled, slow], warm=1.0, rounds=4, max_time=1.0)
+    assert len(slow.windows) <= 1 + 1 + 4  # to size, to warm up, to measure
+    assert len(unsettled.windows) > 100
+
+
 def test_a_single_round_needs_no_warming(measure):
     kernel = Kernel("a", *[1e-3, 2e-3] * 100)
     measure([kernel], warm=1e9, rounds=1, max_time=1e9)

@@ -23,6 +23,7 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 
 _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
 _MOST_LINES = 10
+_SUFFIX = ".cubin"
 
 
 class NvccCompiler:
@@ -55,7 +56,6 @@ class NvccCompiler:
 
         `symbol` is the kernel whose facts are kept, `location` its file.
         """
-        key = cache.content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
 
         def build(draft: Path) -> Build:
             output = self._run(["-cubin", "-Xptxas", "-v"], text, arch, draft, location)
@@ -65,7 +65,16 @@ class NvccCompiler:
                 raise BuildError(f"{location}: no extern \"C\" kernel '{symbol}'; kernels here: {others}")
             return facts
 
-        return cache.fetch_or_build(key, ".cubin", build)
+        return cache.fetch_or_build(self._make_key(text, arch, symbol), _SUFFIX, build)
+
+    def is_compiled(self, plan: Plan) -> bool:
+        """As Compiler."""
+        if plan.variant.launch is None:
+            return True
+        return cache.holds(self._make_key(compiler_text(plan), plan.arch, plan.symbols[-1]), _SUFFIX)
+
+    def _make_key(self, text: str, arch: str, symbol: str) -> str:
+        return cache.content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of a plan. Raises as compile does."""

@@ -1,0 +1,112 @@
+"""How long a run takes, by its plans: on paper, with a host and a device in round numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.backends import registry
+from gemmbench.bench import estimate as module
+from gemmbench.bench.estimate import estimate_batch, estimate_run, estimate_sweep
+from gemmbench.bench.host_probe import HostSpeed, probe_host
+from gemmbench.planning.plans.chain import make_chain
+from gemmbench.planning.problems.panels import PanelCut
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Policy
+
+HOST = HostSpeed(product=1e10, copy=1e10, cores=4, share=1.0)
+
+
+class Compilers(dict):
+    """Every device's compiler, which has compiled some variants."""
+
+    def __init__(self, *compiled):
+        super().__init__(fake=self, cpu=self)
+        self.compiled = compiled
+
+    def is_compiled(self, plan):
+        return plan.variant.name in self.compiled
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    monkeypatch.setattr(module, "probe_host", lambda: HOST)
+    return registry.describe_machine(registry.choose_device("fake"))
+
+
+@pytest.fixture
+def chain(make_plan):
+    return lambda name="naive", size=64, **changed: make_chain(make_plan(name, Problem(size, size, size), **changed))
+
+
+@pytest.fixture
+def sweep(machine):
+    """Seconds of a sweep on the fake device."""
+    return lambda *chains, **policy: estimate_sweep(chains, machine.devices, Policy(**policy), "cublas", HOST)
+
+
+def test_an_estimate_grows_with_the_work_and_ends_at_the_time_limit(sweep, chain):
+    assert sweep(chain(size=64)) < sweep(chain(size=4096)) < sweep(chain(size=4096), rounds=100, max_time=1e9)
+    until = {"rounds": 10**6, "until": 0.0}
+    longer = sweep(chain(size=4096), max_time=2.0, **until) - sweep(chain(size=4096), max_time=1.0, **until)
+    assert longer == pytest.approx(1, rel=0.3)  # and as much more for the repeats, of two operand sets
+
+
+def test_a_round_takes_a_window(sweep, chain):
+    one, two = (sweep(chain(size=32), rounds=rounds, until=0.0, max_time=1e9, cache="hot") for rounds in (100, 200))
+    assert two - one == pytest.approx(100 * 1.1e-3)
+
+
+def test_every_row_and_every_problem_counts(sweep, chain):
+    one = sweep(chain())
+    assert one < sweep(chain(), chain("tiled")) < sweep(chain(), chain("tiled"), chain(size=128))
+
+
+def test_what_is_swept_is_measured_again(sweep, chain):
+    swept = [chain(config={"T": value}) for value in (8, 16)]
+    apart = [chain("naive"), chain("tiled")]
+    assert sweep(*swept) > sweep(*apart) + 0.05
+
+
+def test_a_hot_cache_needs_one_operand_set(sweep, chain):
+    assert sweep(chain(), cache="hot") < sweep(chain())
+
+
+def test_a_busy_host_takes_longer(machine, chain):
+    batch = (make_cpu(chain(size=256)),)
+    devices = {"cpu": replace(machine.primary, target=replace(machine.primary.target, kind="cpu", is_gpu=False))}
+    free, busy = (estimate_batch(batch, devices, Policy(), replace(HOST, share=share)) for share in (1.0, 0.25))
+    assert busy > 1.5 * free
+
+
+def make_cpu(chain):
+    steps = tuple(replace(step, device="cpu") for step in chain.steps)
+    return replace(chain, device="cpu", steps=steps)
+
+
+def test_only_what_is_not_compiled_is_counted(machine, chain):
+    chains = [chain("naive"), chain("tiled"), replace(chain("wmma"), reason="no tensor cores", steps=())]
+
+    def estimate(*compiled):
+        return estimate_run(chains, machine, Policy(), "cublas", Compilers(*compiled))
+
+    none, one, both = estimate(), estimate("naive"), estimate("naive", "tiled")
+    assert (none.kernels, one.kernels, both.kernels) == (2, 1, 0)
+    assert none.compiling >= one.compiling > both.compiling == 0
+    assert none.seconds - none.compiling == pytest.approx(both.seconds)
+
+
+def test_transfers_come_on_top(machine, chain):
+    chains, compilers = [chain(), chain("tiled")], Compilers("naive", "tiled")
+    without = estimate_run(chains, machine, Policy(), "cublas", compilers).seconds
+    with_transfers = estimate_run(chains, machine, Policy(), "cublas", compilers, PanelCut(8, 3)).seconds
+    assert with_transfers > without + 4 * 2 * 64 * 1e-3
+
+
+def test_a_run_of_nothing_takes_no_time(machine):
+    assert estimate_run([], machine, Policy(), "cublas", Compilers()).seconds == 0
+
+
+def test_the_probe_finds_a_host_that_computes():
+    found = probe_host()
+    assert found.product > 1e7 and found.copy > 1e7
+    assert found.cores >= 1 and 0 < found.share <= 1

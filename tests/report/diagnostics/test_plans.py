@@ -1,0 +1,31 @@
+"""What `--dry-run` prints."""
+
+from dataclasses import replace
+
+from gemmbench.bench.estimate import Estimate
+from gemmbench.planning.plans.chain import make_chain
+from gemmbench.report.diagnostics.plans import describe_estimate, report_network_plans, report_plans
+
+
+def test_rows_skips_and_the_time_are_shown(make_plan):
+    able = make_chain(make_plan("tiled", config={"TILE": 16}))
+    unable = replace(make_chain(make_plan("wmma")), steps=(), reason="needs tensor cores")
+    report = report_plans([able, unable, unable], Estimate(100.0, 0.0, 0), "Fake GPU")
+    assert report.tables[0].cells == [["32x24x16 nn f32", "tiled", "TILE=16", "fake", "1x1x1", "16x16x1"]]
+    assert report.footer == [
+        "skipped 2: wmma: needs tensor cores",
+        "1 row would run and 2 would be skipped.",
+        "About 1 min 40 s on Fake GPU.",
+    ]
+
+
+def test_the_rows_of_a_network_name_their_launches(make_plan):
+    chain = make_chain(make_plan("tiled"))
+    two = replace(chain, steps=chain.steps * 2)
+    report = report_network_plans("a network", [two], Estimate(8.4, 0.0, 0), "Fake GPU")
+    assert report.tables[0].title == "a network" and report.tables[0].cells[0][-1] == "tiled, tiled"
+    assert report.footer == ["1 row would run.", "About 8 s on Fake GPU."]
+
+
+def test_compiling_is_told_apart():
+    assert describe_estimate(Estimate(70.0, 12.4, 3), "X") == "1 min 10 s on X, 12 s of it to compile 3 kernels"
