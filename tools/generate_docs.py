@@ -17,7 +17,8 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin rows FILES a b -->         a CSV of a program in benchmarks/: its lines a and b, or all;
                                           `columns=x,y` shows only these columns
     <!-- begin step FILES 4096 a b -->    how much faster kernel b is than kernel a at a size, in a sentence
-    <!-- begin text FILES -->             a recorded text file
+    <!-- begin text FILES "COMMAND" -->   a recorded text file; of one with the outputs of several
+                                          commands, that of the command
     <!-- begin columns -->                the columns of the CSV; `columns transfers` those of transfers
     <!-- begin flags -->                  the letters that mark a row
     <!-- begin exit-codes -->             the exit codes and their errors

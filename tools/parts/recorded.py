@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from gemmbench.errors import StoreError
@@ -55,8 +56,14 @@ def _find_fastest(rows: Sequence[Row], name: str) -> Row:
     return min(found, key=lambda row: row.time.value)
 
 
-def _write_text(_: Page, pattern: str) -> str:
+def _write_text(_: Page, pattern: str, command: str = "") -> str:
+    """A recorded text, or of several commands and their outputs the first that begins so. Raises StoreError."""
     text = newest_file(pattern).read_text(encoding="utf-8").strip()
+    if command:
+        outputs = re.split(r"^(?=\$ )", text, flags=re.MULTILINE)
+        text = next((each.strip() for each in outputs if each.startswith(f"$ {command}")), "")
+        if not text:
+            raise StoreError(f"no output of '{command}' in {pattern}")
     return f"```{'console' if text.startswith('$ ') else 'text'}\n{text}\n```"
 
 
