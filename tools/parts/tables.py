@@ -110,18 +110,27 @@ def _write_best(_: Page, pattern: str, count: str) -> str:
     return "\n\n".join(parts)
 
 
-def _write_fastest(_: Page, pattern: str, prefix: str) -> str:
-    comparison, found = read_comparison(pattern), []
+def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
+    comparison, found, choices = read_comparison(pattern), [], _Choices.parse(words)
     for problem in comparison.problems:
         ranked = [row for row in problem.rows if row.ranked and row.record.variant.startswith(prefix)]
         if ranked:
             first = min(row.record.batch for row in ranked)
-            found.append((first, problem.title, min(ranked, key=lambda row: row.time.value)))
+            found.append((first, min(ranked, key=lambda row: row.time.value)))
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
-    titles = {id(row): title for _, title, row in found}
-    heading: Column[Row] = Column(heading="problem", cell=lambda row: titles[id(row)], left=True)
-    table = _format_columns((heading, *gemm.TABLE), [row for _, _, row in found], comparison.environment.baseline)
+    heading: Column[Row] = Column(heading="problem", cell=_format_problem, left=True)
+    columns = pick_columns(gemm.TABLE, *choices.columns) if choices.columns else gemm.TABLE
+    table = _format_columns((heading, *columns), [row for _, row in found], comparison.environment.baseline)
+    if choices.brief:
+        return table
     return "\n".join([table, "", *_list_items(footer_lines(comparison.run))])
+
+
+def _format_problem(row: Row) -> str:
+    problem = row.record.problem
+    return " ".join(
+        [problem.size, *(text for text in (problem.layout, problem.precision_name) if text not in ("nn", "f32"))]
+    )
 
 
 def _matches(problem: Problem, wanted: Mapping[str, str]) -> bool:
