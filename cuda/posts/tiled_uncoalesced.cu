@@ -57,7 +57,6 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
         As[m][ka] = row0 + m < M && k0 + ka < K ? A[(row0 + m) * a_i + (k0 + ka) * a_k] : TA(0);
         Bs[kb][n] = k0 + kb < K && column0 + n < N ? B[(k0 + kb) * b_k + (column0 + n) * b_j] : TB(0);
         __syncthreads();
-#pragma unroll
         for (int k = 0; k < TILE; ++k) {
             sum += TACC(As[x][k]) * TACC(Bs[k][y]);
         }

@@ -62,7 +62,6 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
 
     TACC sum[WPT] = {};
     for (int k0 = 0; k0 < K; k0 += TILE) {
-#pragma unroll
         for (int w = 0; w < WPT; ++w) {
             const int s = y + w * RTS;  // x takes the strided direction, y and w the contiguous one
             const int m = TRANS_A ? s : x, ka = TRANS_A ? x : s;
@@ -71,16 +70,13 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
             Bs[kb][n] = k0 + kb < K && column0 + n < N ? B[(k0 + kb) * b_k + (column0 + n) * b_j] : TB(0);
         }
         __syncthreads();
-#pragma unroll
         for (int k = 0; k < TILE; ++k) {
             const TACC a = TACC(As[x][k]);
-#pragma unroll
             for (int w = 0; w < WPT; ++w) sum[w] += a * TACC(Bs[k][y + w * RTS]);
         }
         __syncthreads();  // before the tiles are overwritten
     }
 
-#pragma unroll
     for (int w = 0; w < WPT; ++w) {
         const int row = row0 + x, column = column0 + y + w * RTS;
         if (row >= M || column >= N) continue;

@@ -64,7 +64,6 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
 
     TACC sum[WPT] = {};
     for (int k0 = 0; k0 < K; k0 += TILE) {
-#pragma unroll
         for (int w = 0; w < WPT; ++w) {
             const int s = y + w * RTS;  // x takes the contiguous direction, y and w the strided one
             const int m = TRANS_A ? x : s, ka = TRANS_A ? s : x;
@@ -73,16 +72,13 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
             Bs[kb][n] = k0 + kb < K && column0 + n < N ? B[(k0 + kb) * b_k + (column0 + n) * b_j] : TB(0);
         }
         __syncthreads();
-#pragma unroll
         for (int k = 0; k < TILE; ++k) {
             const TACC b = TACC(Bs[k][x]);
-#pragma unroll
             for (int w = 0; w < WPT; ++w) sum[w] += TACC(As[y + w * RTS][k]) * b;
         }
         __syncthreads();  // before the tiles are overwritten
     }
 
-#pragma unroll
     for (int w = 0; w < WPT; ++w) {
         const int row = row0 + y + w * RTS, column = column0 + x;
         if (row >= M || column >= N) continue;
