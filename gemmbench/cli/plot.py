@@ -73,7 +73,7 @@ def plot(options: PlotOptions) -> int:
     first = comparisons[0].run.path
     path = Path(options.output) if options.output else first.with_name(f"{first.stem}-{kind}.svg")
     write_chart(chart, path)
-    TERMINAL.message("\n".join([*chart.notes, f"chart ({kind}): {path}"]))
+    TERMINAL.message(f"chart ({kind}): {path}")
     return OK
 
 

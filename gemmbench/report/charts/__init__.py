@@ -8,7 +8,7 @@ scale       axes, with ticks at round numbers
 numbers     numbers with separators, and the digits that their intervals support
 styles      which color, marker and dash pattern a series has
 palette     the colors, light and dark
-spread      labels moved apart
+layout      what both renderers place: widths of text, labels moved apart
 svg/        a Chart as SVG, for files, documents and pages
 figure/     a Chart as PNG or PDF, through matplotlib
 write       a Chart as a file, in the format of its suffix

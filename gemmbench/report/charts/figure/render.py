@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gemmbench.errors import StoreError, UsageError
 from gemmbench.report.charts.figure.bars import bars_height, draw_bars
 from gemmbench.report.charts.figure.cells import cells_height, draw_cells
 from gemmbench.report.charts.figure.lines import draw_lines, lines_height
+from gemmbench.report.charts.figure.page import INCH, page_size, write_line
+from gemmbench.report.charts.layout import MARGIN, chart_width, wrap_text
 from gemmbench.report.charts.model import BarPlot, Chart, LinePlot
 from gemmbench.report.charts.palette import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH = 8.0
-_INCH = 100  # pixels of the SVG in an inch
 _DOTS = 200  # of a PNG in an inch
-_LEFT, _TOP, _LINE = 0.16, 0.68, 0.17  # inches
+_TITLE, _LINE, _NOTE = 20, 16, 15  # heights of lines in pixels
 
 
 def render_matplotlib(chart: Chart, path: Path) -> None:
@@ -27,12 +26,15 @@ def render_matplotlib(chart: Chart, path: Path) -> None:
 
     Raises UsageError without matplotlib, and StoreError if the file cannot be written.
     """
-    notes = [line for note in chart.notes for line in textwrap.wrap(note, 110)]
-    body = _plot_height(chart) / _INCH
-    height = _TOP + body + _LINE * len(notes) + 0.12
-    figure = _import_figure()(figsize=(WIDTH, height), facecolor=LIGHT["paper"])
-    _write_texts(figure, chart, notes, height)
-    _draw_plot(figure, chart, ((height - _TOP - body) / height, body / height))
+    width = chart_width(chart)
+    title, subtitle, notes = _wrap_texts(chart, width - 2 * MARGIN)
+    around = 2 * MARGIN + _TITLE * len(title) + _LINE * len(subtitle) + _NOTE * len(notes)
+    size = width / INCH, (around + _plot_height(chart)) / INCH
+    figure = _import_figure()(figsize=size, facecolor=LIGHT["paper"])
+    _write_heading(figure, title, subtitle)
+    _draw_plot(figure, chart, MARGIN + _NOTE * len(notes))
+    for index, line in enumerate(reversed(notes)):
+        write_line(figure, MARGIN, MARGIN / 2 + _NOTE * index, line, 8)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=_DOTS, metadata={"Title": chart.title})
@@ -48,30 +50,35 @@ def _import_figure() -> type[Figure]:
     return Figure
 
 
+def _wrap_texts(chart: Chart, width: float) -> tuple[list[str], list[str], list[str]]:
+    """The lines of title, subtitle and notes."""
+    notes = [line for note in chart.notes for line in wrap_text(note, width, 11)]
+    return wrap_text(chart.title, width, 19), wrap_text(chart.subtitle, width, 12.5), notes
+
+
 def _plot_height(chart: Chart) -> float:
-    """The height of the plot with its axes, in hundredths of an inch."""
+    """The height of the plot with its axes, in pixels."""
     if isinstance(chart.plot, LinePlot):
         return lines_height(chart.plot)
     return bars_height(chart.plot) if isinstance(chart.plot, BarPlot) else cells_height(chart.plot)
 
 
-def _draw_plot(figure: Figure, chart: Chart, place: tuple[float, float]) -> None:
-    """Draw in a part of the figure; `place` is its bottom and height, as shares of the figure."""
+def _draw_plot(figure: Figure, chart: Chart, bottom: float) -> None:
+    """Draw above `bottom`, in pixels."""
     if isinstance(chart.plot, LinePlot):
-        draw_lines(figure, chart.plot, place)
+        draw_lines(figure, chart.plot, bottom)
     elif isinstance(chart.plot, BarPlot):
-        draw_bars(figure, chart.plot, place)
+        draw_bars(figure, chart.plot, bottom)
     else:
-        draw_cells(figure, chart.plot, place)
+        draw_cells(figure, chart.plot, bottom)
 
 
-def _write_texts(figure: Figure, chart: Chart, notes: list[str], height: float) -> None:
-    x = _LEFT / WIDTH
-    _text(figure, x, 1 - 0.3 / height, chart.title, fontsize=12.5, fontweight="bold", color=LIGHT["ink"])
-    _text(figure, x, 1 - 0.52 / height, chart.subtitle, fontsize=9, color=LIGHT["muted"])
-    for index, line in enumerate(reversed(notes)):
-        _text(figure, x, (0.12 + _LINE * index) / height, line, fontsize=8, color=LIGHT["muted"])
-
-
-def _text(figure: Figure, x: float, y: float, text: str, **style: Any) -> None:
-    figure.text(x, y, text, parse_math=False, **style)
+def _write_heading(figure: Figure, title: list[str], subtitle: list[str]) -> None:
+    y = page_size(figure)[1] - MARGIN + 4
+    for line in title:
+        y -= _TITLE
+        write_line(figure, MARGIN, y, line, 12.5, bold=True)
+    y -= 2
+    for line in subtitle:
+        y -= _LINE
+        write_line(figure, MARGIN, y, line)

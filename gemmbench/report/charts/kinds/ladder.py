@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.charts.choices import Choices
 from gemmbench.report.charts.kinds.labels import describe_rows, group_series, name_baseline
-from gemmbench.report.charts.kinds.peaks import find_peaks
+from gemmbench.report.charts.kinds.peaks import FARTHEST, Peak, find_peaks, note_far_peaks
 from gemmbench.report.charts.kinds.selection import choose_problem, note_unranked, pick_fastest, select_rows
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Bar, BarPlot, Chart, Guide, Segment
@@ -18,7 +18,6 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 
 _PLAIN, _HIGHLIGHTED, _BASELINE = 0, 1, -1
-_FARTHEST = 2.5  # the peak is drawn if it is not farther than this times the longest bar
 
 
 def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
@@ -29,7 +28,8 @@ def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
         rows = [row for row in rows if not math.isnan(row.percent_of_baseline.value)]
     bars = tuple(_make_bar(label, row, choices, in_percent) for label, (row, *_) in group_series(rows).items())
     longest = max(max(bar.segments[0].high, bar.high if bar.high > 0 else 0) for bar in bars)
-    guides = tuple(guide for guide in _make_guides(rows, in_percent) if guide.value < _FARTHEST * longest)
+    peaks, fastest = find_peaks(rows), max(row.gflops for row in rows)
+    guides = _make_guides(rows, [peak for peak in peaks if peak.gflops <= FARTHEST * fastest], in_percent)
     unit = f"% of {name_baseline(rows)}" if in_percent else "GFLOPS"
     axis = make_linear_axis(unit, max([longest, *(guide.value for guide in guides)]))
     plot = BarPlot(axis, bars, guides, note_label="GFLOPS" if in_percent else "")
@@ -37,7 +37,8 @@ def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     ends = ", ".join(f"{bar.label} {bar.text}" for bar in bars)
     network, size = rows[0].record.network, rows[0].record.problem.size
     title = choices.title or (network.title if network else f"The ladder at {size}")
-    return Chart(title, subtitle, f"{unit} of {title}: {ends}.", plot, tuple(note_unranked(comparisons, choices)))
+    notes = (*note_far_peaks(peaks, fastest), *note_unranked(comparisons, choices))
+    return Chart(title, subtitle, f"{unit} of {title}: {ends}.", plot, notes)
 
 
 def _speed(row: Row, in_percent: bool) -> Interval:
@@ -61,9 +62,8 @@ def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool) -> Bar:
     )
 
 
-def _make_guides(rows: Sequence[Row], in_percent: bool) -> tuple[Guide, ...]:
+def _make_guides(rows: Sequence[Row], peaks: Sequence[Peak], in_percent: bool) -> tuple[Guide, ...]:
     """The peak, if there is one for all rows; in percent of the baseline if bars are."""
-    peaks = find_peaks(rows)
     if len(peaks) != 1:
         return ()
     if not in_percent:

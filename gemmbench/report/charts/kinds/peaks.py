@@ -11,6 +11,9 @@ from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.roofline import peak_flops
 from gemmbench.report.row import Row
 
+FARTHEST = 4
+"""A peak is drawn if it is not farther than this times the fastest row."""
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -33,6 +36,12 @@ class Peak:
     def ridge(self) -> float:
         """FLOP per byte from which arithmetic limits a kernel, not memory."""
         return self.gflops / self.bandwidth
+
+
+def note_far_peaks(peaks: Sequence[Peak], fastest: float) -> list[str]:
+    """A sentence for each peak that is too far above the fastest row, in GFLOPS, to be drawn."""
+    far = [peak for peak in peaks if peak.gflops > FARTHEST * fastest]
+    return [f"Beyond the chart: the {peak.label}, {format_number(peak.gflops, 4)} GFLOPS." for peak in far]
 
 
 def find_peaks(rows: Sequence[Row]) -> list[Peak]:

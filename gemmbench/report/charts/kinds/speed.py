@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.choices import Choices
 from gemmbench.report.charts.kinds.labels import describe_rows, group_series, name_baseline
-from gemmbench.report.charts.kinds.peaks import find_peaks
+from gemmbench.report.charts.kinds.peaks import FARTHEST, Peak, find_peaks, note_far_peaks
 from gemmbench.report.charts.kinds.selection import note_unranked, pick_fastest, select_rows
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Axis, Chart, Limit, LinePlot, Point, Series
@@ -28,10 +28,12 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     if len(sizes) < 2:
         raise UsageError(_explain_too_few(sizes))
     series = _make_series(square, choices)
-    limits = () if choices.percent else _make_limits(square, sizes)
+    peaks = [] if choices.percent else find_peaks(square)
+    fastest = max(row.gflops for row in square)
+    limits = tuple(_make_limit(peak, sizes) for peak in peaks if peak.gflops <= FARTHEST * fastest)
     speeds = _make_speed_axis(series, limits, square, choices)
     plot = LinePlot(make_size_axis("M = N = K", sizes), speeds, series, limits)
-    notes = [*note_unranked(comparisons, choices), *_note_left_out(rows, square)]
+    notes = [*note_far_peaks(peaks, fastest), *note_unranked(comparisons, choices), *_note_left_out(rows, square)]
     title = f"Speed relative to {name_baseline(square)}" if choices.percent else "Speed over matrix size"
     subtitle = f"{describe_rows(square)}. Bars: 95 % intervals."
     return Chart(choices.title or title, subtitle, _describe(plot, sizes), plot, tuple(notes))
@@ -71,10 +73,8 @@ def _make_point(label: str, row: Row, choices: Choices) -> Point:
     return Point(row.record.problem.M, speed.value, row_tip(label, row), speed.low, speed.high)
 
 
-def _make_limits(rows: Sequence[Row], sizes: Sequence[int]) -> tuple[Limit, ...]:
-    return tuple(
-        Limit(peak.label, (sizes[0], peak.gflops), (sizes[-1], peak.gflops), peak.tip) for peak in find_peaks(rows)
-    )
+def _make_limit(peak: Peak, sizes: Sequence[int]) -> Limit:
+    return Limit(peak.label, (sizes[0], peak.gflops), (sizes[-1], peak.gflops), peak.tip)
 
 
 def _make_speed_axis(series: Sequence[Series], limits: Sequence[Limit], rows: Sequence[Row], choices: Choices) -> Axis:

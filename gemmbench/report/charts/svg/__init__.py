@@ -3,7 +3,6 @@
 render      the frame: title, subtitle, notes, description, and the plot within
 canvas      elements with rounded coordinates, and the text of tooltips
 theme       the style sheet: colors, light and dark, as variables that a page can set
-text_width  how wide a text is about, and text cut into lines
 markers     the shapes of points
 bars        horizontal bars
 cells       heat maps

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
+from gemmbench.report.charts.layout import text_width, widest
 from gemmbench.report.charts.model import Bar, BarPlot, Segment
 from gemmbench.report.charts.palette import series_color
 from gemmbench.report.charts.svg.canvas import add, add_line, add_mark, add_text
-from gemmbench.report.charts.svg.text_width import text_width
 
 _THICK, _PITCH = 18, 26
 _GROUP = 26  # height of the heading of a group
@@ -47,7 +47,7 @@ def draw_bars(parent: Element, plot: BarPlot, width: float, top: float) -> float
 
 
 def _make_frame(plot: BarPlot, width: float, top: float) -> _Frame:
-    left = 12 + max(text_width(bar.label) for bar in plot.bars)
+    left = 12 + widest([bar.label for bar in plot.bars])
     beyond = 14 + max(text_width(bar.text) - _room_after(plot, bar) * (width - left) for bar in plot.bars)
     notes = [plot.note_label, *(bar.note for bar in plot.bars)] if plot.note_label else []
     beyond = max(beyond, 8) + max((text_width(note) + 16 for note in notes), default=0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
+from gemmbench.report.charts.layout import text_width, widest
 from gemmbench.report.charts.model import Cell, HeatMap
 from gemmbench.report.charts.palette import contrasting, heat_color
 from gemmbench.report.charts.svg.canvas import add, add_mark, add_text
-from gemmbench.report.charts.svg.text_width import text_width
 
 _WIDEST, _HIGHEST = 130, 52  # of a cell
 _SCALE, _STEPS = 14, 40  # width of the scale, and its number of colors
+_SIZES = (12, 10)  # of the text in a cell
 _RIGHT = 120  # for the scale and its numbers
 
 
@@ -35,7 +36,7 @@ class _Frame:
 
 def draw_cells(parent: Element, heat_map: HeatMap, width: float, top: float) -> float:
     """Draw below `top`; returns the bottom."""
-    left = 14 + max(text_width(name) for name in (*heat_map.rows, heat_map.y_label))
+    left = 14 + widest([*heat_map.rows, heat_map.y_label])
     frame = _Frame(heat_map, left, top + 26, min(_WIDEST, (width - left - _RIGHT) / len(heat_map.columns)))
     _draw_names(parent, frame)
     for cell in sorted(heat_map.cells, key=lambda cell: cell.best):
@@ -73,8 +74,11 @@ def _draw_cell(parent: Element, frame: _Frame, cell: Cell) -> None:
         css="gb-stroke-ink" if cell.best else "gb-stroke-paper",
         stroke_width=border,
     )
+    size = next((size for size in _SIZES if text_width(cell.text, size) < frame.across), 0)
+    if not size:
+        return  # the tooltip has the value
     weight = "bold" if cell.best else "normal"
-    place = {"x": x + frame.across / 2, "y": y + _HIGHEST / 2 + 4, "font_size": 12}
+    place = {"x": x + frame.across / 2, "y": y + _HIGHEST / 2 + 4, "font_size": size}
     add(mark, "text", text_anchor="middle", fill=contrasting(color), font_weight=weight, **place).text = cell.text
 
 

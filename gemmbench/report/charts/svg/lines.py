@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
+from gemmbench.report.charts.layout import spread, text_width, widest
 from gemmbench.report.charts.model import LinePlot, Point, Series
 from gemmbench.report.charts.palette import series_color
-from gemmbench.report.charts.spread import spread
 from gemmbench.report.charts.styles import dash_of, marker_of
 from gemmbench.report.charts.svg.canvas import add, add_line, add_mark, add_text
 from gemmbench.report.charts.svg.markers import marker_path
-from gemmbench.report.charts.svg.text_width import text_width
 
 _HEIGHT, _GAP = 320, 16
 _TOP, _BOTTOM = 26, 44  # for the labels of the axes
@@ -39,8 +38,8 @@ def draw_lines(parent: Element, plot: LinePlot, width: float, top: float) -> flo
     """Draw below `top`; returns the bottom."""
     labels = [each.label for each in plot.series]
     height = max(_HEIGHT, _GAP * (len(labels) + 1))
-    left = 10 + max(text_width(tick.text) for tick in plot.y.ticks)
-    right = width - _AWAY - 16 - max(text_width(label) for label in labels)
+    left = 10 + widest([tick.text for tick in plot.y.ticks])
+    right = width - _AWAY - 16 - widest(labels)
     frame = _Frame(plot, left, right, top + _TOP, top + _TOP + height)
     _draw_axes(parent, frame)
     _draw_limits(parent, frame)
@@ -56,11 +55,14 @@ def _draw_axes(parent: Element, frame: _Frame) -> None:
         y = frame.place(plot.x.low, tick.value)[1]
         add_line(parent, (frame.left, y), (frame.right, y), "gb-stroke-grid")
         add_text(parent, frame.left - 8, y + 4, tick.text, "gb-fill-muted", text_anchor="end")
+    free = frame.left - _AWAY  # where the next label may begin
     for tick in plot.x.ticks:
-        x = frame.place(tick.value, plot.y.ticks[0].value)[0]
+        x, half = frame.place(tick.value, plot.y.ticks[0].value)[0], text_width(tick.text) / 2
         add_line(parent, (x, frame.top), (x, frame.bottom), "gb-stroke-grid")
         add_line(parent, (x, frame.bottom), (x, frame.bottom + 5), "gb-stroke-axis")
-        add_text(parent, x, frame.bottom + 19, tick.text, "gb-fill-muted", text_anchor="middle")
+        if x - half >= free:
+            add_text(parent, x, frame.bottom + 19, tick.text, "gb-fill-muted", text_anchor="middle")
+            free = x + half + 4
     add_line(parent, (frame.left, frame.bottom), (frame.right, frame.bottom), "gb-stroke-axis")
     add_text(parent, 0, frame.top - 12, plot.y.label)
     add_text(parent, (frame.left + frame.right) / 2, frame.bottom + 38, plot.x.label, text_anchor="middle")
@@ -72,9 +74,11 @@ def _draw_limits(parent: Element, frame: _Frame) -> None:
         start, end = frame.place(*limit.start), frame.place(*limit.end)
         add_line(mark, start, end, "gb-stroke-limit", stroke_width=1.5, stroke_dasharray="7 4")
         turn = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
-        place = f"translate({end[0]:.2f},{end[1]:.2f}) rotate({turn:.2f})"
-        style = {"text_anchor": "end", "font_style": "italic", "transform": place}
-        add_text(mark, -4 if turn else 0, -6, limit.label, "gb-fill-muted", **style)
+        middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+        (x, y), anchor = (middle, "middle") if turn else (end, "end")
+        place = f"translate({x:.2f},{y:.2f}) rotate({turn:.2f})"
+        style = {"text_anchor": anchor, "font_style": "italic", "transform": place}
+        add_text(mark, 0, -6, limit.label, "gb-fill-muted", **style)
 
 
 def _fade(series: Series, opacity: float) -> dict[str, float]:

@@ -34,9 +34,10 @@ def test_the_peak_is_a_guide_in_percent_of_the_baseline(ladder):
     assert (guide.label, guide.value) == ("peak at 1.00 GHz", pytest.approx(100 * 1000 / 800))
 
 
-def test_a_peak_that_is_far_away_is_no_guide(make_run, timed):
+def test_a_peak_that_is_far_away_is_a_note_and_no_guide(make_run, timed):
     chart = draw_chart("ladder", [compare_rows(make_run(timed("naive", 10), timed("cublas", 20)))])
     assert chart.plot.guides == () and chart.plot.axis.high < 200
+    assert chart.notes == ("Beyond the chart: the peak at 1.00 GHz, 1,000 GFLOPS.",)
 
 
 def test_without_a_baseline_bars_are_gflops(ladder):

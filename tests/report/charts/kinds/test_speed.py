@@ -6,6 +6,7 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
+from gemmbench.report.comparison import compare_rows
 
 
 def series_of(chart):
@@ -33,6 +34,12 @@ def test_the_baseline_is_emphasized_and_the_peak_is_a_limit(ladder):
     (limit,) = chart.plot.limits
     assert (limit.label, limit.start, limit.end) == ("peak at 1.00 GHz", (256, 1000), (1024, 1000))
     assert chart.plot.y.high > 1000
+
+
+def test_a_peak_that_is_far_away_is_a_note_and_no_limit(make_run, timed):
+    chart = draw_chart("speed", [compare_rows(make_run(*(timed("naive", 100, size) for size in (256, 512))))])
+    assert chart.plot.limits == () and chart.plot.y.high < 200
+    assert chart.notes == ("Beyond the chart: the peak at 1.00 GHz, 1,000 GFLOPS.",)
 
 
 def test_a_tooltip_has_the_speed_its_interval_and_the_percentage(ladder):
@@ -67,8 +74,6 @@ def test_rows_that_are_not_ranked_are_never_drawn(ladder, timed, make_record):
 
 
 def test_a_run_without_a_ranked_row_is_refused_with_its_statuses(make_run, timed):
-    from gemmbench.report.comparison import compare_rows
-
     run = make_run(timed("mine", 10, 256, status="wrong"), timed("mine", 2000, 512))
     with pytest.raises(UsageError, match=r"no row has a right and possible result \(1 wrong, 1 too good\)"):
         draw_chart("speed", [compare_rows(run)])
@@ -81,8 +86,6 @@ def test_problems_that_are_not_square_are_left_out_and_counted(ladder, timed):
 
 
 def test_one_size_is_refused(make_run, timed):
-    from gemmbench.report.comparison import compare_rows
-
     with pytest.raises(UsageError, match=r"two or more square sizes; there is only 256\. Try the kind 'ladder'"):
         draw_chart("speed", [compare_rows(make_run(timed("tiled", 100, 256)))])
 
@@ -108,8 +111,6 @@ def test_a_highlighted_variant_mutes_the_others_but_the_baseline(ladder):
 
 
 def test_rows_without_intervals_are_points(make_run, make_record):
-    from gemmbench.report.comparison import compare_rows
-
     records = [make_record("tiled", [1e-3, 1e-3], size) for size in (256, 512)]
     chart = draw_chart("speed", [compare_rows(make_run(*records, flops_per_cycle={}))])
     assert all(math.isnan(point.low) for point in series_of(chart)["tiled"].points)

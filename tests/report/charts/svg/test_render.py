@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.report.charts.draw import draw_chart
+from gemmbench.report.charts.layout import WIDTH, text_width
 from gemmbench.report.charts.palette import DARK, LIGHT
-from gemmbench.report.charts.svg.render import WIDTH, render_svg
-from gemmbench.report.charts.svg.text_width import text_width
+from gemmbench.report.charts.svg.render import render_svg
+from gemmbench.report.comparison import compare_rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -99,3 +100,26 @@ def test_long_notes_are_wrapped(ladder, parse_svg):
 
 def test_the_same_chart_gives_the_same_text(ladder):
     assert render_svg(draw_chart("speed", [ladder()])) == render_svg(draw_chart("speed", [ladder()]))
+
+
+def test_a_chart_with_long_names_is_wider(ladder, timed, parse_svg):
+    long = "a_kernel_with_a_name_that_is_far_too_long_for_eight_hundred_pixels_and_a_plot"
+    root = parse_svg(draw_chart("speed", [ladder(timed(long, 700, 256), timed(long, 700, 1024))]))
+    (place,) = ((x, text) for x, _, text in label_places(root) if text == long)
+    assert place[0] + text_width(long) <= float(root.get("width")) == float(root.get("viewBox").split()[2])
+    assert max(float(line.get("x2")) for line in root.iter(f"{SVG}line")) > 440
+
+
+def test_a_long_title_is_wrapped(ladder, parse_svg):
+    root = parse_svg(draw_chart("speed", [ladder()], title="a long title " * 12))
+    lines = [text for text in texts(root) if "long title" in text]
+    assert len(lines) > 1 and " ".join(lines) == " ".join(["a long title"] * 12)
+
+
+def test_labels_of_ticks_do_not_overlap(make_run, timed, parse_svg):
+    sizes = [2**exponent for exponent in range(15)]
+    name = "a_kernel_with_a_rather_long_name_of_its_own"
+    chart = draw_chart("speed", [compare_rows(make_run(*(timed(name, 900, size) for size in sizes)))])
+    labels = [text for text in parse_svg(chart).iter(f"{SVG}text") if text.text in {str(size) for size in sizes}]
+    ends = [(float(text.get("x")), text_width(text.text) / 2) for text in labels]
+    assert all(x + half < after - other for (x, half), (after, other) in itertools.pairwise(ends))

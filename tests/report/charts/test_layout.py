@@ -1,8 +1,10 @@
-"""Labels moved apart."""
+"""Widths of text, text in lines, labels moved apart."""
 
 import itertools
 
-from gemmbench.report.charts.spread import spread
+import pytest
+
+from gemmbench.report.charts.layout import spread, text_width, wrap_text
 
 
 def test_labels_with_room_stay_where_they_are():
@@ -24,3 +26,14 @@ def test_labels_keep_their_order():
     assert sorted(range(6), key=places.__getitem__) == [5, 0, 1, 2, 3, 4]
     ordered = sorted(places)
     assert all(after - before >= 12 - 1e-9 for before, after in itertools.pairwise(ordered))
+
+
+def test_text_is_wrapped_at_words():
+    lines = wrap_text("one two three four five six seven", 80)
+    assert " ".join(lines) == "one two three four five six seven" and len(lines) > 1
+    assert all(text_width(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize(("wide", "narrow"), [("WWW", "iii"), ("sgemm_tma", "sgemm_t"), ("aa", "a")])
+def test_wide_text_is_estimated_as_wider(wide, narrow):
+    assert text_width(wide) > text_width(narrow)
