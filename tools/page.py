@@ -34,8 +34,8 @@ class Page:
 
     @property
     def name(self) -> str:
-        """The path from the root of the repository."""
-        return str(self.path.relative_to(ROOT))
+        """The path from the root of the repository, if it is in there."""
+        return str(self.path.relative_to(ROOT) if self.path.is_relative_to(ROOT) else self.path)
 
     def generate(self) -> dict[Path, str]:
         """The text of the page with every part written anew, and the files that go with it, by path.

@@ -1,0 +1,113 @@
+"""The generated parts of README.md and the manual: what writes them, and what they refuse."""
+
+import shutil
+
+import msgspec
+import pytest
+
+from gemmbench.errors import StoreError
+from tools.page import ROOT, Page
+from tools.parts import KINDS, listings
+
+OPTIONS = "--kernels first-try --device cpu --sizes 17".split()
+QUICK = "results/nvidia-h200/*-quick.jsonl"
+
+
+@pytest.fixture
+def page():
+    return Page(ROOT / "docs" / "guides" / "page.md", KINDS)
+
+
+def test_a_page_is_stale_until_its_parts_are_written(page, tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("Before\n\n<!-- begin exit-codes -->\n<!-- end -->\n\nAfter\n")
+    changed = Page(path, KINDS).find_stale()
+    assert list(changed) == [path]
+    path.write_text(changed[path])
+    assert Page(path, KINDS).find_stale() == {}
+    assert "| 130 | Interrupted" in path.read_text()
+    assert path.read_text().startswith("Before\n") and path.read_text().endswith("\nAfter\n")
+
+
+def test_a_table_shows_the_chosen_columns_and_kernels(page):
+    text = KINDS["table"](
+        page, QUICK, "M=4096", "brief", "only=tiled,cublas", "columns=kernel,time (ms),% of {baseline}"
+    )
+    heading, rule, *rows = text.splitlines()
+    assert [cell.strip() for cell in heading.strip("|").split("|")] == ["kernel", "time (ms)", "% of cublas"]
+    assert rule.startswith("|:---") and rule.count("---:|") == 2
+    assert [row.split("|")[1].strip() for row in rows] == ["tiled", "cublas"]
+
+
+def test_a_chart_is_a_file_and_a_link_to_it(page):
+    text = KINDS["chart"](
+        page, "speed", "results/nvidia-h200/*-sgemm.jsonl", "name=some-chart", "variants=tiled,cublas"
+    )
+    assert text == "![Speed over matrix size](../images/some-chart.svg)"
+    assert page.files[ROOT / "docs" / "images" / "some-chart.svg"].startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "fault"),
+    [
+        ("chart", ("speed", QUICK), "needs name=NAME"),
+        ("chart", ("speed", QUICK, "name=x", "colour=red"), "unknown choice 'colour'"),
+        ("keys", ("manifesto",), "unknown model 'manifesto'"),
+        ("file", ("docs/gone.cu",), "no file docs/gone.cu"),
+        ("output", ("rm", "-r", "results"), "must be gemmbench"),
+        ("output", ("gemmbench", "run", "tilde"), "(?s)exit code 2: .*unknown variant 'tilde'"),
+        ("table", ("results/none*.jsonl",), "no file matches"),
+    ],
+)
+def test_a_part_that_cannot_be_written_says_why(page, kind, words, fault):
+    with pytest.raises(StoreError, match=fault):
+        KINDS[kind](page, *words)
+
+
+def test_an_unknown_kind_names_its_page_and_the_known_ones(tmp_path):
+    bad = tmp_path / "bad.md"
+    bad.write_text("<!-- begin tabel x -->\n<!-- end -->\n")
+    with pytest.raises(StoreError, match=r"part 'tabel x': unknown kind \(did you mean 'table'\?\); known: table"):
+        Page(bad, KINDS).generate()
+
+
+@pytest.mark.parametrize("name", listings.MODELS)
+def test_every_key_of_a_file_has_a_meaning(page, name):
+    rows = KINDS["keys"](page, name).splitlines()[2:]
+    assert rows and all(row.split("|")[-2].strip() for row in rows)
+
+
+def test_a_key_without_a_meaning_is_refused(page, monkeypatch):
+    class Undescribed(msgspec.Struct):
+        """Keys.
+
+        Attributes:
+            known: A key.
+        """
+
+        known: int
+        unknown: int = 0
+
+    monkeypatch.setattr(listings, "MODELS", {"some": Undescribed})
+    with pytest.raises(StoreError, match=r"docstring of Undescribed does not match its keys: \['unknown'\]"):
+        KINDS["keys"](page, "some")
+
+
+def test_output_is_what_the_command_prints(page):
+    if shutil.which("g++") is None:
+        pytest.skip("no g++ on this machine")
+    text = KINDS["output"](page, "cd=docs/guides", "drop=----", *"gemmbench verify mine".split(), *OPTIONS)
+    assert text.startswith("```console\n$ gemmbench verify mine --kernels first-try")
+    assert "look at the remainder of K" in " ".join(text.split())
+    assert "----" not in text
+
+
+def test_a_script_becomes_text_and_code(page):
+    text = KINDS["script"](page, "docs/guides/python_interface.py")
+    assert text.startswith("Everything that `gemmbench run`")
+    assert "```python\nimport tempfile" in text and "# %%" not in text
+
+
+def test_every_option_has_its_variable(page):
+    text = KINDS["variables"](page)
+    assert "| `GEMMBENCH_SIZES` | `--sizes` | run, compare, verify" in text
