@@ -83,7 +83,7 @@ def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) ->
     differences = compare_runs(compare_rows(reference), compare_rows(run))
     print_reports([report_differences(differences)], sweep.output.style)
     _write_exports(differences, sweep.output)
-    words = [stats.verdict(each.speed_by_baseline, options.margin) for each in differences.rows if not each.is_baseline]
+    words = [stats.verdict(each.judged_speed, options.margin) for each in differences.rows if not each.is_baseline]
     return _choose_exit_code(words, options.fail_on)
 
 

@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ElementTree
 from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
 from gemmbench.report.differences.difference_tables import show_time
-from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow
+from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow, format_share
+from gemmbench.report.differences.run_differences import RUN_TO_RUN
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.table import Report
 
@@ -47,8 +48,8 @@ def _explain(check: Check) -> list[str]:
     if check.paired:
         return ["Slower by: from the same rounds, with the 95 % interval."]
     return [
-        "Slower by: from the ratio to the baseline in each run, with the 95 % interval. The runs shared no rounds; "
-        "such ratios repeat within about 0.5 %, times only within 10 %."
+        "Slower by: from the ratio to the baseline in each run. The runs shared no rounds, so the 95 % interval is "
+        f"widened by the {format_share(RUN_TO_RUN)} that such a ratio differs between runs; times differ by up to 10 %."
     ]
 
 

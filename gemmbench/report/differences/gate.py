@@ -2,8 +2,8 @@
 
 A row's slowdown is how much longer it takes than its reference, 0.05 is 5 % longer. The whole 95 %
 interval decides, so a row near the margin is neither passed nor failed by luck: `pass` below the
-margin, `regression` above it, otherwise `inconclusive`. A run against itself regresses only if noise
-pushes a whole interval beyond the margin.
+margin, `regression` above it, otherwise `inconclusive`. Between two runs the interval is widened by
+what such a ratio differs between runs of the same code (run_differences.RUN_TO_RUN).
 """
 
 from __future__ import annotations
@@ -114,8 +114,13 @@ class Check:
         words = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to compare"
         slower = [row for row in self.rows if row.verdict == REGRESSION]
         worst = max(slower, key=lambda row: row.slowdown.value, default=None)
-        ending = f"; worst: {name_row(worst.row)} {format_change(worst.slowdown)}" if worst else ""
+        ending = f"; worst: {_describe_worst(worst)}" if worst else ""
         return f"check against {self.reference}, margin {format_share(self.margin)}: {words}{ending}"
+
+
+def _describe_worst(worst: CheckedRow) -> str:
+    record = worst.row.record
+    return f"{record.variant} at {record.problem.size} takes {format_share(worst.slowdown.value)} longer"
 
 
 def check_pairs(pairs: Iterable[tuple[Row, Row]], margin: float) -> list[CheckedRow]:
@@ -136,4 +141,4 @@ def check_differences(differences: RunDifferences, margin: float) -> list[Checke
 
 
 def _check_difference(difference: Difference, margin: float) -> CheckedRow:
-    return CheckedRow(difference.reference, difference.row, difference.speed_by_baseline, margin)
+    return CheckedRow(difference.reference, difference.row, difference.judged_speed, margin)

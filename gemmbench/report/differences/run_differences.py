@@ -18,6 +18,9 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import UNKNOWN, Row
 
+RUN_TO_RUN = 0.005
+"""How much the ratio of the same code to a library differs between runs, for kernels over 100 us."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -58,6 +61,12 @@ class Difference:
             return UNKNOWN
         ratios = self.row.percent_of_baseline, self.reference.percent_of_baseline
         return UNKNOWN if any(math.isnan(ratio.value) for ratio in ratios) else stats.unpaired_ratio(*ratios)
+
+    @property
+    def judged_speed(self) -> Interval:
+        """`speed_by_baseline` for a verdict: its interval also covers what differs from run to run."""
+        speed = self.speed_by_baseline
+        return Interval(speed.value, speed.low * (1 - RUN_TO_RUN), speed.high * (1 + RUN_TO_RUN))
 
 
 @dataclass(frozen=True)
