@@ -145,7 +145,7 @@
         time.classList.add("fault");
         return;
       }
-      bar.style.width = `${4.5 * value / slowest}rem`;
+      bar.style.width = `${3.2 * value / slowest}rem`;
       text.textContent = format(value);
       speed.textContent = base && value !== base ? compare(base / value) : "";
       reads.textContent = row.digit;

@@ -53,7 +53,7 @@ def _render_guess(planned: PlannedNetwork) -> Html:
         tag("li", tag("span", str(digit)), tag("i", tag("i")), tag("output"), data_bar=digit)
         for digit in range(planned.sweep.network.sizes[-1])
     )
-    seen = tag("figure", tag("canvas", id="seen", width=8, height=8), tag("figcaption", "as the network sees it"))
+    seen = tag("figure", tag("canvas", id="seen", width=8, height=8), tag("figcaption", "what it sees"))
     guess = tag("div", tag("output", "?", id="guess", aria_live="polite"), seen, class_="guess")
     return tag("section", tag("h2", "It reads"), guess, tag("ol", lines, id="bars"), class_="card")
 
@@ -61,11 +61,11 @@ def _render_guess(planned: PlannedNetwork) -> Html:
 def _render_rows(planned: PlannedNetwork) -> Html:
     rows, baseline = [row for row in planned.rows if not row.reason], planned.sweep.baseline
     published = any(row.published_ms for row in rows)
-    names = ["kernel", "time", f"than {baseline}", "reads", *(["the post's ms"] if published else [])]
+    names = ["kernel", "time", f"than {baseline}", "reads", *(["post (ms)"] if published else [])]
     heads = [tag("th", name, scope="col", class_=None if index else "left") for index, name in enumerate(names)]
     lines = (_render_row(row, row.name == baseline, published) for row in rows)
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", lines, id="rows"))
-    heading = tag("h2", f"Every kernel computes it: {planned.sweep.network.batch} inputs in one batch")
+    heading = tag("h2", f"Every kernel computes it, {planned.sweep.network.batch} inputs in a batch")
     return tag("section", heading, tag("div", table, class_="scroll"), tag("p", id="state"), class_="card times")
 
 

@@ -59,6 +59,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "gemmbench"
     sys_version = ""
     timeout = _SECONDS
+    disable_nagle_algorithm = True  # it would hold back the end of each reply by 40 ms
     headers_of_all: ClassVar[dict[str, str]] = {
         "Cache-Control": "no-store",
         "Referrer-Policy": "no-referrer",
