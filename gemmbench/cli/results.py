@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,17 +16,21 @@ from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.posts.table import report_post
+from gemmbench.report.tables.fastest import list_fastest
 from gemmbench.report.tables.results import report_results
 from gemmbench.session.results_file import RunResult
 
 
-def finish_run(result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool) -> int:
+def finish_run(
+    result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool, closing: bool = True
+) -> int:
     """Print the tables, write the exports, return the exit code.
 
-    Raises StoreError, after the tables are printed.
+    With `closing`, the tables end in who is fastest, unless the run was interrupted. Raises
+    StoreError, after the tables are printed.
     """
     run = result.run
-    print_results(comparison, options.style, options.wide)
+    print_results(comparison, options.style, options.wide, closing and not result.interrupted)
     names = save_csv(comparison)
     if run.records:
         click.echo(f"results: {' and '.join([str(run.path), *names])}", err=True)
@@ -55,10 +60,12 @@ def write_exports(comparison: Comparison, options: OutputOptions) -> None:
         export.write_markdown(Path(options.export_markdown), comparison, options.wide)
 
 
-def print_results(comparison: Comparison, style: str | None, wide: bool = False) -> None:
+def print_results(comparison: Comparison, style: str | None, wide: bool = False, closing: bool = True) -> None:
     """Print the tables of a run, or those of the post that it repeats."""
     post = read_post(comparison.environment.post) if comparison.environment.post else None
-    print_reports(report_post(post, comparison) if post else report_results(comparison, wide), style)
+    reports = report_post(post, comparison) if post else report_results(comparison, wide)
+    lines = list_fastest(comparison) if closing else []
+    print_reports([*reports[:-1], replace(reports[-1], closing=lines)], style)
 
 
 def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:

@@ -91,7 +91,7 @@ def conduct_sweep(
     reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL)
     comparison = compare_rows(result.run)
-    code = finish_run(result, comparison, options.output, energy=bool(options.measure.energy))
+    code = finish_run(result, comparison, options.output, energy=bool(options.measure.energy), closing=not compare)
     differences = [_report_differences(reference, comparison)] if reference else []
     if differences:
         click.echo()

@@ -11,6 +11,8 @@ MOST_CLOCK_SPREAD = 0.02
 """The clock may differ between rounds by this share of its median."""
 MOST_TIME_SPREAD = 0.02
 """The 95 % interval of the time may span this share of it."""
+MOST_TIME_SPREAD_ON_CPU = 0.2
+"""The same on a CPU, for the flag in a table."""
 LEAST_WINDOW = 1e-3
 """Seconds that a window should last."""
 _TOLERANCE = 0.9  # the launches in a window are chosen from a slower window before it
@@ -49,9 +51,24 @@ def flag_letters(row: Row) -> str:
     return "".join(find_flags(row))
 
 
+def notable_letters(row: Row) -> str:
+    """The letters that a table shows: without those that are normal on the device or were asked for.
+
+    On a CPU operands are rarely cold, the timer is fine enough for short windows, and times vary by
+    more than those of a GPU. With `--cache hot` every row is hot.
+    """
+    letters = flag_letters(row)
+    if row.environment.policy.get("cache") == "hot":
+        letters = letters.replace("H", "")
+    if row.environment.on_gpu(row.record.backend):
+        return letters
+    normal = "HS" if _time_spread(row) > MOST_TIME_SPREAD_ON_CPU else "HSN"
+    return letters.translate(str.maketrans("", "", normal))
+
+
 def explain_letters(rows: Iterable[Row]) -> list[str]:
-    """One line that explains the letters of these rows; none if they have none."""
-    letters = {letter for row in rows for letter in find_flags(row)}
+    """One line that explains the letters that tables of these rows show; none if they have none."""
+    letters = {letter for row in rows for letter in notable_letters(row)}
     if not letters:
         return []
     meanings = (f"{letter} {meaning}" for letter, meaning in MEANINGS.items() if letter in letters)
@@ -76,13 +93,18 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     record, time = row.record, row.time
     if not time.known:
         yield "F", f"{len(record.samples)} rounds; an interval needs {stats.MIN_PAIRS} mirrored pairs of rounds"
-    elif (share := (time.high - time.low) / time.value) > MOST_TIME_SPREAD:
+    elif (share := _time_spread(row)) > MOST_TIME_SPREAD:
         yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
     window = time.value * record.launches
     if 0 < window < _TOLERANCE * LEAST_WINDOW:
         yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
     if record.cache in ("hot", "partly cold"):
         yield "H", f"the cache was {record.cache} ({record.sets} operand sets)"
+
+
+def _time_spread(row: Row) -> float:
+    """The width of the time's 95 % interval as a share of the time; NaN if unknown."""
+    return (row.time.high - row.time.low) / row.time.value
 
 
 def spread(values: Sequence[float]) -> float:

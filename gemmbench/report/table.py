@@ -13,7 +13,7 @@ from html import escape
 from gemmbench.report.layout.blocks import draw_blocks
 from gemmbench.report.layout.fit import GAP, Fit, fit_columns
 from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line
-from gemmbench.report.layout.plain import draw_row, wrap_text
+from gemmbench.report.layout.plain import BOUND, draw_row, wrap_text
 
 PLAIN = "simple"
 LEAST_WIDE = 200
@@ -93,34 +93,40 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """Tables and the lines below them all. `wider` is the option that shows hidden columns."""
+    """Tables and the lines below them all.
+
+    `wider` is the option that shows hidden columns. `details` end the footer in documents, where
+    there is room for them; a screen leaves them out. `closing` are the last lines of all.
+    """
 
     tables: Sequence[Table]
     footer: Sequence[str] = ()
     wider: str = "--format github"
+    details: Sequence[str] = ()
+    closing: Sequence[str] = ()
 
     def format(self, style: str, width: int | None = None) -> str:
         """The report in one of tabulate's formats; "" if it is empty. Only `simple` fits `width`."""
         if style == PLAIN:
             return "".join(f"{line.text}\n" for line in self.draw(width))
         parts = [_format_table(table, style) for table in self.tables]
-        footer = "\n".join(format_list(self.footer, style)).lstrip("\n")
-        return "\n\n".join(filter(None, [*parts, footer])) + "\n" if self.tables or self.footer else ""
+        for lines in ([*self.footer, *self.details], self.closing):
+            parts.append("\n".join(format_list(lines, style)).lstrip("\n"))
+        text = "\n\n".join(filter(None, parts))
+        return f"{text}\n" if text else ""
 
     def draw(self, width: int | None) -> list[Line]:
         """The lines of the report on a screen of this width; None if it has no limit."""
-        lines = [line for table in self.tables for line in (*table.draw(width), Line(""))]
-        footer = self.footer_at(width)
-        return (
-            [*lines, *(Line(part, FOOTER) for line in footer for part in wrap_text(line, width))]
-            if footer
-            else lines[:-1]
-        )
+        parts = [table.draw(width) for table in self.tables]
+        parts.append([Line(part, FOOTER) for line in self.footer_at(width) for part in wrap_text(line, width)])
+        parts.append([Line(part, TITLE) for line in self.closing for part in wrap_text(line, width)])
+        return [line for part in parts if part for line in (*part, Line(""))][:-1]
 
     def footer_at(self, width: int | None) -> list[str]:
         """The footer below tables of a width, which names the columns they hide."""
         hidden = dict.fromkeys(name for table in self.tables for name in table.hidden_columns(width))
-        line = f"Hidden at {width} columns: {', '.join(hidden)}. {self.wider} shows them."
+        names = ", ".join(name.replace(" ", BOUND) for name in hidden)
+        line = f"Hidden at {width} columns: {names}. {self.wider} shows them."
         return [*([line] if hidden else []), *self.footer]
 
     def _repr_html_(self) -> str:

@@ -30,14 +30,15 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
     """
     verdicts = []
     for problem in comparison.problems:
-        best = {name: _best_row(problem.rows, name) for name in names}
+        best = {name: find_best_row(problem.rows, name) for name in names}
         for earlier, later in itertools.combinations(names, 2):
             verdict = _judge_pair(earlier, best[earlier], later, best[later], margin)
             verdicts.append(Verdict(verdict.word, f"{problem.title}: {verdict.sentence}"))
     return verdicts
 
 
-def _best_row(rows: Sequence[Row], name: str) -> Row | None:
+def find_best_row(rows: Sequence[Row], name: str) -> Row | None:
+    """The fastest ranked row of a variant; if some were measured again, the fastest of those."""
     ranked = [row for row in rows if row.record.variant == name and row.ranked]
     finals = [row for row in ranked if row.record.phase == "final"]
     return min(finals or ranked, key=lambda row: row.time.value, default=None)

@@ -5,7 +5,7 @@ import pytest
 from gemmbench.bench.record import Telemetry
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import export_kernels
-from gemmbench.report.flags import MEANINGS, explain_letters, find_flags, flag_letters
+from gemmbench.report.flags import MEANINGS, explain_letters, find_flags, flag_letters, notable_letters
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.results import report_results
 
@@ -116,3 +116,21 @@ def test_a_table_has_the_column_only_if_a_row_has_a_flag(make_run, paired):
 def test_flags_are_in_the_exports(make_run, paired):
     run = make_run(paired("naive", *[2 * MS] * 5, cache="hot"))
     assert [row["flags"] for row in export_kernels(compare_rows(run))] == ["H"]
+
+
+def test_a_table_leaves_out_what_is_normal_on_a_cpu(make_run, paired):
+    def letters(*seconds, **changed):
+        run = make_run(paired("naive", *seconds, backend="cpu", launches=1, cache="partly cold", **changed), gpu=None)
+        (row,) = compare_rows(run).rows
+        return flag_letters(row), notable_letters(row)
+
+    assert letters(*[0.1 * MS] * 5) == ("SH", "")
+    assert letters(*(MS * value for value in (2.0, 2.0, 2.0, 2.1, 2.2))) == ("NH", "")
+    assert letters(*(MS * value for value in (2.0, 2.0, 2.0, 2.5, 2.6))) == ("NH", "N")
+    assert letters(MS) == ("FH", "F")
+
+
+def test_a_table_of_hot_rows_has_no_flag_for_it_if_they_were_asked_for(make_run, paired):
+    (asked,) = compare_rows(make_run(paired("naive", *[2 * MS] * 5, cache="hot"), policy={"cache": "hot"})).rows
+    (other,) = compare_rows(make_run(paired("naive", *[2 * MS] * 5, cache="hot"), policy={"cache": "cold"})).rows
+    assert (notable_letters(asked), notable_letters(other)) == ("", "H")

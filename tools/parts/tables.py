@@ -18,7 +18,7 @@ from gemmbench.report.flags import explain_letters
 from gemmbench.report.posts.story import report_story
 from gemmbench.report.row import Row
 from gemmbench.report.table import Table, format_cells, format_list
-from gemmbench.report.tables.footer import footer_lines
+from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
 from gemmbench.report.tables.transfers import report_transfers
 from tools.page import ROOT, Page
@@ -71,7 +71,7 @@ def _write_table(_: Page, pattern: str, *words: str) -> str:
     if choices.brief:
         return "\n\n".join(tables)
     flags = explain_letters(row for each in rows for row in each)
-    return "\n".join([body, "", *_list_items([*flags, *footer_lines(comparison.run)])])
+    return "\n".join([body, "", *_list_items([*flags, *footer_lines(comparison.run), *detail_lines(comparison.run)])])
 
 
 def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
@@ -123,7 +123,7 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
     table = _format_columns((heading, *columns), [row for _, row in found], comparison.environment.baseline)
     if choices.brief:
         return table
-    return "\n".join([table, "", *_list_items(footer_lines(comparison.run))])
+    return "\n".join([table, "", *_list_items([*footer_lines(comparison.run), *detail_lines(comparison.run)])])
 
 
 def _format_problem(row: Row) -> str:
@@ -145,7 +145,7 @@ def _write_transfers(_: Page, pattern: str, *words: str) -> str:
         "\n".join([f"{table.title}:", "", _format_table(table), "", *_list_items(table.notes)])
         for table in report.tables
     ]
-    return "\n\n".join([*parts, "\n".join(_list_items(report.footer))])
+    return "\n\n".join([*parts, "\n".join(_list_items([*report.footer, *report.details]))])
 
 
 def _list_items(lines: Sequence[str]) -> list[str]:

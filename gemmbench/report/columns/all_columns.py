@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gemmbench.report.columns import details, gemm, network
 from gemmbench.report.columns.column import Column, pick_columns
-from gemmbench.report.flags import flag_letters
+from gemmbench.report.flags import notable_letters
 from gemmbench.report.row import Row
 
 COLUMNS: tuple[Column[Row], ...] = (
@@ -49,9 +49,18 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
 
     Flags appear if a row has any, and with `wide` every detail that a row has.
     """
-    columns = list(network.table_columns(rows) if rows and rows[0].record.network else gemm.TABLE)
-    if any(flag_letters(row) for row in rows):
+    columns = list(network.table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
+    if any(notable_letters(row) for row in rows):
         columns.append(details.FLAGS)
     if wide:
-        columns += [column for column in _WIDE if any(column.cell(row) != "-" for row in rows)]
+        columns += [column for column in _WIDE if _is_filled(column, rows)]
     return columns
+
+
+def _filled_columns(rows: Sequence[Row]) -> list[Column[Row]]:
+    """The columns of a table of GEMMs without those that may be hidden and are empty in every row."""
+    return [column for column in gemm.TABLE if not column.hide or not rows or _is_filled(column, rows)]
+
+
+def _is_filled(column: Column[Row], rows: Sequence[Row]) -> bool:
+    return any(column.cell(row) != "-" for row in rows)

@@ -6,7 +6,7 @@ import math
 
 from gemmbench.bench.record import Telemetry
 from gemmbench.report.columns.column import Column
-from gemmbench.report.flags import flag_letters
+from gemmbench.report.flags import flag_letters, notable_letters
 from gemmbench.report.row import Row
 from gemmbench.report.text import number, percent
 
@@ -63,7 +63,7 @@ FLAGS: Column[Row] = Column(
     "letters that ask for a second look; the manual lists them",
     flag_letters,
     "flags",
-    flag_letters,
+    notable_letters,
     left=True,
     hide=5,
 )

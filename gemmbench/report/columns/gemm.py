@@ -76,7 +76,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         "2 M N K / time_s / 1e9",
         lambda row: row.gflops,
         "GFLOPS",
-        lambda row: show_if_valid(row, number_within(row.gflops, row.time)),
+        lambda row: show_if_valid(row, number_within(row.gflops, row.time, 4)),
         hide=6,
     ),
     Column("baseline", "variant that is 100 %", lambda row: row.environment.baseline),
@@ -94,7 +94,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         "percent of the device's arithmetic peak at the measured clock",
         lambda row: row.percent_of_peak,
         "% of peak",
-        lambda row: show_if_valid(row, number_within(row.percent_of_peak, row.time)),
+        lambda row: show_if_valid(row, number_within(row.percent_of_peak, row.time, 4)),
         hide=2,
     ),
     Column(

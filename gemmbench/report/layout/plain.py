@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 from gemmbench.report.layout.fit import GAP, fold_cell
 
+BOUND = "\xa0"
+"""A space at which no line is broken."""
 _INDENT = "  "
+_NARROWEST = 20
 _NARROWEST = 20
 
 
@@ -19,9 +22,12 @@ def wrap_text(text: str, width: int | None) -> list[str]:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text, max(width, 20), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+    """A number stays with what belongs to it: `0.5 %`, `+- 0.5`."""
+    bound = text.replace(" %", f"{BOUND}%").replace("+- ", f"+-{BOUND}")
+    lines = textwrap.wrap(
+        bound, max(width, _NARROWEST), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
     )
+    return [line.replace(BOUND, " ") for line in lines]
 
 
 def draw_row(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> list[str]:

@@ -8,7 +8,7 @@ from gemmbench.bench.record import Environment
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.page.shell import render_card
-from gemmbench.report.tables.footer import footer_lines
+from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.text import number
 
 Facts = Iterable[tuple[str, str]]
@@ -17,7 +17,7 @@ Facts = Iterable[tuple[str, str]]
 def render_environment(comparison: Comparison) -> Html:
     """Everything that the header of a results file says, in cards."""
     environment = comparison.environment
-    lines = footer_lines(comparison.run) if comparison.rows else []
+    lines = [*footer_lines(comparison.run), *detail_lines(comparison.run)] if comparison.rows else []
     cards = [
         render_card("Run", _render_facts(_list_run(comparison))),
         render_card(f"Device: {environment.device}", _render_facts(_list_device(environment))),

@@ -11,7 +11,7 @@ from gemmbench.report.page.headline import label_problem
 from gemmbench.report.page.html import Html, tag
 from gemmbench.report.page.tables import render_kernels, render_notes, render_static, render_transfers
 from gemmbench.report.posts.table import report_post
-from gemmbench.report.tables.transfers import footer_lines, list_notes
+from gemmbench.report.tables.transfers import detail_lines, footer_lines, list_notes
 
 
 def render_rows(comparisons: Sequence[Comparison]) -> Html:
@@ -38,7 +38,7 @@ def _render_tables(comparison: Comparison) -> Iterator[Html]:
     if comparison.transfers:
         yield render_transfers(comparison)
         notes = [note for problem in comparison.transfers for note in list_notes(problem)]
-        yield render_notes([*notes, *footer_lines(comparison.run)])
+        yield render_notes([*notes, *footer_lines(comparison.run), *detail_lines(comparison.run)])
 
 
 def _render_toolbar(comparisons: Sequence[Comparison]) -> Html:

@@ -9,7 +9,7 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.posts.lines import PostLine, match_lines
 from gemmbench.report.row import Row
 from gemmbench.report.table import Report
-from gemmbench.report.tables.footer import footer_lines
+from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.tables.transfers import report_transfers
 from gemmbench.report.text import number_within, with_interval
 
@@ -72,7 +72,7 @@ def report_post(post: Post, comparison: Comparison) -> list[Report]:
         for size, lines in match_lines(post, comparison).items()
     ]
     transfers = [report_transfers(comparison)] if comparison.transfers else []
-    return [Report(tables, footer_lines(comparison.run)), *transfers]
+    return [Report(tables, footer_lines(comparison.run), details=detail_lines(comparison.run)), *transfers]
 
 
 def _make_column(heading: str, kind: ColumnKind) -> Column[PostLine]:

@@ -3,5 +3,6 @@
 results     all reports of a run
 kernels     the tables of GEMMs and networks: which rows they show, and the notes below them
 transfers   the tables of transfers
+fastest     who is fastest at each problem, in one line
 footer      the lines below the tables of kernels: how the numbers were measured, and on what
 """

@@ -14,31 +14,57 @@ from gemmbench.report.text import count_noun
 
 
 def footer_lines(run: Run) -> list[str]:
-    """How the numbers were measured, and on what."""
+    """What a reader must know: how the numbers were measured, and on what."""
     timed = [record for record in run.records if record.samples]
-    network = bool(run.records and run.records[0].network)
-    lines = _explain_network(run) if network else [_EXPLAIN_GEMM]
-    if timed:
-        lines.append(_describe_method(timed) + _explain_endings(run.environment, timed))
-        lines += _explain_partly_cold(run.environment, timed)
-    lines += _describe_device(run.environment, timed)
-    return lines if network else [*lines, _EXPLAIN_ERROR]
-
-
-_EXPLAIN_GEMM = "GFLOPS = 2 M N K / time. Time: median over interleaved rounds, one launch."
-_EXPLAIN_ERROR = "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed."
-
-
-def _explain_network(run: Run) -> list[str]:
-    lines = [
-        "Time: median over interleaved rounds, one forward pass with all its launches.",
-        "GFLOPS = 2 x batch x sum of inputs x outputs / time.",
-        f"x {run.environment.baseline}: how many times as fast, from the same rounds.",
-        "Error in sixteenths of what rounding may do, layer by layer; 16 are allowed.",
+    if not timed:
+        return _describe_device(run.environment, timed)
+    endings = _explain_endings(run.environment, timed)
+    return [
+        f"Time: median of one {_name_unit(run)} over interleaved rounds, +- 95 % interval.",
+        *_explain_baseline(run),
+        _describe_method(timed),
+        *([endings] if endings else []),
+        *_explain_partly_cold(run.environment, timed),
+        *_describe_device(run.environment, timed),
     ]
-    if any(record.network and record.network.accuracy is not None for record in run.records):
-        lines.append("Accuracy: share of the stored test digits recognized; the network was not trained on them.")
-    return lines
+
+
+def detail_lines(run: Run) -> list[str]:
+    """Units, settings of the device and versions of software."""
+    environment = run.environment
+    settings = _describe_settings(environment)
+    versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
+    return [
+        *(_EXPLAIN_NETWORK if _name_unit(run) == _PASS else _EXPLAIN_GEMM),
+        *([f"Settings: {settings}."] if settings else []),
+        *([f"Software: {versions}."] if versions else []),
+    ]
+
+
+_LAUNCH, _PASS = "launch", "forward pass"
+_EXPLAIN_GEMM = (
+    "GFLOPS = 2 M N K / time.",
+    "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.",
+)
+_EXPLAIN_NETWORK = (
+    "Time: with all launches of a forward pass. GFLOPS = 2 x batch x sum of inputs x outputs / time.",
+    "Error in sixteenths of what rounding may do, layer by layer; 16 are allowed.",
+    "Accuracy: share of the stored test digits recognized; the network was not trained on them.",
+)
+
+
+def _name_unit(run: Run) -> str:
+    """What was timed."""
+    return _PASS if run.records and run.records[0].network else _LAUNCH
+
+
+def _explain_baseline(run: Run) -> list[str]:
+    baseline = run.environment.baseline
+    verified = "Rows are verified before they are timed."
+    if not baseline:
+        return [verified]
+    column = f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"
+    return [f"{column}, in the same rounds. {verified}"]
 
 
 def _describe_method(timed: Sequence[Record]) -> str:
@@ -46,7 +72,7 @@ def _describe_method(timed: Sequence[Record]) -> str:
     cache = ", ".join(name for name, _ in caches)
     sets = _format_range([record.sets for record in timed])
     rounds = _format_range([len(record.samples) for record in timed])
-    used = "set" if sets == "1" else "sets in rotation"
+    used = "set" if sets == "1" else "sets"
     first = timed[0]
     return f"Cache: {cache} ({sets} operand {used}). Data: {first.data}, seed {first.seed}. Rounds: {rounds}."
 
@@ -77,27 +103,24 @@ def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
     counts = Counter(record.stopped for record in timed)
     stopped = [(counts[reason], limit) for reason, limit in limits.items() if counts[reason]]
     if not stopped:
-        return f" Each interval reached +- {100 * until:g} %." if set(counts) == {"until"} else ""
+        return f"Each interval reached +- {100 * until:g} %." if set(counts) == {"until"} else ""
     words = " and ".join(
         f"{count} at {limit}" if index else f"{count_noun(count, 'row')} stopped at {limit}"
         for index, (count, limit) in enumerate(stopped)
     )
     its = "its" if sum(count for count, _ in stopped) == 1 else "their"
-    return f" {words[0].upper()}{words[1:]} before {its} interval reached +- {100 * until:g} %."
+    return f"{words[0].upper()}{words[1:]} before {its} interval reached +- {100 * until:g} %."
 
 
 def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[str]:
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
-    clock = f", measured clock {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
+    clock = f" at {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
     units = "SMs" if environment.is_gpu else "cores"
-    known = f"{environment.sms} {units}{clock}{_describe_settings(environment)}"
+    known = f"{environment.sms} {units}{clock}{_describe_power_limit(environment)}"
     lines = [f"Device: {environment.device} ({environment.backend}), {known}."]
     others = dict.fromkeys(record.backend for record in timed if record.backend != environment.backend)
     lines += [f"Rows marked {backend}: {environment.host}, {environment.cores} cores." for backend in others]
     lines += _warn_of_busy_host(environment, timed)
-    if environment.software:
-        versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
-        lines.append(f"Software: {versions}.")
     return lines
 
 
@@ -110,11 +133,13 @@ def _warn_of_busy_host(environment: Environment, timed: Sequence[Record]) -> lis
     return [f"The host was busy ({others}): times on the CPU may be too long."]
 
 
-def _describe_settings(environment: Environment) -> str:
-    """`, power limit 700 W, ECC on, MIG off, persistence mode on`, as far as known."""
+def _describe_power_limit(environment: Environment) -> str:
     known = environment.conditions
-    if known is None:
-        return ""
-    limit = f", power limit {known.power_limit:.0f} W" if known.power_limit is not None else ""
-    modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence}
-    return limit + "".join(f", {name} {'on' if on else 'off'}" for name, on in modes.items() if on is not None)
+    return f", power limit {known.power_limit:.0f} W" if known and known.power_limit is not None else ""
+
+
+def _describe_settings(environment: Environment) -> str:
+    """`ECC on, MIG off, persistence mode on`, as far as known."""
+    known = environment.conditions
+    modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence} if known else {}
+    return ", ".join(f"{name} {'on' if on else 'off'}" for name, on in modes.items() if on is not None)

@@ -12,7 +12,7 @@ from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.flags import explain_letters
 from gemmbench.report.row import Row
 from gemmbench.report.table import Report, Table
-from gemmbench.report.tables.footer import footer_lines
+from gemmbench.report.tables.footer import detail_lines, footer_lines
 
 MOST_CONFIGURATIONS = 10
 
@@ -24,7 +24,8 @@ def report_kernels(comparison: Comparison, wide: bool = False) -> Report:
         tabulate_rows(choose_rows(problem.rows), baseline, problem.title, list_notes(problem), wide)
         for problem in comparison.problems
     ]
-    return Report(tables, footer_lines(comparison.run), "--wide")
+    footer, details = footer_lines(comparison.run), detail_lines(comparison.run)
+    return Report(tables, [*footer, *details] if wide else footer, "--wide", () if wide else details)
 
 
 def tabulate_rows(

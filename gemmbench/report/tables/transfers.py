@@ -17,7 +17,8 @@ from gemmbench.report.transfer_rows import TransferProblem, TransferRow
 def report_transfers(comparison: Comparison, wide: bool = False) -> Report:
     """One table for each problem; empty if nothing was measured. `wide` hides no column."""
     tables = [_tabulate_problem(problem, wide) for problem in comparison.transfers]
-    return Report(tables, footer_lines(comparison.run), "--wide")
+    footer, details = footer_lines(comparison.run), detail_lines(comparison.run)
+    return Report(tables, [*footer, *details] if wide else footer, "--wide", () if wide else details)
 
 
 def _tabulate_problem(problem: TransferProblem, wide: bool) -> Table:
@@ -39,21 +40,29 @@ def list_notes(problem: TransferProblem) -> list[str]:
 
 
 def footer_lines(run: Run) -> list[str]:
-    """How the numbers were measured."""
+    """What the columns mean."""
     timed = [record for record in run.transfers if record.samples]
     engines = max((record.copy_engines for record in timed), default=2)
     longest = "the longest of h2d, kernel and d2h" if engines > 1 else "the longer of kernel, and h2d and d2h together"
     lines = [
-        "Total: from before the first copy to after the last, by events; median over interleaved rounds. Memory is "
-        "allocated before. GB/s = 1e9 bytes/s.",
+        "Total: from before the first copy to after the last; median over interleaved rounds, +- 95 % interval.",
+        "Speed-up: relative to the pageable row, in the same rounds.",
+        f"Bound: {longest} of the pinned row, as if all ran at the same time.",
+    ]
+    return lines if timed else []
+
+
+def detail_lines(run: Run) -> list[str]:
+    """How the numbers were measured."""
+    timed = [record for record in run.transfers if record.samples]
+    lines = [
+        "Times are taken by events. Memory is allocated before. GB/s = 1e9 bytes/s.",
         "The host takes part in pageable copies, which the driver stages: that row contains host time, also before "
         "its kernel. The other rows are queued completely before they start."
         if any(record.gated for record in timed)
         else "Launches were not held behind a gate: every row contains host time.",
-        f"Bound: {longest} of the pinned row, as if all ran at the same time. Second bound: B is copied in first, "
-        "the first panel before all computing and the last one out after it; the kernel takes its time in one launch "
-        "or in panels, whichever is shorter.",
-        "Speed-up: relative to the pageable row, from the same rounds.",
+        "Bound with B first: B is copied in first, the first panel before all computing and the last one out after it; "
+        "the kernel takes its time in one launch or in panels, whichever is shorter.",
     ]
     return lines if timed else []
 
