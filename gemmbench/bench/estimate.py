@@ -65,6 +65,11 @@ class Estimate:
     compiling: float
     kernels: int
 
+    def __add__(self, other: Estimate) -> Estimate:
+        """Both runs, one after the other."""
+        kernels = self.kernels + other.kernels
+        return Estimate(self.seconds + other.seconds, self.compiling + other.compiling, kernels)
+
 
 def estimate_run(
     chains: Sequence[Chain],

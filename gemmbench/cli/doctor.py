@@ -49,7 +49,9 @@ def doctor(options: DoctorOptions) -> int:
         return OK
     machine = find_machine(device, TERMINAL)
     click.echo()
-    peaks = checks.measure_peaks(machine)
+    with TERMINAL.progress_bar() as progress:
+        progress("peaks of the device", 0, 0)
+        peaks = checks.measure_peaks(machine)
     if peaks:
         _print("Peaks", judge_peaks(peaks, machine.primary), options)
         click.echo()

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import replace
+
+import click
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.cli.output import print_reports
 from gemmbench.errors import OK
-from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.report.diagnostics.plans import report_network_plans, report_plans
+from gemmbench.report.diagnostics.plans import describe_estimate, report_network_plans, report_plans
+from gemmbench.report.table import Report
 from gemmbench.session.networks import PlannedNetwork
 
 
-def print_plans(planned: PlannedSweep, machine: Machine, style: str | None, cut: PanelCut | None = None) -> int:
+def print_plans(
+    planned: PlannedSweep | PlannedNetwork, machine: Machine, style: str | None, cut: PanelCut | None = None
+) -> int:
     """Print plans, skips and an estimate; opens no device."""
-    sweep = planned.sweep
-    estimate = _estimate(planned.chains, machine, sweep.policy, sweep.baseline, cut)
-    print_reports([report_plans(planned.chains, estimate, machine.primary.name)], style)
+    report, _ = _report_plans(planned, machine, cut)
+    print_reports([report], style)
     return OK
 
 
-def print_network_plans(planned: PlannedNetwork, machine: Machine, style: str | None) -> int:
-    """Print what each row of a network launches, or why it is skipped, and an estimate; opens no device."""
-    sweep = planned.sweep
-    estimate = _estimate(planned.rows, machine, sweep.policy, sweep.baseline)
-    title = f"{sweep.network}, {sweep.network.precision_name}"
-    print_reports([report_network_plans(title, planned.rows, estimate, machine.primary.name)], style)
+def print_plans_of_posts(
+    posts: Iterable[tuple[str, PlannedSweep | PlannedNetwork]], machine: Machine, style: str | None
+) -> int:
+    """Print the plans of every post with its name, and an estimate of them all; opens no device."""
+    total = Estimate(0.0, 0.0, 0)
+    for name, planned in posts:
+        report, estimate = _report_plans(planned, machine)
+        table = report.tables[0]
+        titled = replace(table, title=f"{name}: {table.title}".removesuffix(": "))
+        print_reports([replace(report, tables=[titled])], style)
+        click.echo()
+        total += estimate
+    click.echo(f"All posts: about {describe_estimate(total, machine.primary.name)}.")
     return OK
 
 
-def _estimate(
-    chains: Sequence[Chain], machine: Machine, policy: Policy, baseline: str, cut: PanelCut | None = None
-) -> Estimate:
+def _report_plans(
+    planned: PlannedSweep | PlannedNetwork, machine: Machine, cut: PanelCut | None = None
+) -> tuple[Report, Estimate]:
+    sweep, name = planned.sweep, machine.primary.name
     compilers = registry.make_compilers(machine, machine.devices)
-    return estimate_run(chains, machine, policy, baseline, compilers, cut)
+    chains = planned.rows if isinstance(planned, PlannedNetwork) else planned.chains
+    estimate = estimate_run(chains, machine, sweep.policy, sweep.baseline, compilers, cut)
+    if isinstance(planned, PlannedNetwork):
+        network = planned.sweep.network
+        return report_network_plans(f"{network}, {network.precision_name}", chains, estimate, name), estimate
+    return report_plans(chains, estimate, name), estimate

@@ -11,15 +11,16 @@ from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import SessionProgress
 
 PERIOD = 10.0
+"""Seconds between two lines."""
 
 
 @contextmanager
-def print_heartbeat(write: Callable[[str], None], period: float = PERIOD) -> Iterator[Progress]:
-    """Write what is being done every `period` seconds, until the block ends."""
+def print_heartbeat(write: Callable[[str], None]) -> Iterator[Progress]:
+    """Write what is being done from time to time, until the block ends."""
     progress, ended = SessionProgress(), threading.Event()
 
     def beat() -> None:
-        while not ended.wait(period):
+        while not ended.wait(PERIOD):
             write(f"{format_duration(progress.elapsed)}: {progress}")
 
     thread = threading.Thread(target=beat, daemon=True)

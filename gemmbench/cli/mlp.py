@@ -11,7 +11,7 @@ from functools import partial
 import click
 
 from gemmbench.cli.completed_names import VariantName
-from gemmbench.cli.dry_run import print_network_plans
+from gemmbench.cli.dry_run import print_plans
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
     DeviceOptions,
@@ -76,7 +76,7 @@ def mlp(options: NetworkOptions) -> int:
     machine = find_machine(options.device.device, TERMINAL)
     request = _make_request(options)
     if options.dry_run:
-        return print_network_plans(plan_network_rows(request, machine), machine, options.output.style)
+        return print_plans(plan_network_rows(request, machine), machine, options.output.style)
     if options.digit is not None:
         return _print_digit(read_digit(request, options.digit, machine))
     if options.serve:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from gemmbench.cli.completed_names import PostName
+from gemmbench.cli.dry_run import print_plans_of_posts
 from gemmbench.cli.option_fields import RESULTS, argument, command, option
 from gemmbench.cli.options import (
     DeviceOptions,
@@ -16,6 +17,7 @@ from gemmbench.cli.options import (
     LimitOptions,
     MeasureOptions,
     ProblemOptions,
+    dry_run_option,
     style_option,
 )
 from gemmbench.cli.output import print_reports
@@ -27,7 +29,7 @@ from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.posts.story import report_story
 from gemmbench.session.machine import find_machine
-from gemmbench.session.posts import PostsRequest, repeat_posts
+from gemmbench.session.posts import PostsRequest, plan_posts, repeat_posts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,19 @@ class PostsOptions:
     measure: MeasureOptions
     limit: LimitOptions
     journal: JournalOptions
+    dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time for each post; run nothing.")
     style: str | None = style_option()
+
+    @property
+    def request(self) -> PostsRequest:
+        """Which posts to repeat, and how."""
+        return PostsRequest(
+            self.names,
+            SweepOverrides(**vars(self.problem), **vars(self.measure)),
+            self.where.kernels,
+            self.limit.limits,
+            self.journal.destination,
+        )
 
 
 @command(PostsOptions)
@@ -60,6 +74,9 @@ def posts(options: PostsOptions) -> int:
     post's conclusions hold on this device. The post on a neural network (003) takes no other sizes,
     layouts or precisions.
     """
+    if options.dry_run:
+        machine = find_machine(options.where.device, TERMINAL)
+        return print_plans_of_posts(plan_posts(options.request, machine, TERMINAL), machine, options.style)
     worst = OK
     comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
     for number, (code, comparison) in enumerate(comparisons):
@@ -79,14 +96,7 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
 
 
 def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
-    request = PostsRequest(
-        options.names,
-        SweepOverrides(**vars(options.problem), **vars(options.measure)),
-        options.where.kernels,
-        options.limit.limits,
-        options.journal.destination,
-    )
-    for result in repeat_posts(request, find_machine(options.where.device, TERMINAL), TERMINAL):
+    for result in repeat_posts(options.request, find_machine(options.where.device, TERMINAL), TERMINAL):
         comparison = compare_rows(result.run)
         save_csv(comparison)
         yield choose_exit_code(result.run.records, result.interrupted), comparison

@@ -10,11 +10,12 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.networks.network_config import NetworkOverrides
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep_config import describes_network, known_posts
-from gemmbench.session.networks import NetworkRequest, run_network
+from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows, run_network
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
-from gemmbench.session.sweeps import SweepRequest, run_sweep
+from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,17 @@ def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = S
         yield result
         if result.interrupted:
             return
+
+
+def plan_posts(
+    request: PostsRequest, machine: Machine, reporter: Reporter = SILENT
+) -> Iterator[tuple[str, PlannedSweep | PlannedNetwork]]:
+    """The name of each post and its rows, planned and not measured. Raises GemmbenchError."""
+    for name in choose_posts(request, reporter):
+        if describes_network(name):
+            yield _shorten(name), plan_network_rows(_make_network_request(name, request), machine)
+        else:
+            yield _shorten(name), plan_request(_make_sweep_request(name, request), machine)
 
 
 def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:

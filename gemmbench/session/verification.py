@@ -54,9 +54,26 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
-        runner: Runner[Record] = Runner(session.worker, lambda record: None, session.progress, session.is_interrupted)
+        emit = FailureReport(reporter).add
+        runner: Runner[Record] = Runner(session.worker, emit, session.progress, session.is_interrupted)
         sweep = ChainSweep([make_chain(item) for item in expanded], policy, baseline="")
         return measure_sweep(runner, session.compilers, sweep), session.is_interrupted()
+
+
+class FailureReport:
+    """Reports the first failure of every configuration as soon as it is known."""
+
+    def __init__(self, reporter: Reporter):
+        self._reporter = reporter
+        self._reported: set[tuple[str, str]] = set()
+
+    def add(self, record: Record) -> None:
+        """Take a record, and report it if it is such a failure."""
+        kernel = record.variant, record.configuration
+        if record.status not in ("ok", "skipped") and kernel not in self._reported:
+            self._reported.add(kernel)
+            reason = record.reason.partition("\n")[0]
+            self._reporter.message(f"{' '.join(kernel).strip()} at {record.problem}: {record.status}: {reason}")
 
 
 def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:

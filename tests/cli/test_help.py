@@ -167,7 +167,7 @@ def test_the_module_runs_as_a_program(tmp_path):
     assert __version__ in done.stdout
 
 
-@pytest.mark.parametrize("option", ["--dry-run", "--with-transfers", "--wide", "--export-csv=x.csv"])
+@pytest.mark.parametrize("option", ["--with-transfers", "--wide", "--export-csv=x.csv"])
 def test_posts_refuses_what_it_would_not_do(gemmbench, option):
     said = gemmbench("posts", "004", option, "--device", "fake")
     assert said.code == 2 and "No such option" in said.err

@@ -38,3 +38,15 @@ def test_of_all_posts_the_network_is_left_out_with_a_message(gemmbench, monkeypa
     assert said.code == 0, said.err
     assert "post 003-neural-network is left out: it is a network, which takes no --sizes" in said.err
     assert "784-100-100-10" not in said.out and "CUDA 007 - GEMM" in said.out
+
+
+def test_a_dry_run_plans_every_post_and_measures_none(gemmbench, tmp_path, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    said = gemmbench("posts", "004", "003-neural-network", "--dry-run", "--device", "fake")
+    assert said.code == 0 and said.err == ""
+    titles = [line for line in said.out.splitlines() if line.startswith("00")]
+    assert titles == ["004-gemm", "003-neural-network: 784-100-100-10, relu relu softmax, batch 256, f32"]
+    lines = said.out.splitlines()
+    assert sum(line.startswith("About ") for line in lines) == 2
+    assert lines[-1].startswith("All posts: about ") and lines[-1].endswith(" on Fake GPU.")
+    assert not (tmp_path / "results").exists()

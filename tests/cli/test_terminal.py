@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from gemmbench.bench.experiments.context import SWEEP
-from gemmbench.cli.heartbeat import PERIOD, print_heartbeat
+from gemmbench.cli import heartbeat
 from gemmbench.cli.terminal import TERMINAL
 
 
@@ -21,12 +21,13 @@ def test_off_a_terminal_a_quick_command_prints_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with TERMINAL.progress_bar() as progress:
         progress(SWEEP + "1024 nn f32", 1, 4)
-    assert sys.stderr.getvalue() == "" and PERIOD == 10
+    assert sys.stderr.getvalue() == "" and heartbeat.PERIOD == 10
 
 
 @pytest.fixture
-def beats():
+def beats(monkeypatch):
     """Lines of a heartbeat, and a way to wait for the next one."""
+    monkeypatch.setattr(heartbeat, "PERIOD", 0.001)
     lines, written = [], threading.Semaphore(0)
 
     def write(line):
@@ -38,7 +39,7 @@ def beats():
         written.acquire()  # the first may have been written before the last report
         return re.sub(r"^\d+ s: ", "", lines[-1])
 
-    with print_heartbeat(write, period=0.001) as progress:
+    with heartbeat.print_heartbeat(write) as progress:
         yield progress, wait
 
 

@@ -84,3 +84,11 @@ def test_bad_input_is_refused(gemmbench, arguments, words):
     said = gemmbench("verify", *arguments, "--device", "fake")
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith("gemmbench: ") and words in said.err
+
+
+def test_a_failure_is_reported_when_it_happens_and_once_for_a_configuration(gemmbench, script):
+    faulty = script(faults={"tiled": "zero"})
+    said = gemmbench("verify", "tiled", "--precision", "f32", "--sizes", "17,33", "--layout", "nn", "--device", faulty)
+    lines = said.err.splitlines()
+    assert [line.partition(" at ")[0] for line in lines] == ["tiled TILE=16", "tiled TILE=8", "tiled TILE=32"]
+    assert lines[0].startswith("tiled TILE=16 at 17 nn f32 alpha=1.5 beta=-0.5: wrong: exact check: ")
