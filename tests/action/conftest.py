@@ -114,7 +114,7 @@ def _run_step(home: Path, step: dict[str, Any], names: dict[str, str]) -> Step:
         **os.environ,
         **{name: str(_evaluate(value, names)) for name, value in step["env"].items()},
         "PATH": os.pathsep.join(filter(None, [*added, str(_make_python(home)), os.environ["PATH"]])),
-        "PYTHONPATH": str(ACTION.parent),
+        "PYTHONPATH": os.pathsep.join([str(ACTION.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "GITHUB_ACTIONS": "true",
         "GITHUB_ACTION_PATH": str(ACTION.parent),
         "GITHUB_PATH": str(home / "path"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import subprocess
 import sys
 from typing import Any
@@ -164,7 +165,8 @@ def test_libraries_have_a_handle_for_each_stream(backend):
 def test_the_command_ends_well(backend, tmp_path):
     command = [sys.executable, "-m", "gemmbench", "run", "naive", "tiled", "--sizes", "320x256x192", "--with-transfers"]
     options = ["--rounds", "4", "--panels", "5", "--out", str(tmp_path)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    wide = {**os.environ, "COLUMNS": "250"}
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, env=wide)
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.glob("*.transfers.csv")
     with path.open() as file:
