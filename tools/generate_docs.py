@@ -9,7 +9,7 @@ A part stays between two comments and is written from results/ or from the code,
                                           `only=naive,tiled` these kernels, `brief` no lines below it
     <!-- begin best FILES 5 -->           the fastest configurations
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
-                                          `columns` and `brief` as above
+                                          `columns`, `only` and `brief` as above
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
     <!-- begin claims FILES -->           what benchmarks/trust.py found; `list` writes a list,

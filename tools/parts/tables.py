@@ -113,7 +113,7 @@ def _write_best(_: Page, pattern: str, count: str) -> str:
 def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
     comparison, found, choices = read_comparison(pattern), [], _Choices.parse(words)
     for problem in comparison.problems:
-        ranked = [row for row in problem.rows if row.ranked and row.record.variant.startswith(prefix)]
+        ranked = [row for row in choices.choose(problem.rows) if row.ranked and row.record.variant.startswith(prefix)]
         if ranked:
             first = min(row.record.batch for row in ranked)
             found.append((first, min(ranked, key=lambda row: row.time.value)))
