@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,8 +21,6 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """GFLOPS, or percent of the baseline. Raises UsageError if fewer than two parameters vary."""
     rows = _choose_variant(select_rows(comparisons, choices), choices)
     rows = _measured_together(_choose_run(choose_problem(rows)))
-    if choices.percent:
-        rows = [row for row in rows if not math.isnan(row.percent_of_baseline.value)]
     x, y = choose_parameters(rows, choices)
     best = _find_best(rows, x, y)
     columns, lines = ({key[index] for key in best} for index in (0, 1))
@@ -64,10 +61,12 @@ def choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]:
 
 
 def _choose_variant(rows: Sequence[Row], choices: Choices) -> list[Row]:
-    """The rows of the variant with the most configurations."""
+    """The rows of the variant with the most configurations, of those that have the chosen parameters."""
     if len(choices.variants) > 1:
         raise UsageError(f"a heat map shows one variant, not {len(choices.variants)}: {', '.join(choices.variants)}")
-    counts = Counter(row.record.variant for row in rows)
+    wanted = {choices.x, choices.y} - {""}
+    counts = Counter(row.record.variant for row in rows if wanted <= row.record.config.keys())
+    counts = counts or Counter(row.record.variant for row in rows)
     return [row for row in rows if row.record.variant == counts.most_common(1)[0][0]]
 
 

@@ -31,7 +31,7 @@ def group_series(rows: Sequence[Row]) -> dict[str, list[Row]]:
     for row in sorted(rows, key=lambda row: (row.record.order, row.record.variant)):
         groups.setdefault((row.record.variant, *(attribute(row) for attribute in _ATTRIBUTES)), []).append(row)
     used = _needed_attributes(list(groups))
-    return {", ".join([key[0], *(key[index] for index in used)]): rows for key, rows in groups.items()}
+    return {", ".join(filter(None, [key[0], *(key[index] for index in used)])): rows for key, rows in groups.items()}
 
 
 def _needed_attributes(keys: Sequence[tuple[str, ...]]) -> list[int]:

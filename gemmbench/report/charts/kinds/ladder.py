@@ -38,7 +38,7 @@ def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     network, size = rows[0].record.network, rows[0].record.problem.size
     title = choices.title or (network.title if network else f"The ladder at {size}")
     notes = (*note_far_peaks(peaks, fastest), *note_unranked(comparisons, choices))
-    return Chart(title, subtitle, f"{unit} of {title}: {ends}.", plot, notes)
+    return Chart(title, subtitle, f"{title}, {unit}: {ends}.", plot, notes)
 
 
 def _speed(row: Row, in_percent: bool) -> Interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +15,10 @@ from gemmbench.report.text import count_noun
 
 
 def select_rows(comparisons: Sequence[Comparison], choices: Choices) -> list[Row]:
-    """The right and possible rows that the choices leave. Raises UsageError if there are none."""
+    """The right and possible rows that the choices leave, in percent those with a percentage.
+
+    Raises UsageError if there are none.
+    """
     rows = [row for comparison in comparisons for row in comparison.rows]
     _require_known(choices.variants, {row.record.variant for row in rows})
     chosen = [row for row in rows if choices.include(row.record)]
@@ -22,14 +26,17 @@ def select_rows(comparisons: Sequence[Comparison], choices: Choices) -> list[Row
     if not ranked:
         raise UsageError(_explain_nothing(rows, chosen))
     _require_known([choices.highlight] if choices.highlight else [], {row.record.variant for row in ranked})
-    return ranked
+    drawn = [row for row in ranked if not choices.percent or not math.isnan(row.percent_of_baseline.value)]
+    if not drawn:
+        raise UsageError("nothing to draw in percent: no row was compared with a baseline; leave out percent")
+    return drawn
 
 
 def _require_known(names: Iterable[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            names = ", ".join(sorted(known)) or "none"
-            raise UsageError(f"no row of '{name}' to draw{nearest(name, known)}; the results hold: {names}")
+            held = ", ".join(sorted(known)) or "none"
+            raise UsageError(f"no row of '{name}' to draw{nearest(name, known)}; the results hold: {held}")
 
 
 def _explain_nothing(rows: Sequence[Row], chosen: Sequence[Row]) -> str:

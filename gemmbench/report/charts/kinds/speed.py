@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from gemmbench.errors import UsageError
@@ -23,7 +22,7 @@ from gemmbench.report.text import count_noun
 def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """GFLOPS, or percent of the baseline, of square problems. Raises UsageError without two sizes."""
     rows = pick_fastest(select_rows(comparisons, choices))
-    square = [row for row in rows if is_square(row) and _has_speed(row, choices)]
+    square = [row for row in rows if is_square(row)]
     sizes = sorted({row.record.problem.M for row in square})
     if len(sizes) < 2:
         raise UsageError(_explain_too_few(sizes))
@@ -43,10 +42,6 @@ def is_square(row: Row) -> bool:
     """M, N and K are equal, and the row is a GEMM."""
     problem = row.record.problem
     return problem.M == problem.N == problem.K and row.record.network is None
-
-
-def _has_speed(row: Row, choices: Choices) -> bool:
-    return not choices.percent or not math.isnan(row.percent_of_baseline.value)
 
 
 def _explain_too_few(sizes: Sequence[int]) -> str:

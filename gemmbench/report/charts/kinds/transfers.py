@@ -24,7 +24,8 @@ def draw_transfers(comparisons: Sequence[Comparison], choices: Choices) -> Chart
     rows = _select(comparisons, choices)
     problem = max((row.record.problem for row in rows), key=lambda problem: problem.flops)
     rows = [row for row in rows if row.record.problem == problem]
-    bars = tuple(_make_bar(row, choices.percent, len(comparisons) > 1) for row in rows)
+    groups = _name_groups(rows)
+    bars = tuple(_make_bar(row, choices.percent, groups[row.environment.run, row.record.variant]) for row in rows)
     longest = max(bar.segments[-1].high for bar in bars)
     axis = make_linear_axis("% of the job's time" if choices.percent else "ms per job", longest)
     overlapped = any(segment.style == _TOGETHER for bar in bars for segment in bar.segments)
@@ -51,7 +52,17 @@ def _select(comparisons: Sequence[Comparison], choices: Choices) -> list[Transfe
     return chosen
 
 
-def _make_bar(row: TransferRow, percent: bool, several: bool) -> Bar:
+def _name_groups(rows: Sequence[TransferRow]) -> dict[tuple[str, str], str]:
+    """A name for the bars of each run and variant, with device and date if there are several runs."""
+    several = len({row.environment.run for row in rows}) > 1
+    return {
+        (row.environment.run, row.record.variant): row.record.variant
+        + (f", {row.environment.device}, {row.environment.started[:10]}" if several else "")
+        for row in rows
+    }
+
+
+def _make_bar(row: TransferRow, percent: bool, group: str) -> Bar:
     unit = 100 / row.total.value if percent else 1e3
     segments, start = [], 0.0
     for style, name, seconds in _list_parts(row):
@@ -59,7 +70,6 @@ def _make_bar(row: TransferRow, percent: bool, several: bool) -> Bar:
         share = "" if style == _TOGETHER else f"{100 * seconds / row.total.value:.0f} %"
         segments.append(Segment(start * unit, end * unit, style, _tip(row, name, seconds, share), share))
         start = end
-    group = f"{row.record.variant}, {row.environment.device}" if several else row.record.variant
     low, high = (math.nan, math.nan) if percent else (row.total.low * unit, row.total.high * unit)
     return Bar(row.record.mode, tuple(segments), f"{_total(row)} ms", "", low, high, group=group)
 

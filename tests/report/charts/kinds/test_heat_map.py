@@ -52,6 +52,11 @@ def test_parameters_and_percent_can_be_chosen(sweep):
     assert cells_of(chart)["8", "128"].value == pytest.approx(100 * (128 + 64 + 8) / 500)
 
 
+def test_a_chosen_parameter_chooses_the_variant_that_has_it(sweep, timed):
+    others = [timed("warp", 10 + wm, config={"WM": wm, "WN": wn}) for wm in (16, 32) for wn in (16, 32)]
+    assert draw_chart("heat-map", [sweep(*others)], x="WN").title == "warp: WN and WM at 256"
+
+
 def test_one_chosen_parameter_gets_the_other_with_most_values(sweep):
     chart = draw_chart("heat-map", [sweep()], y="BK")
     assert (chart.plot.x_label, chart.plot.y_label) == ("BM", "BK")
@@ -71,6 +76,12 @@ def test_wrong_configurations_are_not_cells(sweep, timed):
 def test_the_winner_measured_again_is_not_compared_with_the_sweep(sweep, timed):
     again = timed("tile", 480, config={"BM": 128, "BN": 64, "BK": 16, "TM": 8}, phase="final", batch=2)
     assert cells_of(draw_chart("heat-map", [sweep(again)]))["128", "64"].value == pytest.approx(208)
+
+
+def test_percent_without_a_baseline_is_refused(make_run, timed):
+    run = make_run(*(timed("tile", 10, config={"BM": bm, "BN": bn}) for bm in (8, 16) for bn in (8, 16)))
+    with pytest.raises(UsageError, match="nothing to draw in percent: no row was compared with a baseline"):
+        draw_chart("heat-map", [compare_rows(run)], percent=True)
 
 
 def test_the_cells_of_a_map_are_from_one_run(sweep, make_run, timed):

@@ -31,8 +31,8 @@ def transfer(mode, total=10e-3, variant="tiled", size=64, status="ok"):
 
 @pytest.fixture
 def jobs(make_run):
-    def make(*records):
-        run = make_run()
+    def make(*records, **changed):
+        run = make_run(**changed)
         run.transfers += records
         return compare_rows(run)
 
@@ -69,6 +69,12 @@ def test_the_largest_problem_is_drawn_or_the_chosen_one(jobs):
     comparison = jobs(transfer("pinned"), transfer("pinned", size=128))
     assert draw_chart("transfers", [comparison]).title == "Copies and kernel at 128"
     assert draw_chart("transfers", [comparison], size="64").title == "Copies and kernel at 64"
+
+
+def test_jobs_of_several_runs_are_told_apart(jobs):
+    later = jobs(transfer("pinned"), run="later", started="2026-02-03T12:00:00+00:00")
+    chart = draw_chart("transfers", [jobs(transfer("pinned")), later])
+    assert [bar.group for bar in chart.plot.bars] == ["tiled, Fake GPU, 2026-01-01", "tiled, Fake GPU, 2026-02-03"]
 
 
 def test_wrong_jobs_are_not_drawn(jobs):
