@@ -1,9 +1,9 @@
 # %% [markdown]
 # Everything that `gemmbench run`, `compare` and `verify` do is available in Python. The functions
 # take the options of the commands with Python types, and return results that a notebook shows as
-# tables. Open this file as a notebook (VS Code, or `jupytext --to notebook`), or run it as a
-# script: it needs no main guard, since kernels run in a process of their own that never imports
-# this file.
+# tables. `docs/guides/python_interface.py` is this page as a script: run it, or open it as a
+# notebook (VS Code, or `jupytext --to notebook`). A script needs no main guard, since kernels run
+# in a process of their own that never imports it.
 #
 # `device="cpu"` runs the CUDA kernels on the CPU, so that this page works on any machine; the CPU
 # device takes small sizes. Leave the argument out to use the GPU, if there is one.

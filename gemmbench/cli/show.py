@@ -10,7 +10,7 @@ import click
 from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
 from gemmbench.cli.options import OutputOptions, out_option
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_reports, screen_width
 from gemmbench.cli.results import print_results, write_exports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
@@ -72,4 +72,4 @@ def _show_run(run: Run, options: ShowOptions) -> None:
     if options.explain is None:
         print_results(comparison, options.output.style, options.output.wide)
     else:
-        click.echo("\n".join(explain_row(find_row(comparison, options.explain))))
+        click.echo("\n".join(explain_row(find_row(comparison, options.explain), screen_width())))

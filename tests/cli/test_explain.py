@@ -47,6 +47,13 @@ def test_a_row_is_explained_by_number_too(gemmbench, results):
     assert "Energy:   0.1" in said.out
 
 
+def test_an_explanation_fits_the_screen(gemmbench, results, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    *lines, again = gemmbench("show", results, "--explain", "tiled@24x16x8").out.splitlines()
+    assert 70 < max(map(len, lines)) <= 80
+    assert again.startswith("Again:")
+
+
 def test_a_row_that_is_not_there_is_a_usage_error(gemmbench, results):
     said = gemmbench("show", results, "--explain", "naive")
     assert (said.code, said.out) == (2, "")

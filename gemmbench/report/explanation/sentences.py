@@ -14,7 +14,7 @@ from gemmbench.report.roofline import MEMORY
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun, number, percent, with_interval
 
-_WIDTH = 110
+_WIDEST = 110
 _INDENT = 10
 _STOPPED = {
     "until": "enough for its interval (--until)",
@@ -25,10 +25,10 @@ _STOPPED = {
 }
 
 
-def explain_row(row: Row) -> list[str]:
-    """Everything that is known of a row, line by line."""
-    record = row.record
-    lines = [line for name, text in explain_in_paragraphs(row) for line in _wrap(name, text)]
+def explain_row(row: Row, width: int | None = None) -> list[str]:
+    """Everything that is known of a row, in lines that fit a screen; None if it has no limit."""
+    record, width = row.record, min(width or _WIDEST, _WIDEST)
+    lines = [line for name, text in explain_in_paragraphs(row) for line in _wrap(name, text, width)]
     drawn = [" " * _INDENT + line for line in record.wrong_map.splitlines()]
     return [*lines, *drawn, f"{'Again:':<{_INDENT}}{rerun_command(row.environment, record)}"]
 
@@ -52,10 +52,10 @@ def explain_in_paragraphs(row: Row) -> list[tuple[str, str]]:
     return [(name, " ".join(sentences)) for name, sentences in paragraphs if sentences]
 
 
-def _wrap(name: str, text: str) -> list[str]:
+def _wrap(name: str, text: str, width: int) -> list[str]:
     margin = " " * _INDENT
     first = f"{name + ':':<{_INDENT}}"
-    return textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=margin, break_on_hyphens=False)
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=margin, break_on_hyphens=False)
 
 
 def name_row(row: Row) -> str:
