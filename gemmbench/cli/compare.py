@@ -76,7 +76,8 @@ def compare(options: CompareOptions) -> int:
 def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) -> int:
     """Compare two results files; nothing is measured."""
     sweep = options.sweep
-    if given := SweepOverrides(**vars(sweep.problem), **vars(sweep.measure)).list_given():
+    given = SweepOverrides(**vars(sweep.problem), **vars(sweep.measure)).list_given()
+    if given := [*given, *sweep.reference.list_given()]:
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
     reference, run = store.read(reference_path), store.read(path)
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)

@@ -69,6 +69,10 @@ class ReferenceOptions:
     )
     force: bool = force_option()
 
+    def list_given(self) -> list[str]:
+        """The options that name a run."""
+        return [f"--{name}" for name in ("save", "against") if getattr(self, name) is not None]
+
     def read(self, folder: str, device: str) -> Run | None:
         """The reference run, if one is named; checks the name to save under too, before anything is measured.
 

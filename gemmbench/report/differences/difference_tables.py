@@ -70,6 +70,7 @@ def footer_lines(differences: RunDifferences) -> list[str]:
         *list_conditions(reference, run),
         *_list_missing("the reference", differences.only_in_reference),
         *_list_missing("the run", differences.only_in_run),
+        *note_transfers(differences),
     ]
 
 
@@ -117,6 +118,12 @@ def list_conditions(reference: Environment, run: Environment) -> list[str]:
 def _names(*environments: Environment) -> Iterable[str]:
     """The software that all runs name."""
     return [name for name in environments[0].software if all(name in each.software for each in environments)]
+
+
+def note_transfers(differences: RunDifferences) -> list[str]:
+    """That transfers are left out, if the reference has some."""
+    left_out = bool(differences.reference.transfers)
+    return ["Rows of transfers are not compared; gemmbench show prints those of one run."] if left_out else []
 
 
 def _list_missing(run: str, rows: Sequence[Row]) -> list[str]:

@@ -17,7 +17,7 @@ def find_run(text: str, folder: Path) -> Path | None:
     """The results file that `text` names; None if it names none.
 
     A path comes first, then the name of a saved run of the results folder, then the end of a file's
-    name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
+    name or of its run's name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
     """
     path = Path(text)
     if path.is_file() or text.endswith(RESULTS_SUFFIX):
@@ -29,8 +29,20 @@ def find_run(text: str, folder: Path) -> Path | None:
 
 
 def _find_by_id(text: str, folder: Path) -> Path | None:
-    found = list(folder.glob(f"*-{text}{RESULTS_SUFFIX}")) if text.isalnum() else []
+    """The only file of the folder whose name ends in `text`, or else whose run does."""
+    if not text.isalnum():
+        return None
+    named = list(folder.glob(f"*-{text}{RESULTS_SUFFIX}"))
+    found = named or [path for path in folder.glob(f"*{RESULTS_SUFFIX}") if _read_id(path) == text]
     return found[0] if len(found) == 1 else None
+
+
+def _read_id(path: Path) -> str:
+    """The end of the name that a run got; its file may have another name since."""
+    try:
+        return store.read_environment(path).run.rpartition("-")[2]
+    except StoreError:
+        return ""
 
 
 def read_run(text: str, folder: Path) -> Run:

@@ -1,5 +1,7 @@
 """The tables of two runs, and what is said below them."""
 
+from dataclasses import replace
+
 import pytest
 
 from gemmbench.report.comparison import compare_rows
@@ -52,6 +54,14 @@ def test_a_status_that_changed_shows_both(report, paired):
     broken = [paired("tiled", *[2 * MS] * 5, config={"T": 8}, status="wrong"), paired("cublas", *[MS] * 5)]
     (table,) = report(pair(paired), broken).tables
     assert [cells[-1] for cells in table.cells] == ["ok", "ok -> wrong"] and table.statuses == ["ok", "wrong"]
+
+
+def test_transfers_are_said_to_be_left_out(make_run, paired):
+    run = compare_rows(make_run(*pair(paired)))
+    text = "Rows of transfers are not compared"
+    assert text not in "\n".join(report_differences(compare_runs(run, run)).footer)
+    transfers = replace(run, transfers=[object()])
+    assert text in "\n".join(report_differences(compare_runs(transfers, run)).footer)
 
 
 def test_rows_of_one_run_are_named_but_not_all_of_many(report, paired):
