@@ -143,18 +143,33 @@ def test_a_failed_row_is_explained(page):
     assert box.get_by_text("gemmbench run tiled --sizes 64").is_visible()
 
 
+def test_the_status_of_a_failed_row_leads_to_its_explanation(page):
+    box = page.locator("#failures details", has_text="tiled")
+    box.locator("summary").click()
+    assert not box.get_by_text("gemmbench run tiled").is_visible()
+    page.locator("#rows").get_by_role("link", name="wrong").click()
+    assert box.get_by_text("gemmbench run tiled").is_visible()
+
+
 def test_a_mark_under_the_pointer_has_a_tooltip(page):
     tip = page.locator("#tip")
     assert not tip.is_visible()
-    page.locator(".charts [data-tip]", has=page.locator("path")).first.hover()
-    assert tip.is_visible() and tip.inner_text()
+    mark = page.locator(".charts [data-tip]", has=page.locator("path")).first
+    mark.scroll_into_view_if_needed()
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    mark.hover()
+    tip.wait_for()
+    assert tip.inner_text()
     page.mouse.move(5, 5)
-    assert not tip.is_visible()
+    tip.wait_for(state="hidden")
     assert page.locator("svg title").count() == 0
 
 
 def test_the_arrow_keys_go_from_mark_to_mark(page):
-    page.locator(".charts figure").first.focus()
+    figure = page.locator(".charts figure").first
+    figure.scroll_into_view_if_needed()
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    figure.focus()
     page.keyboard.press("ArrowRight")
     first = page.locator("#tip").inner_text()
     page.keyboard.press("ArrowRight")

@@ -12,7 +12,7 @@ def render_differences(differences: RunDifferences) -> Html:
     """The rows that both runs have, and what to know about their ratios."""
     columns = list_columns(differences)
     groups = [Group(problem.title, str(problem), rows) for problem, rows in differences.by_problem.items()]
-    style: RowStyle[Difference] = RowStyle(lambda each: each.row.status, lambda each: "")
+    style: RowStyle[Difference] = RowStyle(lambda each: each.row.status)
     baseline = differences.run.environment.baseline
     table = render_groups(columns, len(columns), baseline, groups, style) if groups else None
     return tag("div", render_notes(footer_lines(differences)), table, class_="results")

@@ -9,7 +9,7 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.explanation.rerun import rerun_command
 from gemmbench.report.explanation.sentences import explain_in_paragraphs, name_row
 from gemmbench.report.page.html import Html, tag
-from gemmbench.report.page.tables import wrap_table
+from gemmbench.report.page.tables import name_box, wrap_table
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun
 from gemmbench.report.transfer_rows import TransferRow
@@ -19,9 +19,18 @@ _IN_SUMMARY = ("Row", "Status")
 """Paragraphs that the summary of a box says already."""
 
 
-def list_failed(comparison: Comparison) -> list[Row]:
-    """Kernel rows that are neither right nor skipped."""
+def any_failed(comparison: Comparison) -> bool:
+    """A row of kernels or of transfers is neither right nor skipped."""
+    return bool(_list_failed(comparison) or _list_failed_transfers(comparison))
+
+
+def _list_failed(comparison: Comparison) -> list[Row]:
     return [row for row in comparison.rows if row.status not in ("ok", "skipped")]
+
+
+def _list_failed_transfers(comparison: Comparison) -> list[TransferRow]:
+    rows = [row for problem in comparison.transfers for row in problem.rows]
+    return [row for row in rows if row.record.status not in ("ok", "skipped")]
 
 
 def render_failures(comparison: Comparison) -> Html | None:
@@ -29,17 +38,13 @@ def render_failures(comparison: Comparison) -> Html | None:
 
     A few boxes are open; more than that are closed, so that they make a list.
     """
-    rows = list_failed(comparison)
+    rows = _list_failed(comparison)
     failed = [_render_row(row, len(rows) <= _MOST_OPEN) for row in rows]
-    failed += [_render_transfer(row) for problem in comparison.transfers for row in problem.rows if _has_failed(row)]
+    failed += [_render_transfer(row) for row in _list_failed_transfers(comparison)]
     skipped = [row for row in comparison.rows if row.status == "skipped"]
     if not failed and not skipped:
         return None
     return tag("div", failed, _render_skips(skipped) if skipped else None)
-
-
-def _has_failed(row: TransferRow) -> bool:
-    return row.record.status not in ("ok", "skipped")
 
 
 def _render_row(row: Row, is_open: bool) -> Html:
@@ -56,7 +61,7 @@ def _render_row(row: Row, is_open: bool) -> Html:
     map_of_c = tag("figure", tag("figcaption", "Where C is wrong"), tag("pre", record.wrong_map))
     facts = tag("dl", paragraphs, again)
     body = tag("div", facts, map_of_c if record.wrong_map else None, class_="diagnosis")
-    return tag("details", tag("summary", summary), body, class_="failure card", open=is_open)
+    return tag("details", tag("summary", summary), body, class_="failure card", open=is_open, id=name_box(row))
 
 
 def _render_transfer(row: TransferRow) -> Html:

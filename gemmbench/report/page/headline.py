@@ -11,7 +11,7 @@ from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.row import Row
-from gemmbench.report.text import count_noun, number, number_within
+from gemmbench.report.text import count_noun, interval_ends, number, number_within
 
 _MOST_CARDS = 12
 
@@ -79,8 +79,8 @@ def _list_problems(comparison: Comparison) -> Iterator[Content]:
 def _render_ratio(percent: Interval, baseline: str) -> Html:
     """`1.17x cublas`, `51 % of cublas`, or that the interval holds both faster and slower."""
     if percent.known and percent.low <= 100 <= percent.high:
-        low, high = (f"{end / 100:.2g}x" for end in (percent.low, percent.high))
-        return tag("span", f"level with {baseline} ({low} to {high})", class_="ratio level")
+        low, high = interval_ends(percent.scale(0.01))
+        return tag("span", f"level with {baseline} ({low}x to {high}x)", class_="ratio level")
     if percent.value >= 100:
         return tag("span", f"{number_within(percent.value / 100, percent, 3)}x {baseline}", class_="ratio good")
     return tag("span", f"{number_within(percent.value, percent, 3)} % of {baseline}", class_="ratio")

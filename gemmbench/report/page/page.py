@@ -9,7 +9,7 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.page.differences import render_differences
 from gemmbench.report.page.environment import render_environment
-from gemmbench.report.page.failures import render_failures
+from gemmbench.report.page.failures import any_failed, render_failures
 from gemmbench.report.page.figures import render_figures
 from gemmbench.report.page.headline import render_headline, title_run
 from gemmbench.report.page.html import Html, join, tag
@@ -44,5 +44,6 @@ def _render_sections(
         yield "differences", "Differences", join(map(render_differences, differences))
     failures = [each for each in map(render_failures, comparisons) if each]
     if failures:
-        yield "failures", "Failed and skipped", join(failures)
+        heading = "Failed and skipped" if any(map(any_failed, comparisons)) else "Skipped"
+        yield "failures", heading, join(failures)
     yield "environment", "Environment", join(map(render_environment, comparisons))

@@ -164,6 +164,13 @@
     });
   });
 
+  // The status of a failed row leads to the box that explains it, which may be closed.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("td.status a");
+    const box = link && find(link.hash.slice(1));
+    if (box) box.open = true;
+  });
+
   // The command can be copied where the browser allows it.
   if (navigator.clipboard) all("button.copy").forEach((button) => {
     button.hidden = false;

@@ -30,10 +30,16 @@ class Group(Generic[R]):
 
 @dataclass(frozen=True)
 class RowStyle(Generic[R]):
-    """How a row looks: its status, and its classes besides."""
+    """How a row looks: its status, its classes besides, and where its status leads to, if anywhere."""
 
     status: Callable[[R], str]
-    classes: Callable[[R], str]
+    classes: Callable[[R], str] = lambda row: ""
+    target: Callable[[R], str] = lambda row: ""
+
+
+def name_box(row: Row) -> str:
+    """The id of the box that explains a failed row."""
+    return f"row-{row.environment.run}-{row.number}"
 
 
 def render_kernels(comparison: Comparison) -> Html:
@@ -47,15 +53,18 @@ def render_kernels(comparison: Comparison) -> Html:
         marks = {"baseline": row.record.variant == baseline, "fastest-row": id(row) in fastest}
         return " ".join(name for name, holds in marks.items() if holds)
 
+    def find_target(row: Row) -> str:
+        return "" if row.status in ("ok", "skipped") else f"#{name_box(row)}"
+
     groups = [Group(problem.title, label_problem(problem), problem.rows) for problem in comparison.problems]
-    style: RowStyle[Row] = RowStyle(lambda row: row.status, choose_classes)
+    style: RowStyle[Row] = RowStyle(lambda row: row.status, choose_classes, find_target)
     return render_groups(columns, main, baseline, groups, style)
 
 
 def render_transfers(comparison: Comparison) -> Html:
     """All rows of transfers of a run."""
     groups = [Group(problem.title, str(problem.problem), problem.rows) for problem in comparison.transfers]
-    style: RowStyle[TransferRow] = RowStyle(lambda row: row.record.status, lambda row: "")
+    style: RowStyle[TransferRow] = RowStyle(lambda row: row.record.status)
     return render_groups(TRANSFER_COLUMNS, len(TRANSFER_COLUMNS), "", groups, style)
 
 
@@ -89,17 +98,26 @@ def _render_group(
     columns: Sequence[Column[R]], kinds: Sequence[str | None], group: Group[R], style: RowStyle[R]
 ) -> Html:
     head = tag("tr", tag("th", group.title, scope="rowgroup", colspan=len(columns) + 1), class_="group")
-    lines = []
-    for row in group.rows:
-        cells = [tag("td", group.label, class_="left problem")]
-        cells += [tag("td", column.cell(row), class_=kind) for column, kind in zip(columns, kinds, strict=True)]
-        lines.append(tag("tr", cells, class_=style.classes(row) or None, data_status=style.status(row)))
-    return tag("tbody", head, lines)
+    return tag("tbody", head, (_render_row(columns, kinds, group, row, style) for row in group.rows))
+
+
+def _render_row(
+    columns: Sequence[Column[R]], kinds: Sequence[str | None], group: Group[R], row: R, style: RowStyle[R]
+) -> Html:
+    cells, target = [tag("td", group.label, class_="left problem")], style.target(row)
+    for column, kind in zip(columns, kinds, strict=True):
+        text = column.cell(row)
+        leads = target and column.heading == "status"
+        cells.append(tag("td", tag("a", text, href=target) if leads else text, class_=kind))
+    return tag("tr", cells, class_=style.classes(row) or None, data_status=style.status(row))
 
 
 def render_static(table: Table) -> Html:
     """A table as it is, such as the published figures of a post."""
-    left = [table.aligns_left(heading) or _is_text(cells) for heading, cells in _list_columns(table)]
+    left = [
+        table.aligns_left(heading) or _is_text(cells[index] for cells in table.cells)
+        for index, heading in enumerate(table.headings)
+    ]
 
     def line(element: str, texts: Sequence[str], scope: str | None = None) -> Html:
         pairs = zip(texts, left, strict=True)
@@ -108,10 +126,6 @@ def render_static(table: Table) -> Html:
     body = tag("tbody", (line("td", cells) for cells in table.cells))
     head = tag("thead", line("th", table.headings, "col"))
     return tag("div", wrap_table(tag("table", head, body)), render_notes(table.notes))
-
-
-def _list_columns(table: Table) -> Iterable[tuple[str, tuple[str, ...]]]:
-    return zip(table.headings, zip(*table.cells, strict=True), strict=True)
 
 
 def _is_text(cells: Iterable[str]) -> bool:
