@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from gemmbench.errors import StoreError
@@ -37,7 +38,13 @@ def newest_file(pattern: str) -> Path:
 
 def read_comparison(pattern: str) -> Comparison:
     """The results of the newest file that matches. Raises StoreError."""
-    return compare_rows(store.read(newest_file(pattern)))
+    return _compare_file(newest_file(pattern))
+
+
+@lru_cache(maxsize=4)
+def _compare_file(path: Path) -> Comparison:
+    """Read once for all parts of a page."""
+    return compare_rows(store.read(path))
 
 
 @dataclass(frozen=True)
