@@ -1,0 +1,71 @@
+"""A results file from its path, its saved name or its id."""
+
+import msgspec
+import pytest
+
+from gemmbench.errors import StoreError, UsageError
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.paths import saved_path
+from gemmbench.session.reference_runs.find_run import find_newest_run, find_run, find_two_runs, read_run
+
+
+@pytest.fixture
+def write_run(tmp_path, environment):
+    """Write a results file that has only a header."""
+
+    def write(path, **changed):
+        path = tmp_path / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(msgspec.structs.replace(environment, **changed)) + b"\n")
+        return path
+
+    return write
+
+
+def test_a_path_comes_before_a_name(tmp_path, write_run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved, file = write_run("results/saved/main.jsonl"), write_run("main")
+    results = tmp_path / "results"
+    assert find_run("main", results).resolve() == file
+    file.unlink()
+    assert find_run("main", results) == saved == saved_path(results, "main")
+    assert find_run("none", results) is None and find_run("../main", results) is None
+
+
+def test_an_id_names_one_file_only(tmp_path, write_run):
+    first = write_run("2026-quick-12ab.jsonl", run="2026-quick-12ab")
+    renamed = write_run("mine.jsonl", run="2026-quick-77cd")
+    assert find_run("12ab", tmp_path) == first and find_run("77cd", tmp_path) == renamed
+    write_run("2026-sgemm-12ab.jsonl")
+    assert find_run("12ab", tmp_path) is None
+    (tmp_path / "broken.jsonl").write_text("{")
+    assert find_run("77cd", tmp_path) == renamed and find_run("*", tmp_path) is None
+
+
+def test_an_unknown_name_lists_the_saved_runs(tmp_path, write_run):
+    with pytest.raises(UsageError, match=r"no results file and no saved run 'x'; .* has no saved runs; use run --save"):
+        read_run("x", tmp_path)
+    write_run("saved/main.jsonl")
+    with pytest.raises(UsageError, match=r"'mein' \(did you mean 'main'\?\); saved runs in .*: main"):
+        read_run("mein", tmp_path)
+
+
+def test_the_newest_run_is_the_one_that_began_last(tmp_path, write_run):
+    with pytest.raises(StoreError, match="no results files in"):
+        find_newest_run(tmp_path)
+    newest = write_run("a.jsonl", started="2026-02-01T00:00:00+00:00")
+    write_run("b.jsonl", started="2026-01-01T00:00:00+00:00")
+    (tmp_path / "c.jsonl").write_text("{}")
+    assert find_newest_run(tmp_path) == newest
+
+
+def test_compare_takes_two_runs_or_variants(tmp_path, write_run, write_kernel):
+    write_kernel("tiled.cu")
+    catalog = Catalog([tmp_path / "kernels"])
+    one, two, saved = write_run("one.jsonl"), write_run("two.jsonl"), write_run("saved/tiled.jsonl")
+    assert find_two_runs([str(one), str(two)], tmp_path, catalog) == (one, two)
+    assert find_two_runs(["tiled", "HEAD:tiled"], tmp_path, catalog) is None and saved.exists()
+    with pytest.raises(UsageError, match=r"one\.jsonl is a saved run and tiled is not"):
+        find_two_runs(["tiled", str(one)], tmp_path, catalog)
+    with pytest.raises(UsageError, match="compare takes two saved runs at a time"):
+        find_two_runs([str(one), str(two), str(one)], tmp_path, catalog)
