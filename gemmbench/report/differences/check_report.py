@@ -41,7 +41,7 @@ def report_check(check: Check) -> Report:
     statuses = [_STATUSES[row.verdict] for row in check.rows]
     title = f"Compared with {check.reference}"
     tables = [make_table(COLUMNS, check.rows, title, statuses=statuses)] if check.rows else []
-    return Report(tables, [*_explain(check), *list_reasons(check), *check.notes])
+    return Report(tables, [*_explain(check), *list_reasons(check), *_advise(check), *check.notes])
 
 
 def _explain(check: Check) -> list[str]:
@@ -51,6 +51,12 @@ def _explain(check: Check) -> list[str]:
         "Slower by: from the ratio to the baseline in each run. The runs shared no rounds, so the 95 % interval is "
         f"widened by the {format_share(RUN_TO_RUN)} that such a ratio differs between runs; times differ by up to 10 %."
     ]
+
+
+def _advise(check: Check) -> list[str]:
+    """What to do about rows whose interval contains the margin."""
+    wide = any(row.verdict == INCONCLUSIVE and row.slowdown.known for row in check.rows)
+    return ["Inconclusive: measure longer (--max-time, --rounds) or choose a larger margin."] if wide else []
 
 
 def list_reasons(check: Check) -> list[str]:

@@ -53,6 +53,15 @@ def test_a_check_in_the_same_rounds_says_so(check):
     assert report_check(paired).footer[0].startswith("Slower by: from the same rounds")
 
 
+def test_a_wide_interval_has_an_advice(make_run, paired):
+    noisy = [MS, MS, 2 * MS, 4 * MS, 4 * MS]
+    (reference,) = compare_rows(make_run(paired("tiled", *[2 * MS] * 5))).rows
+    (row,) = compare_rows(make_run(paired("tiled", *noisy))).rows
+    check = Check("HEAD", 0.03, check_pairs([(reference, row)], 0.03), paired=True)
+    assert report_check(check).footer[-1].startswith("Inconclusive: measure longer")
+    assert "Inconclusive" not in str(report_check(Check("HEAD", 0.03, check_pairs([(row, row)], 0.03))).footer)
+
+
 def test_nothing_to_compare_has_no_table():
     assert report_check(Check("HEAD", 0.03, [], new=["mine"])).tables == []
 
