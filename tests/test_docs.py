@@ -20,7 +20,8 @@ PAGES = list_pages()
 KERNELS = ROOT / "docs" / "guides" / "my-kernels"
 CONTRIBUTING = ROOT / "docs" / "contributing.md"
 _CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_DRY_RUNS = ("run", "mlp")
+_ON_A_GPU = ("--with-transfers",)
+_WITHOUT_PLANS = {"--resume", "--digit", "--serve", "--help"}
 
 
 def read_commands(text):
@@ -35,6 +36,12 @@ def read_commands(text):
 
 
 COMMANDS = sorted({shlex.join(words) for path in PAGES for words in read_commands(path.read_text(encoding="utf-8"))})
+PLANNED = [
+    command
+    for command in COMMANDS
+    if command.split()[0] in ("run", "mlp") and not _WITHOUT_PLANS.intersection(shlex.split(command))
+]
+SHOWN = [command for command in COMMANDS if command.startswith("show results/nvidia")]
 
 
 def prose_lines(text):
@@ -74,7 +81,7 @@ def test_the_readme_is_short():
 
 
 def test_there_are_commands_to_check():
-    assert len(COMMANDS) >= 40
+    assert len(COMMANDS) >= 80 and len(PLANNED) >= 20 and SHOWN
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -90,19 +97,19 @@ def test_a_command_parses(command):
             assert "--help" in arguments
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if each.split()[0] in _DRY_RUNS])
-def test_a_command_plans_on_the_cpu_device(command):
-    left_out = {"--resume", "--dry-run", "--digit", "--serve"}
-    words = shlex.split(command)
-    if left_out.intersection(words) - {"--dry-run"} or "--device" in words:
-        words = [words[0]]
-    call = [*(word for word in words if word not in left_out), "--dry-run", "--device", "cpu"]
-    if "--with-transfers" in call:
-        call.remove("--with-transfers")
-    call = [str(KERNELS) if word == "my-kernels" else word for word in call]
-    done = CliRunner().invoke(group, call)
-    assert done.return_value is not None or done.exception is None, done.output
-    assert not isinstance(done.exception, errors.UsageError), done.exception
+@pytest.mark.parametrize("command", PLANNED)
+def test_a_command_plans_on_the_cpu_device(command, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    words = [str(KERNELS) if word == "my-kernels" else word for word in shlex.split(command) if word not in _ON_A_GPU]
+    done = CliRunner().invoke(group, [*words, "--dry-run", "--device", "cpu"])
+    assert done.exception is None, f"{done.exception}: {done.output}"
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_a_command_shows_recorded_results(command, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(group, shlex.split(command))
+    assert done.exception is None and done.output, done.exception
 
 
 def test_the_example_kernel_of_the_readme_is_right_on_the_cpu_device(tmp_path):
