@@ -42,6 +42,9 @@ class _Habits:
     warm: float
 
 
+TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
+"""For proportions between batches, where a probe of the host would take too long."""
+
 _GPU = _Habits(open=0.7, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=20, warm=0.05)
 _CPU = _Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=64, warm=0.5)
 
@@ -99,14 +102,18 @@ def estimate_sweep(
     chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
 ) -> float:
     """Seconds to open the devices, and to verify and measure the rows; without compiling."""
-    finals = choose_finalists(chains, lambda chain: _estimate_launch(chain, devices[chain.device], host), baseline)
-    batches = [*split_chains(chains, baseline), *split_chains(finals, baseline)]
     opening = sum(_habits(devices[name]).open for name in {chain.device for chain in chains})
-    return (
-        _START
-        + opening
-        + sum(estimate_batch(batch, devices, policy, host, not number) for number, batch in enumerate(batches))
-    )
+    batches = split_chains(chains, baseline)
+    measuring = sum(estimate_batch(batch, devices, policy, host, not number) for number, batch in enumerate(batches))
+    return _START + opening + measuring + estimate_finals(chains, devices, policy, baseline, host)
+
+
+def estimate_finals(
+    chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
+) -> float:
+    """Seconds to measure the best configuration of every kernel again."""
+    finals = choose_finalists(chains, lambda chain: _estimate_launch(chain, devices[chain.device], host), baseline)
+    return sum(estimate_batch(batch, devices, policy, host) for batch in split_chains(finals, baseline))
 
 
 def estimate_transfers(chains: Sequence[Chain], machine: Machine, policy: Policy, host: HostSpeed) -> float:

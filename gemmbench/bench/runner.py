@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -11,6 +12,32 @@ from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 from gemmbench.bench.worker.worker import Worker
 
 R = TypeVar("R")
+
+_NO_TIME = 1e-3
+
+
+@dataclass
+class Pace:
+    """How long batches take, in proportion to their `costs`: what was estimated for each of them.
+
+    `later` is the cost of what follows them. A batch that an earlier run has measured takes no time.
+    """
+
+    costs: Sequence[float]
+    later: float = 0.0
+    _spent: float = 0.0
+    _estimated: float = 0.0
+
+    def add(self, number: int, seconds: float) -> None:
+        """Take the time of a batch."""
+        if seconds > _NO_TIME:
+            self._spent += seconds
+            self._estimated += self.costs[number]
+
+    def estimate_left(self, number: int) -> float | None:
+        """Seconds for this batch and all that follow; None before one was measured."""
+        left = sum(self.costs[number:]) + self.later
+        return left * self._spent / self._estimated if self._estimated else None
 
 
 @dataclass
@@ -27,14 +54,22 @@ class Runner(Generic[R]):
     is_interrupted: Callable[[], bool] = lambda: False
     done: Mapping[str, Sequence[R]] = field(default_factory=dict)
 
-    def run(self, batches: Sequence[Batch[R]]) -> list[R]:
-        """Measure what is not done, until interrupted; returns the records, earlier ones too."""
+    def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
+        """Measure what is not done, until interrupted; returns the records, earlier ones too.
+
+        With a `pace` the progress says how much time is left.
+        """
         records: list[R] = []
         for number, batch in enumerate(batches):
             if self.is_interrupted():
                 break
-            self.progress(f"{SWEEP}{batch.title}", number, len(batches))
+            left = pace.estimate_left(number) if pace else None
+            known = () if left is None else (left,)
+            self.progress(f"{SWEEP}{batch.title}", number, len(batches), *known)
+            started = time.monotonic()
             records += self._run_batch(batch)
+            if pace:
+                pace.add(number, time.monotonic() - started)
         return records
 
     def _run_batch(self, batch: Batch[R]) -> list[R]:

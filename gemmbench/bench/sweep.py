@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from gemmbench.backends.base import Compiler
 from gemmbench.bench.build import Built, compile_plans, name_code
+from gemmbench.bench.estimate import TYPICAL_HOST, estimate_batch, estimate_finals
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.splitting import choose_finalists, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.record import Record
-from gemmbench.bench.runner import Runner
+from gemmbench.bench.runner import Pace, Runner
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError
 from gemmbench.planning.plans.chain import Chain, list_plans
@@ -54,10 +55,19 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     built = compile_plans(list_plans(able), compilers, runner.progress)
     _refuse_other_code(able, built, sweep.earlier)
     batches = _make_batches(sweep, able, built, "sweep")
-    records += runner.run(batches)
+    records += runner.run(batches, _make_pace(runner, batches, able, sweep))
     medians = _find_medians(records)
     finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline)
     return records + runner.run(_make_batches(sweep, finalists, built, "final", 1 + len(batches)))
+
+
+def _make_pace(
+    runner: Runner[Record], batches: Sequence[ChainBatch], chains: Sequence[Chain], sweep: ChainSweep
+) -> Pace:
+    """What the batches and the finals after them cost."""
+    devices, policy = runner.worker.devices, sweep.policy
+    finals = estimate_finals(chains, devices, policy, sweep.baseline, TYPICAL_HOST)
+    return Pace([estimate_batch(batch.chains, devices, policy, TYPICAL_HOST) for batch in batches], finals)
 
 
 def measure_groups(

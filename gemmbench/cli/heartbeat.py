@@ -21,7 +21,8 @@ def print_heartbeat(write: Callable[[str], None]) -> Iterator[Progress]:
 
     def beat() -> None:
         while not ended.wait(PERIOD):
-            write(f"{format_duration(progress.elapsed)}: {progress}")
+            left = f", about {format_duration(progress.left)} left" if progress.left else ""
+            write(f"{format_duration(progress.elapsed)}: {progress}{left}")
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

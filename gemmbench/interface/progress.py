@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 from gemmbench.report.text import format_duration
-from gemmbench.session.reporter import Reporter
+from gemmbench.session.reporter import Reporter, SessionProgress
 
 _logger = logging.getLogger("gemmbench")
 
@@ -22,12 +22,14 @@ _logger = logging.getLogger("gemmbench")
 @contextmanager
 def draw_bars(console: Console) -> Iterator[Progress]:
     """Draw a bar for the sweep and one for what is being done, until the block ends."""
-    columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Elapsed())
+    progress = SessionProgress()
+    columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Time(progress))
     with Bars(*columns, console=console, transient=True) as bars:
         sweep, step = bars.add_task("starting", total=None), bars.add_task("", visible=False)
 
-        def report(what: str, done: int, of: int) -> None:
+        def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
             nonlocal step
+            progress.report(what, done, of, left)
             if what.startswith(SWEEP):
                 bars.update(sweep, description=what.removeprefix(SWEEP), completed=done, total=of)
             elif of:
@@ -46,11 +48,19 @@ class _Count(ProgressColumn):
         return Text(f"{task.completed:.0f}/{task.total:.0f}" if task.total else "")
 
 
-class _Elapsed(ProgressColumn):
-    """How long the run has taken, next to the bar of the sweep."""
+class _Time(ProgressColumn):
+    """How long the run has taken and, if it is known, how long it still takes; next to the bar of the sweep."""
+
+    def __init__(self, progress: SessionProgress):
+        super().__init__()
+        self._progress = progress
 
     def render(self, task: Task) -> Text:
-        return Text(format_duration(task.elapsed or 0.0) if task.id == 0 else "")
+        if task.id != 0:
+            return Text("")
+        left = self._progress.left
+        known = f", about {format_duration(left)} left" if left else ""
+        return Text(f"{format_duration(self._progress.elapsed)}{known}")
 
 
 class NotebookReporter(Reporter):

@@ -17,7 +17,7 @@ class Reporter:
         """Show one message, such as why a run ends early."""
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
-        """Show progress inside the block; yields a callback (what, done, of how many)."""
+        """Show progress inside the block; yields the callback that takes it."""
         return nullcontext(ignore_progress)
 
 
@@ -38,21 +38,29 @@ class Activity:
 
 @dataclass
 class SessionProgress:
-    """The batch of a sweep and the step within it that were reported last."""
+    """The batch of a sweep and the step within it that were reported last, and the expected end."""
 
     clock: Callable[[], float] = time.monotonic
     batch: Activity = field(default_factory=Activity)
     step: Activity = field(default_factory=Activity)
+    end: float | None = None
 
     def __post_init__(self) -> None:
         self._started = self.clock()
 
-    def report(self, what: str, done: int, of: int) -> None:
+    def report(self, what: str, done: int, of: int, left: float | None = None, /) -> None:
         """Take a report; a `Progress`."""
         if what.startswith(SWEEP):
             self.batch, self.step = Activity(what.removeprefix(SWEEP), done, of), Activity()
+            self.end = None if left is None else self.clock() + left
         else:
             self.step = Activity(what, done, of)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the expected end; None if it is not known or has passed."""
+        left = 0.0 if self.end is None else self.end - self.clock()
+        return left if left > 0 else None
 
     @property
     def elapsed(self) -> float:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.runner import Runner
+from gemmbench.bench.runner import Pace, Runner
 from gemmbench.planning.sweeps.policy import Policy
 
 
@@ -67,3 +67,27 @@ def test_a_fault_of_a_row_stays_with_the_batch():
     fault = RuntimeError("x")
     batch = Letters(policy=Policy(), letters="ab").blame(1, fault)
     assert (batch.find_fault(0), batch.find_fault(1)) == (None, fault)
+
+
+def test_the_time_left_follows_from_the_estimates_once_a_batch_is_measured():
+    pace = Pace([1.0, 2.0, 5.0], later=2.0)
+    assert pace.estimate_left(0) is None
+    pace.add(0, 10.0)
+    assert pace.estimate_left(1) == 90.0
+    pace.add(1, 5.0)
+    assert pace.estimate_left(2) == 35.0
+
+
+def test_batches_of_an_earlier_run_say_nothing_about_the_time_left():
+    pace = Pace([1.0, 2.0])
+    pace.add(0, 1e-5)
+    assert pace.estimate_left(1) is None
+
+
+def test_progress_says_how_much_time_is_left():
+    told, pace = [], Pace([1.0, 2.0])
+    pace.add(0, 4.0)
+    worker = FakeWorker()
+    batches = [Letters(policy=Policy(), letters=text) for text in ("a", "b")]
+    Runner(worker, lambda record: None, lambda *what: told.append(what)).run(batches, pace)
+    assert told[0] == ("sweep: a", 0, 2, 12.0) and len(told[1]) == 4

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.fake.device import describe_fake
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import BuildError, DeviceError
@@ -35,6 +36,7 @@ class FakeWorker:
 
     def __init__(self, make_record, seconds=None):
         self.make_record, self.seconds, self.batches = make_record, seconds or {}, []
+        self.devices = {"fake": describe_fake()}
 
     def experiment(self, batch):
         self.batches.append(batch)

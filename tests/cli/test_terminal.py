@@ -35,8 +35,10 @@ def beats(monkeypatch):
         written.release()
 
     def wait():
+        while written.acquire(blocking=False):
+            pass
         written.acquire()
-        written.acquire()  # the first may have been written before the last report
+        written.acquire()  # the first may have been made before the last report
         return re.sub(r"^\d+ s: ", "", lines[-1])
 
     with heartbeat.print_heartbeat(write) as progress:
@@ -55,6 +57,28 @@ def test_off_a_terminal_a_line_tells_what_is_being_done_from_time_to_time(beats)
     assert wait() == "64 nn f32 1/4, warm up"
     progress(SWEEP + "96 nn f32", 2, 4)
     assert wait() == "96 nn f32 2/4"
+
+
+def test_the_time_left_is_told_where_it_is_known(beats):
+    progress, wait = beats
+    progress(SWEEP + "64 nn f32", 1, 4, 1000.0)
+    assert re.fullmatch(r"64 nn f32 1/4, about 16 min \d+ s left", wait())
+    progress(SWEEP + "96 nn f32", 2, 4, -1.0)
+    assert wait() == "96 nn f32 2/4"
+    progress(SWEEP + "128 nn f32", 3, 4)
+    assert wait() == "128 nn f32 3/4"
+
+
+def test_a_bar_shows_the_time_left(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with TERMINAL.progress_bar() as progress:
+        progress(SWEEP + "64 nn f32", 1, 4)
+        assert "left" not in terminal.getvalue()
+        progress(SWEEP + "64 nn f32", 1, 4, 1000.0)
+    assert "about 16 min" in terminal.getvalue()
 
 
 def test_an_activity_that_cannot_be_counted_has_no_count_on_a_terminal(monkeypatch):

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from gemmbench.backends.base import Backend, Executable, Window
 
 FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
-Progress = Callable[[str, int, int], None]
-"""(activity, amount done, total amount, 0 if unknown); the activity of the whole sweep begins with SWEEP."""
 SWEEP = "sweep: "
+
+
+class Progress(Protocol):
+    """Takes an activity, the amount done, and the total amount or 0 if it is unknown.
+
+    The activity of the whole sweep begins with SWEEP; where they are known, it comes with the seconds
+    that are left.
+    """
+
+    def __call__(self, what: str, done: int, of: int, left: float | None = None, /) -> None: ...
+
 
 Announce = Callable[[int | None, float], None]
 """(number of the row whose code runs next, its expected seconds); (None, 0) when none runs."""
 
 
-def ignore_progress(what: str, done: int, of: int) -> None:
+def ignore_progress(what: str, done: int, of: int, left: float | None = None, /) -> None:
     """Report no progress."""
 
 
