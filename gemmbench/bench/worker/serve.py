@@ -5,6 +5,7 @@ Started by process.WorkerProcess. A thread receives, so that a Stop is seen whil
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -71,9 +72,17 @@ def _serve(pipe: Connection) -> None:
 
 
 def _run_batches(pipe: Connection, inbox: _Inbox, worker: LocalWorker, opened: Mapping[str, Backend]) -> None:
+    """Run batches until the runner closes the connection.
+
+    Garbage is collected between batches only. A collection in the receiving thread could free a
+    module of CUDA, whose context belongs to this thread.
+    """
+    gc.freeze()
+    gc.disable()
     try:
         while True:
             _send(pipe, Finished(list(worker.experiment(inbox.next_batch()))))
+            gc.collect()
     except DeviceLost as fault:
         _send(pipe, Lost(fault))
         os._exit(1)  # closing a poisoned context may hang
