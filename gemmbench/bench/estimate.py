@@ -45,12 +45,12 @@ class _Habits:
 TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
 """For proportions between batches, where a probe of the host would take too long."""
 
-_GPU = _Habits(open=0.7, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=20, warm=0.05)
+_GPU = _Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=20, warm=0.05)
 _CPU = _Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=64, warm=0.5)
 
-_START = 0.6  # of the program
+_START = 0.7  # of the program
 _FILL, _JUDGE = 2e8, 2e8  # elements/s and core that are filled at random, and that are compared
-_LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.2  # of the peak of a GPU
+_LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # of the peak of a GPU
 _UNKNOWN_PEAK = 1e13
 _LAUNCH = 3e-6
 _BUS = 1e10  # bytes/s between host and GPU, of all modes together
