@@ -7,7 +7,7 @@ import pytest
 
 from gemmbench.errors import StoreError
 from tools.page import ROOT, Page
-from tools.parts import KINDS, listings
+from tools.parts import KINDS, listings, tables
 
 OPTIONS = "--kernels first-try --device cpu --sizes 17".split()
 QUICK = "results/nvidia-h200/*-quick.jsonl"
@@ -45,6 +45,16 @@ def test_a_chart_is_a_file_and_a_link_to_it(page):
     )
     assert text == "![Speed over matrix size](../images/some-chart.svg)"
     assert page.files[ROOT / "docs" / "images" / "some-chart.svg"].startswith("<svg")
+
+
+def test_a_claim_comes_from_the_newest_file_that_has_it(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    (tmp_path / "1-trust.txt").write_text("== a: A\n\na: 1 of 1: holds (3 s)\n== b: B\n\nb: 2 of 2: holds (3 s)\n")
+    (tmp_path / "2-trust.txt").write_text("== a: A\n\na: 0 of 1: DOES NOT HOLD (3 s)\n")
+    rows = KINDS["claims"](page, "*-trust.txt").splitlines()[2:]
+    assert rows == ["| A | 0 of 1 | no |", "| B | 2 of 2 | yes |"]
+    with pytest.raises(StoreError, match="a claim does not hold"):
+        KINDS["claims"](page, "*-trust.txt", "list")
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,15 @@ _VERDICTS = {"holds": "yes", "DOES NOT HOLD": "no"}
 
 def newest_file(pattern: str) -> Path:
     """The newest file, by name, that matches the pattern. Raises StoreError."""
+    return _matching_files(pattern)[-1]
+
+
+def _matching_files(pattern: str) -> list[Path]:
+    """The files that match the pattern, by name, so that the newest is last. Raises StoreError."""
     found = sorted(ROOT.glob(pattern))
     if not found:
         raise StoreError(f"no file matches {pattern}")
-    return found[-1]
+    return found
 
 
 def read_comparison(pattern: str) -> Comparison:
@@ -168,12 +173,16 @@ def _write_post(_: Page, pattern: str, level: str = "level=2") -> str:
 
 
 def _write_claims(_: Page, pattern: str, *words: str) -> str:
-    """The claims and what was measured, as a table or a `list`; `only=` names some of them. Raises StoreError."""
-    text = newest_file(pattern).read_text(encoding="utf-8")
+    """The claims and what was measured, as a table or a `list`; `only=` names some of them.
+
+    Each claim comes from the newest file that has it. Raises StoreError if no file matches.
+    """
+    text = "\n".join(path.read_text(encoding="utf-8") for path in _matching_files(pattern))
     claims = dict(re.findall(r"^== (\w+): (.*)$", text, re.MULTILINE))
     results = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", text, re.MULTILINE)
+    newest = {name: (result, word) for name, result, word in results}
     only = _Choices.parse(words).kernels or list(claims)
-    chosen = [(claims[name], result, _VERDICTS[word]) for name, result, word in results if name in only]
+    chosen = [(claims[name], result, _VERDICTS[word]) for name, (result, word) in newest.items() if name in only]
     if "list" in words and any(verdict == "no" for _, _, verdict in chosen):
         raise StoreError("a claim does not hold; use the table")
     if "list" in words:
