@@ -26,6 +26,7 @@ from gemmbench.report.differences.export_differences import (
     write_differences_markdown,
 )
 from gemmbench.report.differences.run_differences import RunDifferences, compare_runs
+from gemmbench.report.table import Report
 from gemmbench.report.verdicts import judge_variants
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.reference_runs.find_run import find_two_runs, refuse_other_device
@@ -69,7 +70,8 @@ def compare(options: CompareOptions) -> int:
     if comparison is None:
         return code
     verdicts = judge_variants(comparison, names, options.margin)
-    click.echo("\n" + "\n".join(verdict.sentence for verdict in verdicts))
+    click.echo()
+    print_reports([Report([], closing=[verdict.sentence for verdict in verdicts])], options.sweep.output.style)
     return code or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
 
 

@@ -294,7 +294,7 @@ class OutputOptions:
         "--wide",
         is_flag=True,
         heading=OUTPUT,
-        help="More columns: registers, occupancy, waves, bound, clock, power, energy.",
+        help="All columns, also registers, occupancy, bound, clock and power; narrow screens get one block per row.",
     )
     style: str | None = style_option()
 

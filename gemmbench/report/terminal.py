@@ -19,8 +19,8 @@ _BAD = "red"
 def print_reports(reports: Iterable[Report], width: int | None) -> None:
     """Print reports on stdout, in lines of at most `width` characters (None: of any length). NO_COLOR is respected."""
     console = Console(highlight=False, soft_wrap=True)
-    for report in reports:
-        console.print(draw_report(report, width))
+    drawn = [text for report in reports if (text := draw_report(report, width))]
+    console.print(Text("\n\n").join(drawn))
 
 
 def draw_report(report: Report, width: int | None) -> Text:

@@ -141,14 +141,14 @@ _TELEMETRY: tuple[Column[Row], ...] = (
         "highest temperature of the GPU while the row was measured, in degrees Celsius",
         lambda row: _telemetry(row).temperature,
         "deg C",
-        lambda row: number(_telemetry(row).temperature),
+        lambda row: number(_telemetry(row).temperature, 2),
     ),
     Column(
         "power_w",
         "power in watts: in the row's own windows if they are long enough, else under the load of --energy",
         _power,
         "W",
-        lambda row: number(_power(row)),
+        lambda row: number(_power(row), 3),
     ),
     Column("slowed_by", "what held the clock down, by NVML", lambda row: ", ".join(_telemetry(row).slowed_by)),
     Column(

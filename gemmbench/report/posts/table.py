@@ -23,7 +23,7 @@ def _configuration(line: PostLine) -> str:
 
 
 _OURS: tuple[Column[PostLine], ...] = (
-    Column(heading="variant", cell=lambda line: line.row.variant, left=True),
+    Column(heading="variant", cell=lambda line: line.row.variant, left=True, hide=7),
     Column(heading="configuration", cell=_configuration, fold=True, hide=6),
     Column(heading="layout", cell=lambda line: line.row.layout, hide=1),
     Column(heading="GFLOPS (2MNK)", cell=lambda line: line.show(lambda row: _format_speed(row, row.gflops)), hide=4),
@@ -76,4 +76,5 @@ def report_post(post: Post, comparison: Comparison) -> list[Report]:
 
 
 def _make_column(heading: str, kind: ColumnKind) -> Column[PostLine]:
-    return Column(heading=heading, cell=lambda line: show_cell(kind, line), fold=kind == "label")
+    hide = 5 if kind in ("gflops", "gflops_mnk", "percent") else 0
+    return Column(heading=heading, cell=lambda line: show_cell(kind, line), fold=kind == "label", hide=hide)

@@ -1,0 +1,106 @@
+"""What commands print at 80, 100 and 120 columns, in plain text and in color, and without a screen."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from gemmbench.report import store
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.table import format_reports
+from gemmbench.report.tables.results import report_results
+
+RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*.jsonl"))
+WIDTHS = (80, 100, 120)
+FAST = ["--sizes", "32,64", "--rounds", "10"]
+COMMANDS = {
+    "run": ["run", "naive", "tiled", *FAST],
+    "compare": ["compare", "naive", "tiled", *FAST],
+    "failed": ["run", "naive", "tiled", *FAST, "--launch-limit", "0.001"],
+    "wide": ["run", "naive", "tiled", *FAST, "--wide"],
+    "dry-run": ["run", "tiled", "mlp_fused", "--param", "all", "--sizes", "64", "--dry-run"],
+    "verify": ["verify", "naive", "tiled", "--sizes", "8", "--layout", "nn", "--precision", "f32"],
+    "mlp-dry-run": ["mlp", "tiled", "mlp_fused", "--batch", "16", "--dry-run"],
+    "transfers": ["run", "tiled", *FAST, "--with-transfers"],
+    "doctor": ["doctor", "--quick"],
+}
+TIMES = {"naive": 2e-3, "tiled": [1e-3, 1.1e-3, 1.05e-3], "cublas": 2.5e-4, "mlp_fused": 1e-4}
+
+
+@pytest.fixture
+def screen(gemmbench, script, monkeypatch):
+    """Run a command on the fake device at a width; returns the text on stdout."""
+
+    def show(name, width, *style):
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("GEMMBENCH_CACHE_DIR", "cache")
+        faults = {"tiled": "last_column"} if name == "failed" else {}
+        return gemmbench(*COMMANDS[name], "--device", script(times=TIMES, faults=faults), *style).out
+
+    return show
+
+
+def mask(text):
+    """The rounding error is NumPy's own, and the estimate of the time the machine's."""
+    text = re.sub(r"( {2,}|: )\d\.\d\d(?=  +(ok|fake|status))", r"\1(er)", text)
+    return re.sub(r"About \d+ s", "About 9 s", text)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_fits_the_screen(screen, golden, name, width):
+    text = screen(name, width)
+    assert max(map(len, text.splitlines())) <= width
+    golden(f"screens/{name}.{width}.txt", mask(text))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_color_changes_no_character(screen, name):
+    plain, colored = screen(name, 100), screen(name, 100, "--format", "rich")
+    assert mask(colored).replace("─", "-") == mask(plain)
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_saved_results_fit_the_screen_and_no_number_is_broken(path):
+    comparison = compare_rows(store.read(path))
+    for width in WIDTHS:
+        for wide in (False, True):
+            lines = format_reports(report_results(comparison, wide), "simple", width).splitlines()
+            assert max(map(len, lines)) <= width
+            for line in lines:  # a folded row goes on with text only, below its configuration
+                assert not re.match(r" +\d+(\.\d+)?$", line), line
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_list_of_variants_fits_the_screen(gemmbench, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for option in ([], ["--long"]):
+        assert max(map(len, gemmbench("list", "--device", "fake", *option).out.splitlines())) <= width
+
+
+def test_without_a_screen_nothing_is_hidden_or_wrapped(gemmbench, script, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    text = gemmbench(*COMMANDS["wide"], "--device", script(times=TIMES)).out
+    assert "Hidden" not in text
+    assert all(heading in text.splitlines()[2] for heading in ("time (ms)", "error (u)", "clock (GHz)", "% of bound"))
+
+
+def test_a_terminal_sets_the_width_unless_columns_does(monkeypatch):
+    from gemmbench.cli import output
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert isinstance(output.screen_width(), int)
+    monkeypatch.setenv("COLUMNS", "93")
+    assert output.screen_width() == 93
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False, raising=False)
+    assert output.screen_width() == 93
+    monkeypatch.delenv("COLUMNS")
+    assert output.screen_width() is None
+
+
+@pytest.mark.parametrize("style", ["github", "tsv", "html", "latex"])
+def test_other_formats_are_complete_on_any_screen(screen, style):
+    text = screen("run", 40, "--format", style)
+    assert "error (u)" in text and "Hidden" not in text
