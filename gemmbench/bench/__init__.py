@@ -6,6 +6,8 @@ build          compiles plans ahead, on all cores
 record         the rows of a results file
 environment    the header of a run
 estimate       how long a sweep may take
+batch_costs    what a batch costs on a kind of device
+host_probe     how fast the host is now
 
 operands/      what kernels read and write
 verify/        whether a result is right, and why not

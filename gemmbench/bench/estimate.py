@@ -1,63 +1,28 @@
 """How long a sweep takes, estimated from its plans and a short probe of the host; nothing is launched.
 
-Every phase of an experiment has its term. The constants are typical of an H200 with 16 cores and of
-a server with 2 cores; most runs there took between half of the estimate and twice as long.
+Every phase of an experiment has its term. Most runs on an H200 and on a server with 2 cores took
+between half of the estimate and twice as long.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.machine import Machine
+from gemmbench.bench.batch_costs import Habits, Work, estimate_launch, find_habits
 from gemmbench.bench.experiments.context import FIRST_WARM_SECONDS, WARM_SECONDS
 from gemmbench.bench.experiments.splitting import choose_finalists, split_chains
 from gemmbench.bench.host_probe import HostSpeed, probe_host
-from gemmbench.bench.operands.cold_sets import count_cold_sets, find_room
-from gemmbench.bench.operands.layouts import GemmLayout, NetworkLayout
 from gemmbench.bench.record import MODES
 from gemmbench.planning.plans.chain import Chain, list_plans
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
-
-@dataclass(frozen=True)
-class _Habits:
-    """What is typical of a kind of device.
-
-    Seconds to open it, compile a kernel, bind a row and make an operand set ready; the modes of an
-    exact verification; the rounds until an interval is narrow; the share of `policy`'s warm-up.
-    """
-
-    open: float
-    compile: float
-    bind: float
-    set: float
-    modes: int
-    rounds: int
-    warm: float
-
-
-TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
-"""For proportions between batches, where a probe of the host would take too long."""
-
-_GPU = _Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=20, warm=0.05)
-_CPU = _Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=64, warm=0.5)
-
 _START = 0.7  # of the program
-_FILL, _JUDGE = 2e8, 2e8  # elements/s and core that are filled at random, and that are compared
-_LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # of the peak of a GPU
-_UNKNOWN_PEAK = 1e13
-_LAUNCH = 3e-6
 _BUS = 1e10  # bytes/s between host and GPU, of all modes together
-_KERNEL_RATE, _LOOP_RATE = 4e9, 2e9  # flops/s and core of a kernel on the CPU, and of a C++ loop
-_LIBRARY_FACTOR = 1.8  # float32 products next to float64
-_FEW, _ALL = 128, 1024**3  # rows that are verified of a large problem, and what is small
-_VECTORS = 32
 
 
 @dataclass(frozen=True)
@@ -85,7 +50,7 @@ def estimate_run(
     """Estimate a run of these rows, after a short probe of the host. Raises DeviceError without a compiler."""
     able = [chain for chain in chains if not chain.reason]
     host = probe_host()
-    costs = [_habits(machine.devices[plan.device]).compile for plan in _list_missing(list_plans(able), compilers)]
+    costs = [find_habits(machine.devices[plan.device]).compile for plan in _list_missing(list_plans(able), compilers)]
     compiling = max(sum(costs) / (host.cores * host.share), max(costs, default=0.0))
     measuring = estimate_sweep(able, machine.devices, policy, baseline, host) if able else 0.0
     copying = estimate_transfers(able, machine, policy, host) if cut else 0.0
@@ -102,7 +67,7 @@ def estimate_sweep(
     chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
 ) -> float:
     """Seconds to open the devices, and to verify and measure the rows; without compiling."""
-    opening = sum(_habits(devices[name]).open for name in {chain.device for chain in chains})
+    opening = sum(find_habits(devices[name]).open for name in {chain.device for chain in chains})
     batches = split_chains(chains, baseline)
     measuring = sum(estimate_batch(batch, devices, policy, host, not number) for number, batch in enumerate(batches))
     return _START + opening + measuring + estimate_finals(chains, devices, policy, baseline, host)
@@ -112,7 +77,7 @@ def estimate_finals(
     chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
 ) -> float:
     """Seconds to measure the best configuration of every kernel again."""
-    finals = choose_finalists(chains, lambda chain: _estimate_launch(chain, devices[chain.device], host), baseline)
+    finals = choose_finalists(chains, lambda chain: estimate_launch(chain, devices[chain.device], host), baseline)
     return sum(estimate_batch(batch, devices, policy, host) for batch in split_chains(finals, baseline))
 
 
@@ -121,8 +86,8 @@ def estimate_transfers(chains: Sequence[Chain], machine: Machine, policy: Policy
     jobs = {(chain.problem, chain.name): chain for chain in chains if chain.device == machine.choice.primary}
     seconds = 0.0
     for chain in jobs.values():
-        work = _Work.of(chain)
-        job = work.touched / _BUS + _estimate_launch(chain, machine.primary, host)
+        work = Work.of(chain)
+        job = work.touched / _BUS + estimate_launch(chain, machine.primary, host)
         timing = min(policy.max_time, policy.rounds * max(job, policy.window))
         seconds += len(MODES) * (timing + 3 * job + work.estimate_judgement(host))
     return seconds
@@ -140,12 +105,12 @@ def estimate_batch(
 def _estimate_experiment(
     chains: Sequence[Chain], device: Device, policy: Policy, host: HostSpeed, first: bool
 ) -> float:
-    habits, work = _habits(device), _Work.of(chains[0])
+    habits, work = find_habits(device), Work.of(chains[0])
     sets = 1 if policy.cache == "hot" else work.count_sets(device)
     speed = device.bandwidth or host.copy / 2
     operands = sets * (habits.set + 2 * work.set_bytes / speed) + work.estimate_filling(host)
     limit = FIRST_WARM_SECONDS if first else WARM_SECONDS
-    launches = [_estimate_launch(chain, device, host) for chain in chains]
+    launches = [estimate_launch(chain, device, host) for chain in chains]
     windows = sum(max(launch, policy.window) for launch in launches)
     warm = habits.warm * limit + windows
     rows = sum(_estimate_row(launch, sets, work, policy, habits, host, speed) for launch in launches)
@@ -153,7 +118,7 @@ def _estimate_experiment(
 
 
 def _estimate_row(
-    launch: float, sets: int, work: _Work, policy: Policy, habits: _Habits, host: HostSpeed, speed: float
+    launch: float, sets: int, work: Work, policy: Policy, habits: Habits, host: HostSpeed, speed: float
 ) -> float:
     window = 1.1 * max(launch, policy.window)
     rounds = min(policy.rounds, habits.rounds) if policy.until else policy.rounds
@@ -163,75 +128,3 @@ def _estimate_row(
     copies = min(sets, max(policy.max_time / launch, 2))
     repeating = habits.bind + copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set)
     return verifying + 2 * launch + 2 * window + timing + repeating + policy.energy
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What a batch computes: bytes of an operand set and of its parts, elements, what verifies it."""
-
-    problem: Problem
-    set_bytes: int
-    touched: int
-    result_bytes: int
-    exact_cases: int
-    small: bool
-
-    @classmethod
-    def of(cls, chain: Chain) -> _Work:
-        """What the batch of this chain computes."""
-        network, problem = chain.network, chain.problem
-        if network:
-            total = NetworkLayout(network).guarded.total
-            return cls(problem, total, network.bytes, 4 * network.batch * network.sizes[-1], 3, True)
-        touched = sum(problem.operand_bytes(name) for name in "ABC")
-        small = problem.M * problem.N * problem.K <= _ALL
-        cases = 2 if problem.beta else 1
-        return cls(problem, GemmLayout(problem).guarded.total, touched, problem.operand_bytes("C"), cases, small)
-
-    @property
-    def elements(self) -> int:
-        """Of A, B and C."""
-        return sum(math.prod(self.problem.shape(name)) for name in "ABC")
-
-    def count_sets(self, device: Device) -> int:
-        """Operand sets that keep every launch cold."""
-        target = device.target
-        return count_cold_sets(self.touched, self.set_bytes, target.l2, find_room(target))[0]
-
-    def estimate_references(self, host: HostSpeed) -> float:
-        """Seconds to make the right results: three products, or some rows of two and a few vectors."""
-        M, N, K = self.problem.M, self.problem.N, self.problem.K
-        flops = 6 * M * N * K if self.small else 4 * _FEW * N * K + 4 * _VECTORS * (M * K + K * N)
-        return flops / (host.product * host.cores * host.share) + 2 * self.estimate_filling(host)
-
-    def estimate_filling(self, host: HostSpeed) -> float:
-        """Seconds to make A, B and C on the host."""
-        return self.elements / (_FILL * host.cores * host.share)
-
-    def estimate_judgement(self, host: HostSpeed) -> float:
-        """Seconds to read a result and to compare it."""
-        cells = self.problem.M * self.problem.N
-        compared = cells if self.small else cells / 8
-        return self.result_bytes / host.copy + compared / _JUDGE
-
-
-def _habits(device: Device) -> _Habits:
-    return _GPU if device.target.is_gpu else _CPU
-
-
-def _estimate_launch(chain: Chain, device: Device, host: HostSpeed) -> float:
-    """Seconds of one launch of every step."""
-    rate = _estimate_rate(chain, device, host)
-    flops = chain.network.flops if chain.network else chain.problem.flops
-    return len(chain.steps) * (_LAUNCH if device.target.is_gpu else 0.0) + flops / rate
-
-
-def _estimate_rate(chain: Chain, device: Device, host: HostSpeed) -> float:
-    """flops/s of a row."""
-    library = chain.variant.is_library
-    if device.target.is_gpu:
-        peak = device.flops_per_cycle.get(chain.problem.precision_name, 0.0) * device.clock_hz or _UNKNOWN_PEAK
-        return peak * (_LIBRARY_SHARE if library else _KERNEL_SHARE)
-    if library:
-        return _LIBRARY_FACTOR * host.product * host.cores * host.share
-    return _KERNEL_RATE * host.cores * host.share if chain.variant.is_kernel else _LOOP_RATE

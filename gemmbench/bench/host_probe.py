@@ -29,6 +29,10 @@ class HostSpeed:
     share: float
 
 
+TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
+"""For proportions between batches, where a probe of the host would take too long."""
+
+
 def probe_host() -> HostSpeed:
     """Measure the host in about 0.3 s."""
     competitors, cores = average_competitors(), count_cores()

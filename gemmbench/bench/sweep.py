@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from gemmbench.backends.base import Compiler
 from gemmbench.bench.build import Built, compile_plans, name_code
-from gemmbench.bench.estimate import TYPICAL_HOST, estimate_batch, estimate_finals
+from gemmbench.bench.estimate import estimate_batch, estimate_finals
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.splitting import choose_finalists, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
+from gemmbench.bench.host_probe import TYPICAL_HOST
 from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Pace, Runner
