@@ -15,6 +15,8 @@ from dataclasses import dataclass
 GAP = 2
 """Spaces between columns."""
 _LINES = 3
+_LONGEST_WORD = 24
+"""Longer ones, such as paths, may be broken."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def _measure(heading: str, cells: Sequence[str], folds: bool) -> _Extent:
     natural = max(len(heading), *map(len, cells), 0)
     if not folds:
         return _Extent(natural, natural, natural)
-    least = max([len(heading), *(len(word) for cell in cells for word in cell.split())])
+    words = (min(len(word), _LONGEST_WORD) for cell in cells for word in cell.split())
+    least = max([len(heading), *words])
     return _Extent(natural, min(natural, max(least, math.ceil(natural / _LINES))), least)
 
 
@@ -91,4 +94,4 @@ def _tighten(texts: Sequence[str], width: int) -> int:
 
 def fold_cell(text: str, width: int) -> list[str]:
     """The lines of a cell, broken between words."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]

@@ -51,3 +51,9 @@ def test_long_text_folds_at_every_word_only_when_nothing_is_left_to_hide():
     assert fit(110, cells=cells)["configuration"] == 63  # eight words
     assert list(fit(40, cells=cells)) == ["kernel", "configuration", "time (ms)"]
     assert fit(40, cells=cells)["configuration"] == 15
+
+
+def test_a_path_may_be_broken_but_not_a_shorter_word():
+    cells = [["kernel", "/a/very/long/path/to/a/file/of/results.jsonl", "1.000", "1.000", "1.000"]]
+    assert fit(80, cells=cells)["configuration"] <= 44 and fit(43, cells=cells) is not None
+    assert fit(43, cells=[["kernel", "x" * 24, "1.000", "1.000", "1.000"]])["configuration"] == 24
