@@ -144,9 +144,19 @@ def _find_status(headings: Sequence[str], widths: Sequence[int]) -> tuple[int, i
 
 def _format_table(table: Table, style: str) -> str:
     align = ["left" if table.aligns_left(heading) else "right" for heading in table.headings]
-    cells = format_cells(table.cells, table.headings, style, align)
+    rows = _keep_together(table) if style in _HTML else table.cells
+    cells = format_cells(rows, table.headings, style, align)
     parts = [format_heading(table.title, style), "", cells] if table.title else [cells]
     return "\n".join([*parts, *format_list(table.notes, style)])
+
+
+def _keep_together(table: Table) -> list[list[str]]:
+    """Cells that a browser breaks only in columns that fold."""
+    folds = [heading in table.fold for heading in table.headings]
+    return [
+        [cell if fold else cell.replace(" ", BOUND) for cell, fold in zip(row, folds, strict=True)]
+        for row in table.cells
+    ]
 
 
 def draw_list(lines: Sequence[str], width: int | None) -> list[Line]:

@@ -61,3 +61,8 @@ def test_drawings_keep_their_shape_in_html():
 
 def test_an_empty_report_is_no_text():
     assert Report([]).format("simple", 80) == Report([]).format("github") == ""
+
+
+def test_a_browser_breaks_no_number():
+    html = REPORT.format("html")
+    assert "1.234\xa0+-\xa00.005" in html and "TILE=16 WPT=4 UNROLL=8" in html

@@ -154,8 +154,8 @@ def test_a_wide_table_has_the_columns_that_are_not_empty(make_run, paired):
         "FLOP/B": "10.67",
         "% of bound": "0.02621 (compute)",
         "clock (GHz)": "1.000",
-        "deg C": "61.00",
-        "W": "500.0",
+        "deg C": "61",
+        "W": "500",
         "J": "0.2500",
         "GFLOPS/W": "0.002097",
     }
