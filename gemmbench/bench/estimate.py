@@ -70,7 +70,7 @@ def estimate_sweep(
     opening = sum(find_habits(devices[name]).open for name in {chain.device for chain in chains})
     batches = split_chains(chains, baseline)
     measuring = sum(estimate_batch(batch, devices, policy, host, not number) for number, batch in enumerate(batches))
-    return _START + opening + measuring + estimate_finals(chains, devices, policy, baseline, host)
+    return (_START + opening) / host.share + measuring + estimate_finals(chains, devices, policy, baseline, host)
 
 
 def estimate_finals(
@@ -123,8 +123,9 @@ def _estimate_row(
     window = 1.1 * max(launch, policy.window)
     rounds = min(policy.rounds, habits.rounds) if policy.until else policy.rounds
     timing = min(policy.max_time, rounds * window)
+    binding = habits.bind / host.share
     verified = work.exact_cases * habits.modes + 1
-    verifying = verified * (habits.bind + launch + work.estimate_judgement(host))
+    verifying = verified * (binding + launch + work.estimate_judgement(host))
     copies = min(sets, max(policy.max_time / launch, 2))
-    repeating = habits.bind + copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set)
+    repeating = binding + copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set)
     return verifying + 2 * launch + 2 * window + timing + repeating + policy.energy
