@@ -20,12 +20,13 @@ def number(value: float | None, digits: int = _DIGITS) -> str:
 def with_interval(interval: Interval) -> str:
     """`51.1 +- 0.06`: the digits that the interval supports, and the larger half of its width.
 
-    An estimate without an interval has three digits.
+    An estimate without an interval has three digits. A width below the sixth digit is shown as 0.
     """
     if not interval.known:
         return number(interval.value, _DIGITS_ALONE)
-    half = interval.half_width
-    return f"{number_within(interval.value, interval)} +- {_round(half, _count_decimals(half, 1)) if half else 0}"
+    half, decimals = interval.half_width, _count_decimals(interval.value, _MOST + 1)
+    shown = _round(half, min(_count_decimals(half, 1), decimals)) if 2 * half > 10**-decimals else "0"
+    return f"{number_within(interval.value, interval)} +- {shown}"
 
 
 def interval_ends(interval: Interval) -> tuple[str, str]:

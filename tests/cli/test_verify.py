@@ -1,5 +1,7 @@
 """`gemmbench verify`: correctness alone."""
 
+import re
+
 import pytest
 
 from gemmbench.backends.fake.kernels import FakeExecutable
@@ -13,7 +15,8 @@ def cells(said, name):
 
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench):
     said = gemmbench("verify", "tiled", "--device", "fake", "--format", "tsv")
-    assert said.code == 0 and said.err == ""
+    unexpected = [line for line in said.err.splitlines() if not re.match(r"(\d+ min )?\d+ s: ", line)]  # slow hosts
+    assert said.code == 0 and unexpected == []
     checks = (len(awkward.SHAPES) * 4 + 1) * 3 * 4  # layouts, the large problem once; values of TILE, precisions
     _name, configurations, passed, failed, skipped, error, device = cells(said, "tiled")
     assert (configurations, passed, failed, skipped, device) == ("3", str(checks), "0", "0", "fake")
