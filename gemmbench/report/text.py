@@ -6,8 +6,8 @@ import math
 
 from gemmbench.bench.timing.stats import Interval
 
-_DIGITS, _DIGITS_ALONE, _LEAST, _MOST = 4, 3, 2, 5
-"""Significant digits: of exact figures, of estimates without an interval, least and most of others."""
+_DIGITS, _DIGITS_ALONE, _LEAST, _MOST, _FINEST = 4, 3, 2, 5, 8
+"""Significant digits: of exact figures, of estimates without an interval, least and most of others, and of widths."""
 
 
 def number(value: float | None, digits: int = _DIGITS) -> str:
@@ -20,11 +20,11 @@ def number(value: float | None, digits: int = _DIGITS) -> str:
 def with_interval(interval: Interval) -> str:
     """`51.1 +- 0.06`: the digits that the interval supports, and the larger half of its width.
 
-    An estimate without an interval has three digits. A width below the sixth digit is shown as 0.
+    An estimate without an interval has three digits. A width below the eighth is shown as 0.
     """
     if not interval.known:
         return number(interval.value, _DIGITS_ALONE)
-    half, decimals = interval.half_width, _count_decimals(interval.value, _MOST + 1)
+    half, decimals = interval.half_width, _count_decimals(interval.value, _FINEST)
     shown = _round(half, min(_count_decimals(half, 1), decimals)) if 2 * half > 10**-decimals else "0"
     return f"{number_within(interval.value, interval)} +- {shown}"
 
