@@ -25,12 +25,17 @@ SLOWING = (
     "power brake",
 )
 
+
+def _explain_noise(share: float) -> str:
+    return f"noisy: the 95 % interval of the time spans more than {100 * share:g} %"
+
+
 MEANINGS = {
     "G": "too good: faster than the device can be, and not ranked",
     "C": f"clock moved: by more than {100 * MOST_CLOCK_SPREAD:g} % between rounds",
     "T": "throttled: power or heat held the clock down",
     "O": "others: other processes had the GPU open",
-    "N": f"noisy: the 95 % interval of the time spans more than {100 * MOST_TIME_SPREAD:g} %",
+    "N": _explain_noise(MOST_TIME_SPREAD),
     "F": f"few samples: fewer than {stats.MIN_PAIRS} pairs of rounds, no interval",
     "S": f"short windows: shorter than {1e3 * LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
@@ -68,10 +73,13 @@ def notable_letters(row: Row) -> str:
 
 def explain_letters(rows: Iterable[Row]) -> list[str]:
     """One line that explains the letters that tables of these rows show; none if they have none."""
-    letters = {letter for row in rows for letter in notable_letters(row)}
+    shown = list(rows)
+    letters = {letter for row in shown for letter in notable_letters(row)}
     if not letters:
         return []
-    meanings = (f"{letter} {meaning}" for letter, meaning in MEANINGS.items() if letter in letters)
+    on_gpu = any(row.environment.on_gpu(row.record.backend) for row in shown)
+    known = MEANINGS if on_gpu else {**MEANINGS, "N": _explain_noise(MOST_TIME_SPREAD_ON_CPU)}
+    meanings = (f"{letter} {meaning}" for letter, meaning in known.items() if letter in letters)
     return [f"Flags: {'; '.join(meanings)}."]
 
 

@@ -134,3 +134,11 @@ def test_a_table_of_hot_rows_has_no_flag_for_it_if_they_were_asked_for(make_run,
     (asked,) = compare_rows(make_run(paired("naive", *[2 * MS] * 5, cache="hot"), policy={"cache": "hot"})).rows
     (other,) = compare_rows(make_run(paired("naive", *[2 * MS] * 5, cache="hot"), policy={"cache": "cold"})).rows
     assert (notable_letters(asked), notable_letters(other)) == ("", "H")
+
+
+def test_the_explanation_of_noise_names_the_limit_of_the_device(make_run, paired):
+    noisy = [MS * value for value in (2.0, 2.0, 2.0, 2.5, 2.6)]
+    on_gpu = compare_rows(make_run(paired("naive", *noisy))).rows
+    on_cpu = compare_rows(make_run(paired("naive", *noisy, backend="cpu"), gpu=None)).rows
+    assert "spans more than 2 %" in explain_letters(on_gpu)[0]
+    assert "spans more than 20 %" in explain_letters(on_cpu)[0]
