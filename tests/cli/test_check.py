@@ -1,5 +1,6 @@
 """`gemmbench check`: the gate against saved runs and git revisions, on the fake device."""
 
+import json
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
@@ -80,6 +81,19 @@ def test_the_rows_of_the_reference_are_measured_again(gemmbench, on, tmp_path):
     assert identities[0] == identities[1] and len(identities[0]) > 4
     assert saved.environment.policy == again.environment.policy and again.environment.policy["seed"] == 7
     assert again.environment.baseline == saved.environment.baseline
+
+
+def test_another_configuration_may_be_the_best_now(gemmbench, on, tmp_path):
+    gemmbench("run", "tiled", "--device", on(), *FAST, "--param", "TILE=8,16", "--save", "main")
+    path = tmp_path / "results/saved/main.jsonl"
+    head, *rows = path.read_text().splitlines()
+    finals = [row["config"] for row in map(json.loads, rows) if row["phase"] == "final"]
+    (best,) = (config["TILE"] for config in finals if config)
+    others = [row.replace(f'"TILE":{best}', f'"TILE":{24 - best}') if '"phase":"final"' in row else row for row in rows]
+    path.write_text("\n".join([head, *others]) + "\n")
+    said = gemmbench("check", "--device", on())
+    assert said.code == 0 and "not measured" not in said.out
+    assert said.out.splitlines()[-1] == "check against main, margin 3 %: 2 passed"
 
 
 def test_variants_can_be_named(gemmbench, on, main, tmp_path):
