@@ -98,14 +98,6 @@ class PostRow:
         same = (problem.layout, problem.precision_name) == (self.layout, self.precision)
         return same and (not self.shapes or shape in self.shapes)
 
-    @property
-    def published_gflops(self) -> float | None:
-        """The published speed, counted as 2 M N K whatever the post counted."""
-        if self.published_ms is None or self.published_shape is None:
-            return None
-        m, n, k = self.published_shape
-        return 2 * m * n * k / self.published_ms / 1e6
-
 
 @dataclass(frozen=True)
 class Post:

@@ -6,6 +6,7 @@ roofline    speed over FLOP per byte, below the machine's limits
 ladder      percent of the baseline, a bar for each rung
 transfers   time of copies and kernel
 selection   which rows a chart shows, and what it says about the others
+series      the lines of a chart, one for each variant
 labels      names that tell the series of several runs apart
 tips        the text of tooltips
 peaks       the machine's limits: arithmetic at the measured clock, and memory

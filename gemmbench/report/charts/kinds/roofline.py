@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.choices import Choices
-from gemmbench.report.charts.kinds.labels import describe_rows, group_series
+from gemmbench.report.charts.kinds.labels import describe_rows
 from gemmbench.report.charts.kinds.peaks import Peak, find_peaks, take_reached_limits
 from gemmbench.report.charts.kinds.selection import note_unranked, pick_fastest, select_rows
+from gemmbench.report.charts.kinds.series import make_series
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
-from gemmbench.report.charts.model import Chart, Limit, LinePlot, Point, Series
+from gemmbench.report.charts.model import Chart, Limit, LinePlot, Point
 from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.charts.scale import make_log_axis
-from gemmbench.report.charts.styles import choose_styles
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 
@@ -33,7 +33,7 @@ def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
         devices = ", ".join(dict.fromkeys(row.environment.device for row in rows))
         raise UsageError(f"a roofline needs the peak and the bandwidth of the device; the runs have none for {devices}")
     rows = [row for row in rows if not math.isnan(row.percent_of_peak)]
-    series = _make_series(rows, choices)
+    series = make_series(rows, choices, _make_point, joined=False)
     x, y = _make_ranges(rows, peaks)
     limits = tuple(limit for peak in peaks for limit in _make_limits(peak, x))
     plot = LinePlot(make_log_axis(_INTENSITY, *x), make_log_axis("GFLOPS", *y), series, limits)
@@ -51,21 +51,6 @@ def _explain_limits(peak: Peak) -> str:
 def _make_title(rows: Sequence[Row]) -> str:
     sizes = {row.record.problem.size for row in rows}
     return f"Roofline at {sizes.pop()}" if len(sizes) == 1 else "Roofline"
-
-
-def _make_series(rows: Sequence[Row], choices: Choices) -> tuple[Series, ...]:
-    groups = group_series(rows)
-    styles = choose_styles([members[0] for members in groups.values()])
-    return tuple(
-        Series(
-            label,
-            tuple(_make_point(label, row) for row in sorted(members, key=lambda row: row.roofline.intensity)),
-            style,
-            joined=False,
-            muted=choices.mutes(members[0]),
-        )
-        for style, (label, members) in zip(styles, groups.items(), strict=True)
-    )
 
 
 def _make_point(label: str, row: Row) -> Point:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.choices import Choices
-from gemmbench.report.charts.kinds.labels import describe_rows, group_series, name_baseline
+from gemmbench.report.charts.kinds.labels import describe_rows, name_baseline
 from gemmbench.report.charts.kinds.peaks import FARTHEST, Peak, find_peaks, note_far_peaks
 from gemmbench.report.charts.kinds.selection import note_unranked, pick_fastest, select_rows
+from gemmbench.report.charts.kinds.series import make_series
 from gemmbench.report.charts.kinds.tips import gflops_interval, row_tip
 from gemmbench.report.charts.model import Axis, Chart, Limit, LinePlot, Point, Series
 from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.charts.scale import make_linear_axis, make_size_axis
-from gemmbench.report.charts.styles import choose_styles
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun
@@ -26,7 +27,7 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     sizes = sorted({row.record.problem.M for row in square})
     if len(sizes) < 2:
         raise UsageError(_explain_too_few(sizes))
-    series = _make_series(square, choices)
+    series = make_series(square, choices, partial(_make_point, choices))
     peaks = [] if choices.percent else find_peaks(square)
     fastest = max(row.gflops for row in square)
     limits = tuple(_make_limit(peak, sizes) for peak in peaks if peak.gflops <= FARTHEST * fastest)
@@ -49,21 +50,7 @@ def _explain_too_few(sizes: Sequence[int]) -> str:
     return f"speed over size needs right results at two or more square sizes; there is {held}. Try the kind 'ladder'"
 
 
-def _make_series(rows: Sequence[Row], choices: Choices) -> tuple[Series, ...]:
-    groups = group_series(rows)
-    styles = choose_styles([members[0] for members in groups.values()])
-    return tuple(
-        Series(
-            label,
-            tuple(_make_point(label, row, choices) for row in sorted(members, key=lambda row: row.record.problem.M)),
-            style,
-            muted=choices.mutes(members[0]),
-        )
-        for style, (label, members) in zip(styles, groups.items(), strict=True)
-    )
-
-
-def _make_point(label: str, row: Row, choices: Choices) -> Point:
+def _make_point(choices: Choices, label: str, row: Row) -> Point:
     speed = row.percent_of_baseline if choices.percent else gflops_interval(row)
     return Point(row.record.problem.M, speed.value, row_tip(label, row), speed.low, speed.high)
 
