@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -69,6 +69,11 @@ def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: 
     exported: dict[str, object] = {"environment": msgspec.to_builtins(header), "rows": rows}
     if transfers:
         exported["transfers"] = transfers
+    return encode_json(exported)
+
+
+def encode_json(exported: Mapping[str, object]) -> str:
+    """Indented JSON that ends with a newline."""
     return msgspec.json.format(msgspec.json.encode(exported), indent=1).decode() + "\n"
 
 

@@ -22,4 +22,4 @@ def percent_of_baseline(record: Record, baseline: Record) -> Interval:
     ratio = stats.speed_ratio(record.by_round, baseline.by_round)
     if baseline.backend != record.backend:
         return Interval(100 * ratio.value)  # not measured in the same rounds
-    return Interval(100 * ratio.value, 100 * ratio.low, 100 * ratio.high)
+    return ratio.scale(100)

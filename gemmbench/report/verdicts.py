@@ -44,6 +44,12 @@ def find_best_row(rows: Sequence[Row], name: str) -> Row | None:
     return min(finals or ranked, key=lambda row: row.time.value, default=None)
 
 
+def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:
+    """The best row of each variant that has a ranked one."""
+    best = {name: find_best_row(rows, name) for name in dict.fromkeys(row.record.variant for row in rows)}
+    return {name: row for name, row in best.items() if row is not None}
+
+
 def _judge_pair(earlier: str, one: Row | None, later: str, other: Row | None, margin: float) -> Verdict:
     if one is None or other is None:
         missing = " and ".join(name for name, row in ((earlier, one), (later, other)) if row is None)

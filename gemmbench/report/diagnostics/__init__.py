@@ -5,6 +5,7 @@ sanitizing      gemmbench verify --sanitize: what the tools of compute-sanitizer
 inspection      gemmbench inspect: registers, shared memory, occupancy, waves
 sass_mix        gemmbench inspect --sass-mix: the hottest loop, and the speed it allows
 profile         gemmbench profile: Nsight Compute's counters, and what bounds the kernel
+plans           --dry-run: what would run or be skipped, and about how long it takes
 doctor          gemmbench doctor: health checks, and what the measurements mean
 digit_picture   gemmbench mlp --digit: one digit, and the network's guess
 """

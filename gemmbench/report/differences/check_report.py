@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ElementTree
 
 from gemmbench.report.columns.column import Column, make_table, pick_columns
@@ -30,7 +31,7 @@ COLUMNS: tuple[Column[CheckedRow], ...] = (
 def _format_slowdown(checked: CheckedRow) -> str:
     """`5.1 [4.8, 5.4]`: tenths of a percent are what a gate can tell apart."""
     slowdown = checked.slowdown
-    if slowdown.value != slowdown.value:
+    if math.isnan(slowdown.value):
         return "-"
     value, low, high = (f"{100 * each:.1f}" for each in (slowdown.value, slowdown.low, slowdown.high))
     return f"{value} [{low}, {high}]" if slowdown.known else value

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.columns.column import Column, ExportRow, export_rows
 from gemmbench.report.columns.identity import PROBLEM
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
-from gemmbench.report.export import format_csv, write_text
+from gemmbench.report.export import encode_json, format_csv, write_text
 from gemmbench.report.table import format_reports
 
 
@@ -60,7 +58,7 @@ def write_differences_json(path: Path, differences: RunDifferences) -> None:
     """Write the names of both runs, and the rows. Raises StoreError."""
     runs = {"reference": differences.reference.environment.run, "run": differences.run.environment.run}
     exported = {**runs, "rows": export_differences(differences)}
-    write_text(path, msgspec.json.format(msgspec.json.encode(exported), indent=1).decode() + "\n")
+    write_text(path, encode_json(exported))
 
 
 def write_differences_markdown(path: Path, differences: RunDifferences) -> None:

@@ -27,7 +27,7 @@ def draw_blocks(
     return [
         [
             *wrap_text("  ".join(row[index] for index in names if row[index] not in _UNKNOWN), width),
-            *(line for line in _flow(values, count, longest + _GAP, width)),
+            *_flow(values, count, longest + _GAP, width),
         ]
         for row, values in zip(cells, pairs, strict=True)
     ]

@@ -11,7 +11,6 @@ BOUND = "\xa0"
 """A space at which no line is broken."""
 _INDENT = "  "
 _NARROWEST = 20
-_NARROWEST = 20
 
 
 def wrap_text(text: str, width: int | None) -> list[str]:

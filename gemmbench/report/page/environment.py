@@ -8,7 +8,7 @@ from gemmbench.bench.record import Environment
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.page.shell import render_card
-from gemmbench.report.tables.footer import detail_lines, footer_lines
+from gemmbench.report.tables.footer import detail_lines, footer_lines, list_modes
 from gemmbench.report.text import number
 
 Facts = Iterable[tuple[str, str]]
@@ -88,8 +88,7 @@ def _list_conditions(environment: Environment) -> Facts:
     if known is None:
         return
     yield "power limit", _scale(known.power_limit or 0, 1, "W")
-    for name, on in (("ECC", known.ecc), ("MIG", known.mig), ("persistence mode", known.persistence)):
-        yield name, "" if on is None else "on" if on else "off"
+    yield from list_modes(environment).items()
 
 
 def _scale(value: float, unit: float, name: str) -> str:

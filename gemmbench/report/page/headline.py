@@ -12,6 +12,7 @@ from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun, interval_ends, number, number_within
+from gemmbench.report.verdicts import find_best_rows
 
 _MOST_CARDS = 12
 
@@ -24,9 +25,9 @@ def label_problem(problem: ProblemRows) -> str:
 
 def find_fastest(problem: ProblemRows, baseline: str) -> Row | None:
     """The fastest right row of a problem besides the baseline; the baseline if it is the only one."""
-    ranked = [row for row in problem.rows if row.ranked]
-    others = [row for row in ranked if row.record.variant != baseline]
-    return min(others or ranked, key=lambda row: row.time.value, default=None)
+    ranked = find_best_rows(problem.rows)
+    others = [row for variant, row in ranked.items() if variant != baseline]
+    return min(others or ranked.values(), key=lambda row: row.time.value, default=None)
 
 
 def render_headline(comparison: Comparison) -> Html:

@@ -10,7 +10,7 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.row import Row
 from gemmbench.report.text import number_within, with_interval
-from gemmbench.report.verdicts import find_best_row
+from gemmbench.report.verdicts import find_best_rows
 
 _DIGITS = 3
 
@@ -33,8 +33,7 @@ def list_fastest(comparison: Comparison) -> list[str]:
 
 
 def _tell_fastest(name: str, problem: ProblemRows, baseline: str) -> list[str]:
-    best = {row.record.variant: find_best_row(problem.rows, row.record.variant) for row in problem.rows}
-    ranked = {variant: row for variant, row in best.items() if row is not None}
+    ranked = find_best_rows(problem.rows)
     others = [row for variant, row in ranked.items() if variant != baseline]
     if len(ranked) < 2 or not others:
         return []

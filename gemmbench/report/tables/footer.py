@@ -138,8 +138,13 @@ def _describe_power_limit(environment: Environment) -> str:
     return f", power limit {known.power_limit:.0f} W" if known and known.power_limit is not None else ""
 
 
-def _describe_settings(environment: Environment) -> str:
-    """`ECC on, MIG off, persistence mode on`, as far as known."""
+def list_modes(environment: Environment) -> dict[str, str]:
+    """`on` or `off` for each mode of the device, as far as known."""
     known = environment.conditions
     modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence} if known else {}
-    return ", ".join(f"{name} {'on' if on else 'off'}" for name, on in modes.items() if on is not None)
+    return {name: "on" if on else "off" for name, on in modes.items() if on is not None}
+
+
+def _describe_settings(environment: Environment) -> str:
+    """`ECC on, MIG off, persistence mode on`, as far as known."""
+    return ", ".join(f"{name} {state}" for name, state in list_modes(environment).items())

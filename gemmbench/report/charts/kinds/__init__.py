@@ -9,5 +9,5 @@ selection   which rows a chart shows, and what it says about the others
 series      the lines of a chart, one for each variant
 labels      names that tell the series of several runs apart
 tips        the text of tooltips
-peaks       the machine's limits: arithmetic at the measured clock, and memory
+peaks       the machine's limits, arithmetic and memory: in theory, or as a run reached them
 """

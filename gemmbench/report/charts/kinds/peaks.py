@@ -1,4 +1,4 @@
-"""The machine's limit: the arithmetic peak at the clock that was measured."""
+"""The machine's limits, arithmetic and memory: in theory, or as a run reached them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gemmbench.bench.timing.stats import Interval
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.choices import Choices
 from gemmbench.report.charts.model import Bar, BarPlot, Chart, Segment
@@ -71,17 +70,16 @@ def _make_bar(row: TransferRow, percent: bool, group: str) -> Bar:
         segments.append(Segment(start * unit, end * unit, style, _tip(row, name, seconds, share), share))
         start = end
     low, high = (math.nan, math.nan) if percent else (row.total.low * unit, row.total.high * unit)
-    return Bar(row.record.mode, tuple(segments), f"{_total(row)} ms", "", low, high, group=group)
+    return Bar(row.record.mode, tuple(segments), f"{_format_total(row)} ms", "", low, high, group=group)
 
 
 def _tip(row: TransferRow, name: str, seconds: float, share: str) -> str:
-    job = f"{row.record.variant}, {row.record.mode}: {_total(row)} ms"
+    job = f"{row.record.variant}, {row.record.mode}: {_format_total(row)} ms"
     return f"{job}\n{name}: {_milliseconds(seconds)} ms{', ' * bool(share)}{share}"
 
 
-def _total(row: TransferRow) -> str:
-    seconds = row.total
-    return format_estimate(Interval(1e3 * seconds.value, 1e3 * seconds.low, 1e3 * seconds.high))
+def _format_total(row: TransferRow) -> str:
+    return format_estimate(row.total.scale(1e3))
 
 
 def _milliseconds(seconds: float) -> str:
