@@ -1,4 +1,4 @@
-"""Names that the shell completes: of variants, configs and posts."""
+"""Names that the shell completes: of variants, configs, saved runs and posts."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ def print_heartbeat(write: Callable[[str], None]) -> Iterator[Progress]:
 
     def beat() -> None:
         while not ended.wait(PERIOD):
-            left = f", about {format_duration(progress.left)} left" if progress.left else ""
-            write(f"{format_duration(progress.elapsed)}: {progress}{left}")
+            write(f"{format_duration(progress.elapsed)}: {progress}{progress.describe_left()}")
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

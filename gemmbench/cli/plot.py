@@ -10,12 +10,11 @@ import click
 from gemmbench.cli.completed_names import RunName, VariantName
 from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
 from gemmbench.cli.options import out_option
+from gemmbench.cli.saved_results import read_comparisons
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.report.charts.draw import CHARTS, draw_chart, guess_kind
 from gemmbench.report.charts.write import check_format, write_chart
-from gemmbench.report.comparison import Comparison, compare_rows
-from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,7 @@ def plot(options: PlotOptions) -> int:
     """
     if options.output:
         check_format(Path(options.output))
-    comparisons = _read_comparisons(options)
+    comparisons = read_comparisons(options.files, Path(options.out))
     kind = options.kind or guess_kind(comparisons, **options.choices)
     chart = draw_chart(kind, comparisons, **options.choices)
     first = comparisons[0].run.path
@@ -75,12 +74,3 @@ def plot(options: PlotOptions) -> int:
     write_chart(chart, path)
     TERMINAL.message(f"chart ({kind}): {path}")
     return OK
-
-
-def _read_comparisons(options: PlotOptions) -> list[Comparison]:
-    folder = Path(options.out)
-    runs = [read_run(name, folder) for name in options.files or [str(find_newest_run(folder))]]
-    for run in runs:
-        if run.warning:
-            TERMINAL.message(run.warning)
-    return [compare_rows(run) for run in runs]

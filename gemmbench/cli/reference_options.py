@@ -1,4 +1,4 @@
-"""Options that keep a run and compare with one: --save, --against, --force and --margin."""
+"""Options that keep a run and compare with one: --save, --against, --force, --margin and --fail-on."""
 
 from __future__ import annotations
 

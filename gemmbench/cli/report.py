@@ -10,12 +10,13 @@ import click
 from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import out_option
+from gemmbench.cli.saved_results import read_comparisons
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.page import render_page
-from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
+from gemmbench.session.reference_runs.find_run import read_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +54,7 @@ def report(options: ReportOptions) -> int:
     environment of each run. It is one file and needs no network.
     """
     folder = Path(options.out)
-    runs = [read_run(file, folder) for file in options.files or [str(find_newest_run(folder))]]
-    for run in runs:
-        if run.warning:
-            TERMINAL.message(run.warning)
-    comparisons = [compare_rows(run) for run in runs]
+    comparisons = read_comparisons(options.files, folder)
     reference = compare_rows(read_run(options.against, folder)) if options.against else None
     write_text(Path(options.output), render_page(comparisons, reference))
     TERMINAL.message(f"page: {options.output}")

@@ -58,9 +58,7 @@ class _Time(ProgressColumn):
     def render(self, task: Task) -> Text:
         if task.id != 0:
             return Text("")
-        left = self._progress.left
-        known = f", about {format_duration(left)} left" if left else ""
-        return Text(f"{format_duration(self._progress.elapsed)}{known}")
+        return Text(f"{format_duration(self._progress.elapsed)}{self._progress.describe_left()}")
 
 
 class NotebookReporter(Reporter):

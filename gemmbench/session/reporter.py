@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
+from gemmbench.report.text import format_duration
 
 
 class Reporter:
@@ -61,6 +62,11 @@ class SessionProgress:
         """Seconds until the expected end; None if it is not known or has passed."""
         left = 0.0 if self.end is None else self.end - self.clock()
         return left if left > 0 else None
+
+    def describe_left(self) -> str:
+        """`, about 5 s left`; empty if it is not known."""
+        left = self.left
+        return "" if left is None else f", about {format_duration(left)} left"
 
     @property
     def elapsed(self) -> float:
