@@ -3,7 +3,7 @@
     Compiler.compile(plan) -> Artifact            needs no device; called from several threads
     Backend.allocate(bytes, ...) -> Memory        bytes on the device, in one or several allocations
     Backend.load(artifact) -> loaded
-    Backend.bind(name, steps, memory, graph, mode) -> Executable
+    Backend.bind(name, steps, memory, graph, mode, rotation) -> Executable
     Executable.time(launches) -> Window
 
 Nothing above this package knows which back end it uses.
@@ -101,6 +101,24 @@ class Step:
     sets: tuple[OperandSet, ...]
 
 
+@dataclass
+class Rotation:
+    """Which of `sets` operand sets the next launch uses: number `position`.
+
+    All executables of an arena share one rotation. If each had its own, an executable would meet
+    sets that its neighbours have just left in the cache.
+    """
+
+    sets: int
+    position: int = 0
+
+    def take(self, launches: int) -> list[int]:
+        """The sets of the next launches, in order; the rotation moves past them."""
+        taken = [(self.position + number) % self.sets for number in range(launches)]
+        self.position = (self.position + launches) % self.sets
+        return taken
+
+
 @dataclass(frozen=True)
 class Window:
     """One timed window: seconds for all its launches, and the clock seen (0 if unknown).
@@ -147,9 +165,9 @@ class Executable(Protocol):
     """Plans bound to their operands, launched in turn as one."""
 
     def time(self, launches: int) -> Window:
-        """Run `launches` launches back to back, each on the next operand set, and time them together.
+        """Run `launches` launches back to back, each on the next set of its rotation, and time them together.
 
-        The first call uses the first set. Raises LaunchError or LaunchTimeout.
+        Raises LaunchError or LaunchTimeout.
         """
 
 
@@ -222,11 +240,20 @@ class Backend(Protocol):
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""
 
-    def bind(self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = "") -> Executable:
+    def bind(
+        self,
+        name: str,
+        steps: Sequence[Step],
+        memory: Memory,
+        graph: bool = False,
+        mode: str = "",
+        rotation: Rotation | None = None,
+    ) -> Executable:
         """Fix the arguments of one or several launches that run in order and are timed as one.
 
         `name` is that of the row. With `graph` the launches are recorded once and replayed as one
-        graph. Raises LaunchError, NotOffered.
+        graph. Launches take their operand sets from `rotation`, without it from one that begins at
+        the first set. Raises LaunchError, NotOffered.
         """
 
     def close(self) -> None:

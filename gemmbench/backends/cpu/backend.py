@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from gemmbench.backends.base import Artifact, Executable, Step, Window
+from gemmbench.backends.base import Artifact, Rotation, Step, Window
 from gemmbench.backends.cpu.device import describe_cpu, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import BlasThreads, Openblas
@@ -61,7 +60,15 @@ class CpuBackend:
                 raise LaunchError(f"a block needs {static} bytes of shared memory, but {smem} is the limit")
         return Path(artifact.path) if artifact.path else None
 
-    def bind(self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = "") -> Executable:
+    def bind(
+        self,
+        name: str,
+        steps: Sequence[Step],
+        memory: Any,
+        graph: bool = False,
+        mode: str = "",
+        rotation: Rotation | None = None,
+    ) -> CpuExecutable:
         """Start a process for each step.
 
         Raises LaunchError, OutOfMemory, and NotOffered for a graph.
@@ -69,9 +76,10 @@ class CpuBackend:
         if graph:
             raise NotOffered("the cpu device has no graphs")
         bound = [self._bind_step(step, memory, mode) for step in steps]
-        return SharingExecutable(bound[0] if len(bound) == 1 else StepsInTurn(bound), self._threads)
+        launches = bound[0] if len(bound) == 1 else StepsInTurn(bound)
+        return CpuExecutable(launches, self._threads, rotation or Rotation(len(steps[0].sets)))
 
-    def _bind_step(self, step: Step, memory: CpuMemory, mode: str) -> Executable:
+    def _bind_step(self, step: Step, memory: CpuMemory, mode: str) -> BoundStep:
         plan = step.plan
         if step.loaded is None:
             return Openblas(plan.problem, memory, step.sets)
@@ -83,7 +91,7 @@ class CpuBackend:
             step.loaded, _binding_command(step, memory, mode, self.device.target), memory.file, self._timeout
         )
         self._running.add(process)
-        return KernelExecutable(process)
+        return process
 
     def close(self) -> None:
         """End every process that still runs, and let BLAS have all its threads again."""
@@ -92,46 +100,42 @@ class CpuBackend:
             process.end()
 
 
-class SharingExecutable:
+class BoundStep(Protocol):
+    """Launches of one step or of several, on its operand sets."""
+
+    def time(self, first: int, launches: int) -> float:
+        """Seconds of `launches` launches back to back, on set number `first` and those after it in turn."""
+
+
+class CpuExecutable:
     """An Executable that counts who else wants the cores before every window, and leaves them theirs.
 
     BLAS gets the cores that are free: one of its threads that waits for a core holds up all others.
     """
 
-    def __init__(self, executable: Executable, threads: BlasThreads):
-        self._executable, self._threads = executable, threads
+    def __init__(self, launches: BoundStep, threads: BlasThreads, rotation: Rotation):
+        self._launches, self._threads, self._rotation = launches, threads, rotation
 
     def time(self, launches: int) -> Window:
         """As base.Executable."""
         competitors = count_competitors()
         self._threads.leave_cores(round(competitors))
-        return replace(self._executable.time(launches), competitors=competitors)
-
-
-class KernelExecutable:
-    """An Executable in a process of its own."""
-
-    def __init__(self, process: KernelProcess):
-        self._process = process
-
-    def time(self, launches: int) -> Window:
-        """Time `launches` launches on the monotonic clock of the kernel's process."""
-        return Window(self._process.time(launches), launches)
+        first = self._rotation.take(launches)[0]
+        return Window(self._launches.time(first, launches), launches, competitors=competitors)
 
 
 class StepsInTurn:
-    """Executables that run in turn, a launch of each.
+    """Steps that run in turn, a launch of each.
 
     Only their own time counts, not that of asking them.
     """
 
-    def __init__(self, parts: Sequence[Executable]):
+    def __init__(self, parts: Sequence[BoundStep]):
         self._parts = parts
 
-    def time(self, launches: int) -> Window:
-        """Time `launches` launches of all steps."""
-        seconds = sum(part.time(1).seconds for _ in range(launches) for part in self._parts)
-        return Window(seconds, launches)
+    def time(self, first: int, launches: int) -> float:
+        """As BoundStep, of all steps."""
+        return sum(part.time(first + number, 1) for number in range(launches) for part in self._parts)
 
 
 def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -> str:

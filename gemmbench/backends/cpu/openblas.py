@@ -16,7 +16,7 @@ import numpy as np
 from numpy import __config__
 from threadpoolctl import ThreadpoolController
 
-from gemmbench.backends.base import OperandSet, Window
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.host import count_cores
 from gemmbench.planning.problems.problem import Problem
@@ -54,23 +54,21 @@ class BlasThreads:
 
 
 class Openblas:
-    """An Executable: C = alpha op(A) op(B) + beta C. With beta 0, C is not read."""
+    """A BoundStep: C = alpha op(A) op(B) + beta C. With beta 0, C is not read."""
 
     def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
         self._views = [_view_operands(problem, memory, at) for at in sets]
         self._alpha, self._beta = problem.alpha, problem.beta
-        self._turn = 0
         self._product = np.empty_like(self._views[0][2]) if problem.beta else None
 
-    def time(self, launches: int) -> Window:
-        """Compute `launches` products, each on the next set, timed by the host's clock."""
+    def time(self, first: int, launches: int) -> float:
+        """Seconds of `launches` products by the host's clock, on set `first` and those after it in turn."""
         started = time.perf_counter_ns()
-        for _ in range(launches):
-            self._launch(*self._views[self._turn % len(self._views)])
-            self._turn += 1
+        for number in range(first, first + launches):
+            self._launch(*self._views[number % len(self._views)])
         seconds = (time.perf_counter_ns() - started) * 1e-9
         _wait_until_idle()
-        return Window(seconds, launches)
+        return seconds
 
     def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
         product = c if self._product is None else self._product

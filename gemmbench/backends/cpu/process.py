@@ -48,12 +48,12 @@ class KernelProcess:
         self.end = weakref.finalize(self, _end_process, self._child)
         self._ask(f"bind {binding}")
 
-    def time(self, launches: int) -> float:
-        """Seconds for `launches` launches back to back.
+    def time(self, first: int, launches: int) -> float:
+        """Seconds for `launches` launches back to back, on operand set `first` and those after it in turn.
 
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
-        return float(self._ask(f"time {launches}"))
+        return float(self._ask(f"time {first} {launches}"))
 
     def _ask(self, command: str) -> str:
         """The answer to a command, without its first word."""

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from gemmbench.backends.base import Artifact, Memory, Step
+from gemmbench.backends.base import Artifact, Memory, Rotation, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.clock import Clock
@@ -119,7 +119,13 @@ class CudaBackend:
             return Kernel(artifact.path, plan.arch, plan.launches, self.device.target.smem, self._streams[stream])
 
     def bind(
-        self, name: str, steps: Sequence[Step], memory: Memory, graph: bool = False, mode: str = ""
+        self,
+        name: str,
+        steps: Sequence[Step],
+        memory: Memory,
+        graph: bool = False,
+        mode: str = "",
+        rotation: Rotation | None = None,
     ) -> WindowTimer:
         """Fix the arguments of launches that run in order and are timed as one.
 
@@ -132,7 +138,7 @@ class CudaBackend:
             calls = join_calls([_step_calls(step, memory) for step in steps])
             if graph:
                 calls = record_graphs(calls, self._stream)
-            return WindowTimer(calls, errors, self._stream, self._clock, self._gate)
+            return WindowTimer(calls, errors, self._stream, self._clock, self._gate, rotation)
 
     def host(self, nbytes: int, pinned: bool) -> HostBuffer:
         """Allocate on the host. Raises OutOfMemory."""

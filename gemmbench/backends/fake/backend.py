@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gemmbench.backends import cache
-from gemmbench.backends.base import Artifact, Build, Step
+from gemmbench.backends.base import Artifact, Build, Rotation, Step
 from gemmbench.backends.fake.device import describe_fake
 from gemmbench.backends.fake.jobs import FakeHost, FakeJob
 from gemmbench.backends.fake.kernels import FakeExecutable, FakeMemory
@@ -68,11 +68,18 @@ class FakeBackend:
         return artifact.key
 
     def bind(
-        self, name: str, steps: Sequence[Step], memory: Any, graph: bool = False, mode: str = ""
+        self,
+        name: str,
+        steps: Sequence[Step],
+        memory: Any,
+        graph: bool = False,
+        mode: str = "",
+        rotation: Rotation | None = None,
     ) -> FakeExecutable:
         """Bind to host memory: all steps, with the time and the fault that the script has for `name`."""
         fault = self.script.faults.get(name, "")
-        return FakeExecutable(memory, self._times(name), fault, self.script.clock, steps)
+        rotation = rotation or Rotation(len(steps[0].sets))
+        return FakeExecutable(memory, self._times(name), fault, self.script.clock, steps, rotation)
 
     def host(self, nbytes: int, pinned: bool) -> FakeHost:
         """Host memory."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gemmbench.backends.base import OperandSet, Step, Window, pack_allocations
+from gemmbench.backends.base import OperandSet, Rotation, Step, Window, pack_allocations
 from gemmbench.errors import DeviceLost, LaunchError
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.plan import Plan
@@ -125,12 +125,20 @@ class FakeExecutable:
     It takes the scripted time.
     """
 
-    def __init__(self, memory: FakeMemory, times: Iterator[float], fault: str, clock: float, steps: Sequence[Step]):
+    def __init__(
+        self,
+        memory: FakeMemory,
+        times: Iterator[float],
+        fault: str,
+        clock: float,
+        steps: Sequence[Step],
+        rotation: Rotation,
+    ):
         self.memory, self.times, self.fault, self.clock = memory, times, fault, clock
         faults = [""] * (len(steps) - 1) + [fault]
         self.steps = [FakeStep(memory, step.plan, wrong) for step, wrong in zip(steps, faults, strict=True)]
         self.sets = list(zip(*(step.sets for step in steps), strict=True))
-        self.launched = 0
+        self.rotation = rotation
 
     def time(self, launches: int) -> Window:
         """Run, and report the next scripted time.
@@ -138,9 +146,8 @@ class FakeExecutable:
         Raises LaunchError, DeviceLost if the script says so.
         """
         _raise_fault(self.fault)
-        for _ in range(min(launches, len(self.sets))):
-            self.launch(self.launched % len(self.sets))
-            self.launched += 1
+        for index in self.rotation.take(launches)[-len(self.sets) :]:
+            self.launch(index)
         return Window(next(self.times) * launches, launches, self.clock)
 
     def launch(self, index: int) -> None:

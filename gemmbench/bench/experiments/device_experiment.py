@@ -89,7 +89,8 @@ class DeviceExperiment:
         """Bind a trial to the first sets, by default as it is timed. Raises PlanError."""
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
         steps = self.arena.make_steps(chain.steps, trial.loaded, sets)
-        bind = partial(self.backend.bind, chain.name, steps, self.arena.memory)
+        rotation = self.arena.rotation if sets == self.arena.rotation.sets else None
+        bind = partial(self.backend.bind, chain.name, steps, self.arena.memory, rotation=rotation)
         mode = self.backend.modes[0] if mode is None else mode
         if chain.graph:
             with self.context.announce_row(trial.number):  # recording a graph runs its launches once

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, Step
+from gemmbench.backends.base import Backend, Rotation, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.layouts import SetLayout
 from gemmbench.planning.plans.plan import Plan
@@ -45,7 +45,7 @@ def ignore_sets(done: int, of: int) -> None:
 class Arena:
     """`count` operand sets on a device; `progress` takes how many are made, of how many.
 
-    Raises OutOfMemory.
+    `rotation` is that of everything bound to all sets. Raises OutOfMemory.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Arena:
         count: int,
         progress: Callable[[int, int], None] = ignore_sets,
     ):
-        self._progress = progress
+        self._progress, self.rotation = progress, Rotation(count)
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
         if backend.guards:

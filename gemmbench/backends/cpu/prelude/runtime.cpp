@@ -2,7 +2,7 @@
 //
 //     shared                           -> bytes N         static shared memory of a block
 //     bind <the fields of Binding>     -> bound
-//     time LAUNCHES                    -> seconds S       rotates operand sets, across windows too
+//     time FIRST LAUNCHES              -> seconds S       on operand set FIRST and those after it in turn
 //
 // or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash.
 #include <errno.h>
@@ -94,6 +94,7 @@ static void bind() {
 }
 
 static void time_launches() {
+    turn = large();
     const unsigned launches = small();
     const double begin = now();
     for (unsigned i = 0; i < launches; ++i) launch();

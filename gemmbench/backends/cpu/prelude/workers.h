@@ -61,7 +61,7 @@ struct Control {
 static Binding binding;
 static Control* control;
 static unsigned workers;
-static size_t turn;  // launches so far
+static size_t turn;  // modulo the operand sets: which of them the next launch uses
 static const Step* current;  // the one this process is prepared for
 
 // Return when `word` is no longer `value`, at the latest after `limit`; may return early. Spins

@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import cycle
 from typing import Any
 
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
@@ -38,9 +39,18 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
     calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
     stream.synchronize()
     copies = max(1, _LEAST_GRAPHS // len(calls.queue))
-    graphs = tuple(Graph(driver, queue, stream) for queue in calls.queue * copies)
+    graphs = [[Graph(driver, queue, stream) for _ in range(copies)] for queue in calls.queue]
     stream.synchronize()
-    return Calls(tuple(graph.launch for graph in graphs), f"graph of {calls.launch}", calls.kernels, (graphs, calls))
+    queue = tuple(_launch_in_turn(of_set) for of_set in graphs)
+    return Calls(queue, f"graph of {calls.launch}", calls.kernels, (graphs, calls))
+
+
+def _launch_in_turn(graphs: Sequence[Graph]) -> Callable[[], object]:
+    """A callable that launches the next of several equal graphs."""
+    if len(graphs) == 1:
+        return graphs[0].launch
+    turn = cycle(graphs)
+    return lambda: next(turn).launch()
 
 
 class Graph:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
 from typing import Any
 
-from gemmbench.backends.base import Window
+from gemmbench.backends.base import Rotation, Window
 from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
@@ -47,23 +46,35 @@ def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]
 class WindowTimer:
     """A `base.Executable`: runs and times a bound plan, of kernels or a library.
 
-    Launches rotate through the operand sets; each call continues where the last one stopped. A gate
+    Launches take their operand sets from `rotation`, which other executables advance too. A gate
     holds the stream until everything is queued, so the time excludes the host. The first window has
     no gate: CUDA loads code at its first launch and would wait for the stream that the gate holds.
     """
 
-    def __init__(self, calls: Calls, errors: tuple[type[Exception], ...], stream: Any, clock: Clock, gate: Gate | None):
+    def __init__(
+        self,
+        calls: Calls,
+        errors: tuple[type[Exception], ...],
+        stream: Any,
+        clock: Clock,
+        gate: Gate | None,
+        rotation: Rotation | None = None,
+    ):
         """`errors` are what queueing and waiting raise."""
         cuda = load_driver()
         self._errors = errors
         self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
-        self._rotation = cycle(calls.queue)
+        self._rotation = rotation or Rotation(len(calls.queue))
         self._events = cuda.Event(), cuda.Event()
         self._loaded = False
 
     def queue(self) -> None:
         """Queue the next launch on `stream`, without timing it or waiting."""
-        next(self._rotation)()
+        self._queue(1)
+
+    def _queue(self, launches: int) -> None:
+        for index in self._rotation.take(launches):
+            self._calls.queue[index]()
 
     def time(self, launches: int) -> Window:
         """Run `launches` launches and time them, in as many windows as the launch queue requires.
@@ -84,7 +95,7 @@ class WindowTimer:
         cuda = load_driver()
         with translate_errors(self._errors, self._calls.launch):
             cuda.start_profiler()
-            next(self._rotation)()
+            self._queue(1)
             self.stream.synchronize()
             cuda.stop_profiler()
 
@@ -104,8 +115,7 @@ class WindowTimer:
         try:
             self._clock.stamp(0)
             start.record(self.stream)
-            for queue in islice(self._rotation, launches):
-                queue()
+            self._queue(launches)
             end.record(self.stream)
             self._clock.stamp(1)
         finally:
