@@ -35,6 +35,8 @@ class Device:
     percentage of peak can use the measured clock; empty if unknown.
     `bandwidth` is bytes/s of device memory, 0 if unknown. `software` maps driver,
     toolkit and libraries to their versions; `conditions` is how it is set up, None if unknown.
+    `uuid` tells one card from another of the same model, `vbios` is the version of its firmware;
+    "" if unknown.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Device:
     bandwidth: float = 0.0
     software: Mapping[str, str] = field(default_factory=dict)
     conditions: Conditions | None = None
+    uuid: str = ""
+    vbios: str = ""
 
 
 @dataclass(frozen=True)

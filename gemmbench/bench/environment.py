@@ -52,6 +52,8 @@ def describe_run(
         cores=host.target.sms if host else 0,
         conditions=device.conditions,
         gpu=target.is_gpu,
+        uuid=device.uuid,
+        vbios=device.vbios,
     )
 
 

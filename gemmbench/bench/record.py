@@ -47,6 +47,9 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         conditions: How the GPU is set up: power limit in W, ECC, MIG, persistence mode, and its
             highest clocks.
         gpu: Whether the device is a GPU. Files without it have a compute capability instead.
+        uuid: The UUID of the GPU, which tells it from another card of the same model; empty in
+            older files, and where the driver does not report it.
+        vbios: The version of its firmware (VBIOS).
     """
 
     schema: int = SCHEMA
@@ -75,6 +78,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     cores: int = 0
     conditions: Conditions | None = None
     gpu: bool | None = None
+    uuid: str = ""
+    vbios: str = ""
 
     @property
     def is_gpu(self) -> bool:

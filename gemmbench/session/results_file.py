@@ -8,6 +8,7 @@ from pathlib import Path
 from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
 from gemmbench.report import store
+from gemmbench.report.differences.machine_differences import explain_other_machine
 from gemmbench.report.store import Run
 from gemmbench.session.reporter import Reporter
 
@@ -56,10 +57,10 @@ def choose_results(environment: Environment, destination: Destination, reporter:
 
 def _find_difference(there: Environment, here: Environment) -> str:
     """How an earlier run was measured differently, or ""; old files do not record it."""
-    if there.device != here.device:
-        return f"on {there.device}, this is {here.device}"
     if there.schema != here.schema:
         return f"by an older gemmbench (schema {there.schema}, this one writes {here.schema})"
+    if difference := explain_other_machine(there, here):
+        return difference
     for name, value in there.policy.items():
         if here.policy.get(name) != value:
             return f"with {name} {value}, this run has {here.policy.get(name)}"

@@ -30,6 +30,7 @@ def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
     assert (found.clock_hz, found.bandwidth, found.flops_per_cycle) == (1e9, 1e12, {"f32": 1000.0})
     assert found.software == {"driver": "1.0"} and found.started.endswith("+00:00")
     assert found.conditions is None
+    assert (found.uuid, found.vbios) == (machine.primary.uuid, "1.0") and found.uuid.startswith("GPU-")
 
 
 def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machine, tmp_path, make_record):

@@ -19,6 +19,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     *details.COLUMNS,
     Column("path", "file of the kernel; after @ the commit, for a kernel of a revision", lambda row: row.record.path),
     details.READS,
+    *details.CARD,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 

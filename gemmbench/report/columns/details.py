@@ -17,6 +17,11 @@ def _telemetry(row: Row) -> Telemetry:
     return row.record.telemetry or _NO_TELEMETRY
 
 
+def _power_limit(row: Row) -> float | None:
+    conditions = row.environment.conditions
+    return conditions.power_limit if conditions else None
+
+
 def _power(row: Row) -> float | None:
     telemetry = _telemetry(row)
     return telemetry.energy_power if telemetry.power is None else telemetry.power
@@ -180,6 +185,12 @@ READS: Column[Row] = Column(
     lambda row: row.record.bytes_read,
     "reads (MB)",
     lambda row: number(None if row.record.bytes_read is None else row.record.bytes_read * 1e-6),
+)
+CARD: tuple[Column[Row], ...] = (
+    Column("gpu_uuid", "UUID of the GPU of the run", lambda row: row.environment.uuid),
+    Column("vbios", "version of its firmware", lambda row: row.environment.vbios),
+    Column("driver", "version of its driver", lambda row: row.environment.software.get("driver", "")),
+    Column("power_limit_w", "its power limit in watts", _power_limit),
 )
 COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *_ENERGY)
 """The columns of the exports."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gemmbench.bench.record import Environment
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
 from gemmbench.report.comparison import Comparison
+from gemmbench.report.differences.machine_differences import explain_cards, list_changes
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.row import Row
@@ -107,17 +108,13 @@ def _explain_ratios(differences: RunDifferences) -> list[str]:
 
 
 def list_conditions(reference: Environment, run: Environment) -> list[str]:
-    """What was different between two runs besides the kernels: device, method, versions."""
+    """What was the same or different between two runs besides the kernels: card, method, versions."""
     pairs: list[tuple[str, object, object]] = [("device", reference.device, run.device)]
     pairs += [(name, reference.policy.get(name), run.policy.get(name)) for name in _METHOD]
-    pairs += [(name, reference.software.get(name), run.software.get(name)) for name in _names(reference, run)]
     changed = [f"{name} {before} -> {now}" for name, before, now in pairs if before != now]
-    return [f"Measured differently: {', '.join(changed)}."] if changed else []
-
-
-def _names(*environments: Environment) -> Iterable[str]:
-    """The software that all runs name."""
-    return [name for name in environments[0].software if all(name in each.software for each in environments)]
+    changed += list_changes(reference, run)
+    different = [f"Measured differently: {', '.join(changed)}."] if changed else []
+    return [*explain_cards(reference, run), *different]
 
 
 def note_transfers(differences: RunDifferences) -> list[str]:

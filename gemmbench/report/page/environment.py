@@ -70,6 +70,8 @@ def _list_settings(policy: Mapping[str, object]) -> Facts:
 
 def _list_device(environment: Environment) -> Facts:
     yield "back end", environment.backend
+    yield "UUID", environment.uuid
+    yield "VBIOS", environment.vbios
     yield "compute capability", f"{environment.sm / 10:.1f}" if environment.sm else ""
     yield "multiprocessors" if environment.is_gpu else "cores", str(environment.sms or "")
     yield "last-level cache", _scale(environment.l2, 1 << 20, "MiB")

@@ -36,6 +36,7 @@ def detail_lines(run: Run) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
     return [
         *(_EXPLAIN_NETWORK if _name_unit(run) == _PASS else _EXPLAIN_GEMM),
+        *([f"Card: {environment.uuid}, VBIOS {environment.vbios or 'unknown'}."] if environment.uuid else []),
         *([f"Settings: {settings}."] if settings else []),
         *([f"Software: {versions}."] if versions else []),
     ]

@@ -30,6 +30,7 @@ def describe_gpu(index: int = 0) -> Device:
         clock, bandwidth = _clock_and_bandwidth(cuda, gpu, nvml)
         driver_version = probe.decode(probe.query_nvml(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
         set_up = read_conditions(nvml, gpu.pci_bus_id()) if nvml else None
+        uuid, vbios = probe.read_identity(nvml, gpu.pci_bus_id())
     target = _target(cuda, gpu)
     software = {"driver": driver_version, **_software_versions(cuda)}
     return Device(
@@ -41,6 +42,8 @@ def describe_gpu(index: int = 0) -> Device:
         bandwidth=bandwidth,
         software={name: version for name, version in software.items() if version},
         conditions=set_up,
+        uuid=uuid,
+        vbios=vbios,
     )
 
 
@@ -51,13 +54,22 @@ def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
 
 
 def library_versions() -> dict[str, str]:
-    """`{"cublas": "13.1.0 (f32 pedantic, tf32 fast)"}`, or {} where nvmath-python or cuBLAS is missing."""
+    """`{"cublas": "13.1.0 (f32 pedantic, tf32 fast)", "cublaslt": "13.1.0"}`, of the libraries as loaded.
+
+    A library is left out where it or nvmath-python is missing.
+    """
+    cublas, cublaslt = (_read_loaded_version(name) for name in ("cublas", "cublasLt"))
+    versions = {"cublas": cublas and f"{cublas} ({MATH})", "cublaslt": cublaslt}
+    return {name: version for name, version in versions.items() if version}
+
+
+def _read_loaded_version(library: str) -> str:
+    """`13.1.0`, or "" if the library cannot be loaded."""
     try:
-        cublas: Any = import_module("nvmath.bindings.cublas")
-        version = ".".join(str(cublas.get_property(part)) for part in range(3))
-        return {"cublas": f"{version} ({MATH})"}
+        bindings: Any = import_module(f"nvmath.bindings.{library}")
+        return ".".join(str(bindings.get_property(part)) for part in range(3))
     except (ImportError, OSError, RuntimeError):  # nvmath's own errors are RuntimeErrors
-        return {}
+        return ""
 
 
 def _target(cuda: ModuleType, gpu: Any) -> Target:

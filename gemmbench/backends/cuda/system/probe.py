@@ -107,6 +107,25 @@ def open_nvml() -> ModuleType | None:
     return pynvml
 
 
+def read_identity(pynvml: ModuleType | None, bus: str) -> tuple[str, str]:
+    """UUID and VBIOS version of the GPU at this PCI bus id (`0000:01:00.0`); "" where unknown.
+
+    NVML reports them, and where it is unavailable the driver's file in /proc.
+    """
+    handle = query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus) if pynvml else None
+    if pynvml is None or handle is None:
+        return _read_identity_file(_PROC / bus.lower() / "information")
+    uuid, vbios = (query_nvml(pynvml, f"nvmlDeviceGet{name}", handle) or "" for name in ("UUID", "VbiosVersion"))
+    return decode(uuid), decode(vbios)
+
+
+def _read_identity_file(information: Path) -> tuple[str, str]:
+    text = information.read_text(errors="replace") if information.is_file() else ""
+    found = (re.search(rf"^{name}:\s*(\S+)", text, re.MULTILINE) for name in ("GPU UUID", "Video BIOS"))
+    uuid, vbios = ("" if value is None or "?" in value[1] else value[1] for value in found)  # ?: not initialized
+    return uuid, vbios
+
+
 def _list_installed() -> list[_Gpu] | None:
     """Every GPU of the machine; None if there is no driver."""
     with nvml_session() as found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -39,5 +40,15 @@ def test_without_pycuda_the_reason_is_told(monkeypatch):
 
 
 def test_without_nvmath_there_is_no_library_version(monkeypatch):
-    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", None)
+    for name in ("cublas", "cublasLt"):
+        monkeypatch.setitem(sys.modules, f"nvmath.bindings.{name}", None)
     assert device.library_versions() == {}
+
+
+def test_library_versions_are_those_of_the_libraries_that_were_loaded(monkeypatch):
+    for name, version in (("cublas", (13, 1, 0)), ("cublasLt", (13, 1, 2))):
+        bindings = ModuleType(name)
+        bindings.get_property = version.__getitem__
+        monkeypatch.setitem(sys.modules, f"nvmath.bindings.{name}", bindings)
+    versions = device.library_versions()
+    assert versions["cublas"].startswith("13.1.0 (") and versions["cublaslt"] == "13.1.2"

@@ -130,3 +130,25 @@ def test_why_not_no_pycuda(nvml, monkeypatch):
     monkeypatch.setattr(probe, "find_spec", lambda _: "there")
     assert probe.why_no_gpu() == ""
     assert probe.why_no_library() == ""
+
+
+def test_a_card_is_identified_by_nvml(nvml):
+    nvml.nvmlDeviceGetHandleByPciBusId = lambda bus: GPUS[1]
+    nvml.nvmlDeviceGetVbiosVersion = lambda gpu: "90.04.96"
+    assert probe.read_identity(nvml, "0000:01:00.0") == ("GPU-aabb2222", "90.04.96")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Model: \t NVIDIA H200\nGPU UUID: \t GPU-1111\nVideo BIOS: \t 96.00\n", ("GPU-1111", "96.00")),
+        ("GPU UUID: \t GPU-????????-????\nVideo BIOS: \t ??.??.??.??.??\n", ("", "")),
+        ("", ("", "")),
+    ],
+)
+def test_without_nvml_a_card_is_identified_by_the_file_of_the_driver(bare, text, expected):
+    folder = bare / "0000:ab:00.0"
+    folder.mkdir(parents=True)
+    (folder / "information").write_text(text)
+    assert probe.read_identity(None, "0000:AB:00.0") == expected
+    assert probe.read_identity(None, "0000:02:00.0") == ("", "")
