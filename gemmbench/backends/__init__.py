@@ -5,6 +5,7 @@
     machine    the devices of a run
     base       what a back end is: a compiler, and a device with a few verbs
     jobs       copies and launches on streams, for back ends with a memory of their own
+    host_bytes operands in the host's memory, for the cpu and fake back ends
     host       the host's cores, and who else uses them
     monitor    power, temperature and clocks of a device while it works
     health     what `doctor` finds out; doctor asks the back ends for it

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gemmbench.backends.monitor import Conditions, Monitor
 from gemmbench.planning.plans.plan import Plan, Target
+from gemmbench.planning.problems.storage import StorageType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,6 +138,26 @@ class Window:
     competitors: float | None = None
 
 
+@dataclass(frozen=True)
+class ScaledArray:
+    """Two arrays of equal length, at offsets of a Memory: target is, or shall be, factor * source.
+
+    `factor` is a power of two, so that the product is exact; it may be negative.
+    """
+
+    source: int
+    target: int
+    factor: float
+
+
+@dataclass(frozen=True)
+class Range:
+    """The bytes of a Memory from `start` up to `end`."""
+
+    start: int
+    end: int
+
+
 class Memory(Protocol):
     """Bytes on a device, one allocation or several; every offset and count is in bytes.
 
@@ -160,6 +181,19 @@ class Memory(Protocol):
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
         """Whether two ranges, which begin at multiples of 16, hold the same bytes."""
+
+    def scale(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> None:
+        """Write factor * source to every target; each array has `count` elements."""
+
+    def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
+        """For each pair, how many of `count` elements of target are not factor * source.
+
+        0 equals -0, and NaN equals nothing. Where one is below the smallest normal number, they may
+        differ by one subnormal step: both were rounded there.
+        """
+
+    def checksums(self, ranges: Sequence[Range]) -> list[int]:
+        """A checksum of each range, which changes with any byte and with the order of the bytes."""
 
     def free(self) -> None:
         """Free the memory."""

@@ -24,8 +24,8 @@ from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
 from gemmbench.backends.cuda.libraries.cublas import Cublas
 from gemmbench.backends.cuda.libraries.cublaslt import CublasLt
 from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.memory.array_kernels import ArrayKernels
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory, SeparateMemory
-from gemmbench.backends.cuda.memory.equality import Equality
 from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
 from gemmbench.backends.cuda.system import device, nvml
 from gemmbench.backends.cuda.system.driver import load_driver
@@ -89,15 +89,15 @@ class CudaBackend:
         self._streams = [self._stream]
         module = load_cubin(helpers, str(self.device.target.sm))
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
-        self._same = Equality(module.get_function("differ"), self._stream)
+        self._kernels = ArrayKernels(module, self._stream)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
         # Without a gate the times include host time, and readings take host time.
         self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
-        same = self._same
-        return DeviceMemory(*nbytes, same=same) if len(nbytes) == 1 else SeparateMemory(nbytes, same)
+        kernels = self._kernels
+        return DeviceMemory(*nbytes, kernels=kernels) if len(nbytes) == 1 else SeparateMemory(nbytes, kernels)
 
     @property
     def stream(self) -> Any:
@@ -167,7 +167,7 @@ class CudaBackend:
         if self.monitor is not None:
             self.monitor.close()
             self.monitor = None
-        del self._stream, self._streams, self._clock, self._gate, self._same
+        del self._stream, self._streams, self._clock, self._gate, self._kernels
         with suppress(self._cuda.Error):
             # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.
             self._context.detach()

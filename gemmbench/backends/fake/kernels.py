@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gemmbench.backends.base import OperandSet, Rotation, Step, Window, pack_allocations
+from gemmbench.backends.host_bytes import HostBytes
 from gemmbench.errors import DeviceLost, LaunchError
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.plan import Plan
@@ -18,33 +19,13 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.storage import FLOAT64
 
 
-class FakeMemory:
+class FakeMemory(HostBytes):
     """Host bytes."""
 
     def __init__(self, *nbytes: int):
         self.starts, end = pack_allocations(nbytes)
         self.nbytes = nbytes[0] if len(nbytes) == 1 else end
         self.bytes = np.zeros(self.nbytes, np.uint8)
-
-    def write(self, offset: int, array: np.ndarray) -> None:
-        """Copy in."""
-        self.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
-
-    def read(self, offset: int, out: np.ndarray) -> None:
-        """Copy out."""
-        out.reshape(-1).view(np.uint8)[:] = self.bytes[offset : offset + out.nbytes]
-
-    def copy(self, source: int, target: int, nbytes: int) -> None:
-        """Copy inside."""
-        self.bytes[target : target + nbytes] = self.bytes[source : source + nbytes]
-
-    def fill(self, offset: int, nbytes: int, byte: int) -> None:
-        """Set bytes."""
-        self.bytes[offset : offset + nbytes] = byte
-
-    def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Compare bytes."""
-        return np.array_equal(self.bytes[one : one + nbytes], self.bytes[other : other + nbytes])
 
     def free(self) -> None:
         """Drop the bytes."""

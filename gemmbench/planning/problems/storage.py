@@ -39,6 +39,16 @@ class StorageType:
         """Unit roundoff: the relative error of storing a number of normal size."""
         return 2.0**-self.significand
 
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest positive number with a full significand; the type is not an integer."""
+        return float(2.0 ** (2 - 2 ** (self.exponent - 1)))
+
+    @property
+    def subnormal_step(self) -> float:
+        """The distance of two neighbours below `smallest_normal`; the type is not an integer."""
+        return float(self.smallest_normal * 2.0 ** (1 - self.significand))
+
     def nbytes(self, elements: int) -> int:
         """Bytes of consecutive elements, rounded up."""
         return -(-elements * self.bits // 8)

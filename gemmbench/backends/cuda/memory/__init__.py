@@ -1,6 +1,6 @@
 """Bytes on the GPU.
 
 device_memory   allocations, copies
-equality        compares two ranges on the GPU
+array_kernels   compares and scales arrays on the GPU
 transfer_jobs   copies and launches on several streams
 """

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from gemmbench.backends.base import Range, ScaledArray
 from gemmbench.backends.cuda.failure import translate_errors
+from gemmbench.backends.cuda.memory.array_kernels import Addresses, ArrayKernels
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import OutOfMemory
-
-Comparison = Callable[[int, int, int], bool] | None
-"""(address, other address, bytes) -> whether they hold the same bytes."""
+from gemmbench.planning.problems.storage import StorageType
 
 
 class DeviceMemory:
@@ -23,10 +24,10 @@ class DeviceMemory:
     allocation.
     """
 
-    def __init__(self, nbytes: int, same: Comparison = None):
+    def __init__(self, nbytes: int, kernels: ArrayKernels | None = None):
         """Allocate `nbytes`. Raises OutOfMemory."""
         cuda = load_driver()
-        self._same = same
+        self._kernels = kernels
         self.nbytes, self.starts = nbytes, tuple[int, ...]((0,))
         self._cuda: Any = cuda
         self._allocation = _allocate(cuda, nbytes)
@@ -53,10 +54,34 @@ class DeviceMemory:
             self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Whether two ranges hold the same bytes; only for a memory made with a comparison."""
-        assert self._same is not None
+        """Whether two ranges hold the same bytes; as the methods below, only for a memory with kernels."""
+        with self._use_kernels() as kernels:
+            return kernels.are_equal(self._at(one, nbytes), self._at(other, nbytes), nbytes)
+
+    def scale(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> None:
+        """Write factor * source to every target; each array has `count` elements."""
+        with self._use_kernels() as kernels:
+            kernels.scale(self._find(arrays, kind.nbytes(count)), kind, count)
+
+    def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
+        """For each pair, how many of `count` elements of target are not factor * source."""
+        with self._use_kernels() as kernels:
+            return kernels.count_unlike(self._find(arrays, kind.nbytes(count)), kind, count)
+
+    def checksums(self, ranges: Sequence[Range]) -> list[int]:
+        """A checksum of each range."""
+        with self._use_kernels() as kernels:
+            starts = [(self._at(each.start, each.end - each.start), each.end - each.start) for each in ranges]
+            return kernels.checksums([(start, start + nbytes) for start, nbytes in starts])
+
+    @contextmanager
+    def _use_kernels(self) -> Iterator[ArrayKernels]:
+        assert self._kernels is not None
         with translate_errors((self._cuda.Error,)):
-            return self._same(self._at(one, nbytes), self._at(other, nbytes), nbytes)
+            yield self._kernels
+
+    def _find(self, arrays: Sequence[ScaledArray], nbytes: int) -> list[Addresses]:
+        return [(self._at(each.source, nbytes), self._at(each.target, nbytes), each.factor) for each in arrays]
 
     def free(self) -> None:
         """Free the memory."""
@@ -72,10 +97,10 @@ class DeviceMemory:
 class SeparateMemory(DeviceMemory):
     """An allocation for each of `sizes`; offsets are addresses."""
 
-    def __init__(self, sizes: Sequence[int], same: Comparison = None):
+    def __init__(self, sizes: Sequence[int], kernels: ArrayKernels | None = None):
         """Allocate. Raises OutOfMemory."""
         cuda = load_driver()
-        self._same = same
+        self._kernels = kernels
         self._cuda, self.address, self.nbytes, self._sizes = cuda, 0, sum(sizes), tuple(sizes)
         self._allocations = [_allocate(cuda, size) for size in sizes]
         self.starts = tuple(map(int, self._allocations))
