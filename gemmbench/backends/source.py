@@ -20,4 +20,5 @@ def compiler_text(plan: Plan) -> str:
     includes += _INCLUDE.findall(text)
     defines = [f"#define {name} {value}" for name, value in plan.defines]
     rest = _INCLUDE.sub("", text)
-    return "\n".join([*includes, *defines, f'#line 1 "{plan.variant.path}"', rest])
+    path = plan.variant.path.replace("\\", r"\\").replace('"', r"\"")
+    return "\n".join([*includes, *defines, f'#line 1 "{path}"', rest])

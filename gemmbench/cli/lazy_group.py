@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from gemmbench.errors import OK
+from gemmbench.planning.paths import printable
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class LazyGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of the command line; `help COMMAND` means `COMMAND --help`."""
+        for word in args:
+            if any("\ud800" <= char <= "\udfff" for char in word):  # how Python keeps a byte that is not UTF-8
+                raise click.UsageError(f"'{printable(word)}' is not UTF-8; rename the file, or correct the option")
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

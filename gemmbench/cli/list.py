@@ -13,7 +13,7 @@ from gemmbench.backends import registry
 from gemmbench.cli.option_fields import OUTPUT, command, option
 from gemmbench.cli.options import DeviceOptions, style_option
 from gemmbench.cli.output import print_reports
-from gemmbench.errors import OK, USAGE, SpecError
+from gemmbench.errors import OK, USAGE
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
@@ -79,21 +79,14 @@ def list_variants(options: ListOptions) -> int:
     """List the variants and whether each can run here."""
     choice = registry.choose_device(options.where.device)
     targets = registry.glance_at_devices(choice)
-    catalog = open_catalog(options.where.kernels)
-    variants, faults = [], []
-    for name in catalog.names:
-        try:
-            variants.append(catalog.get(name))
-        except SpecError as fault:
-            faults.append(str(fault))
-    variants.sort(key=lambda variant: (variant.order, variant.name))
+    variants, faults = open_catalog(options.where.kernels).read_all()
     listed = [_list_variant(variant, choice.primary, targets) for variant in variants]
     if options.as_json:
         click.echo(json.dumps([asdict(each) for each in listed], indent=1))
     else:
         print_reports([_make_report(listed, options.long)], options.style)
-    for message in faults:
-        click.echo(f"gemmbench: {message}", err=True)
+    for fault in faults:
+        click.echo(f"gemmbench: {fault}", err=True)
     return USAGE if faults else OK
 
 

@@ -18,7 +18,7 @@ from gemmbench.cli.options import (
 from gemmbench.cli.output import print_reports
 from gemmbench.cli.results import choose_exit_code
 from gemmbench.cli.terminal import TERMINAL
-from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
+from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
 from gemmbench.report.diagnostics import sanitizing, verification
 from gemmbench.session.machine import find_machine
 from gemmbench.session.sanitizing import SanitizeRequest, sanitize_kernels
@@ -84,9 +84,9 @@ def verify(options: VerifyOptions) -> int:
     if options.sanitize is not None:
         return _sanitize(options, tuple(options.sanitize.split(",")))
     machine = find_machine(options.where.device, TERMINAL)
-    records, interrupted = verify_kernels(options.request, machine, TERMINAL)
-    print_reports([verification.report_checks(records)], options.style)
-    return choose_exit_code(records, interrupted)
+    found = verify_kernels(options.request, machine, TERMINAL)
+    print_reports([verification.report_checks(found.records)], options.style)
+    return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)
 
 
 def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:

@@ -139,7 +139,8 @@ def verify(
     """
     reporter = NotebookReporter(progress)
     request = verify_request(list_names(variants), every, kernels, options)
-    return VerifyResults(*verify_kernels(request, find_machine(device, reporter), reporter))
+    found = verify_kernels(request, find_machine(device, reporter), reporter)
+    return VerifyResults(found.records, found.interrupted)
 
 
 def load(path: str | Path) -> RunResults:

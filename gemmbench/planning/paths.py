@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 RESULTS_SUFFIX = ".jsonl"
@@ -26,11 +27,33 @@ def list_saved(results: Path) -> list[Path]:
 
 
 def display_path(path: Path) -> str:
-    """Return how messages name a file: from `cuda/` or `configs/` on, else relative to the current folder."""
-    path = path.resolve()
+    """Return how messages name a file: from `cuda/` or `configs/` on, else relative to the current folder.
+
+    A link keeps its own name, which says where to find it.
+    """
+    path = follow_links(path.parent) / path.name
     for name in ("cuda", "configs"):
         home = data_folder(name).resolve()
         if path.is_relative_to(home):
-            return f"{name}/{path.relative_to(home)}"
+            return printable(f"{name}/{path.relative_to(home)}")
     here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    return printable(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+
+def follow_links(path: Path) -> Path:
+    """Return the file that a path leads to; a loop of links ends at one of them, where Path.resolve may raise."""
+    return Path(os.path.realpath(path))
+
+
+def printable(name: str) -> str:
+    r"""Return the name of a file with `\xff` for a byte that is not UTF-8, and `\n` for a newline."""
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def is_file(path: Path) -> bool:
+    """Whether it is a file; a name that no file can have is none, where Path.is_file may raise."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

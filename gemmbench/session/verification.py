@@ -10,6 +10,7 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.configurations import check_params, list_configurations
@@ -44,11 +45,20 @@ class VerifyRequest:
     limits: TimeLimits = field(default_factory=TimeLimits)
 
 
-def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> tuple[list[Record], bool]:
-    """Verify the variants without timing them; returns records, and whether it was interrupted."""
-    catalog = open_catalog(request.kernels)
-    named = catalog.get_ladder(request.variants or catalog.names)
-    variants = [variant for variant in named if request.variants or variant.computes == "gemm"]
+@dataclass(frozen=True)
+class Verification:
+    """What verify found; `broken` are kernel files that cannot be read and were not asked for by name."""
+
+    records: list[Record]
+    interrupted: bool
+    broken: list[SpecError]
+
+
+def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
+    """Verify the variants without timing them. Raises GemmbenchError."""
+    variants, broken = _choose_variants(request)
+    for fault in broken:
+        reporter.message(f"left out: {fault}")
     check_params([(variant, parse_params(request.params)) for variant in variants])
     expanded = [item for variant in variants for item in plan_verification(variant, request, machine)]
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
@@ -57,7 +67,17 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
         emit = FailureReport(reporter).add
         runner: Runner[Record] = Runner(session.worker, emit, session.progress, session.is_interrupted)
         sweep = ChainSweep([make_chain(item) for item in expanded], policy, baseline="")
-        return measure_sweep(runner, session.compilers, sweep), session.is_interrupted()
+        records = measure_sweep(runner, session.compilers, sweep)
+        return Verification(records, session.is_interrupted(), broken)
+
+
+def _choose_variants(request: VerifyRequest) -> tuple[list[Variant], list[SpecError]]:
+    """The named variants; without names, those that compute a GEMM, and the faults of files that cannot be read."""
+    catalog = open_catalog(request.kernels)
+    if request.variants:
+        return catalog.get_ladder(request.variants), []
+    variants, broken = catalog.read_all()
+    return [variant for variant in variants if variant.computes == "gemm"], broken
 
 
 class FailureReport:

@@ -1,5 +1,6 @@
 """How the data folders are found, and how messages name a file."""
 
+import os
 from pathlib import Path
 
 from gemmbench.planning import paths
@@ -31,3 +32,21 @@ def test_other_files_are_named_from_the_current_folder_or_in_full(tmp_path, monk
     monkeypatch.chdir("/")
     outside = tmp_path / "x.cu"
     assert paths.display_path(outside) in (str(outside), str(outside.relative_to("/")))
+
+
+def test_a_link_keeps_its_name_and_a_loop_of_links_has_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.cu").symlink_to("loop.cu")
+    (tmp_path / "zero.cu").symlink_to("/dev/zero")
+    assert [paths.display_path(Path(name)) for name in ("loop.cu", "zero.cu")] == ["loop.cu", "zero.cu"]
+    assert paths.follow_links(Path("zero.cu")) == Path("/dev/zero")
+    assert paths.follow_links(Path("loop.cu")) == tmp_path / "loop.cu"
+
+
+def test_a_name_that_cannot_be_printed_is_escaped():
+    assert paths.printable(os.fsdecode(b"k\xff\n\x1b\xc3\xa9")) == r"k\xff\n\x1bé"
+
+
+def test_a_name_that_no_file_can_have_is_no_file(tmp_path):
+    assert not paths.is_file(Path("x" * 300)) and not paths.is_file(Path("a\0b"))
+    assert not paths.is_file(tmp_path) and paths.is_file(Path(__file__))

@@ -9,7 +9,7 @@ from pathlib import Path
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import display_path
+from gemmbench.planning.paths import display_path, follow_links, printable
 
 SUFFIXES = (".cu", ".cpp")
 MARK = ":"
@@ -41,13 +41,14 @@ class Catalog:
         for path in sorted(folder.rglob("*")):
             if path.suffix not in SUFFIXES:
                 continue
-            other = self._files.get(path.stem)
-            if other is not None and other.resolve() != path.resolve():
-                fault = f"the name '{path.stem}' is taken by {display_path(other)}; rename one"
+            name = printable(path.stem)  # read_variant refuses a file whose name had to be changed for this
+            other = self._files.get(name)
+            if other is not None and follow_links(other) != follow_links(path):
+                fault = f"the name '{name}' is taken by {display_path(other)}; rename one"
                 raise UsageError(f"{display_path(path)}: {fault}")
-            if path.stem in self._libraries:
-                raise UsageError(f"{display_path(path)}: the name '{path.stem}' is taken by a library; rename the file")
-            self._files[path.stem] = path
+            if name in self._libraries:
+                raise UsageError(f"{display_path(path)}: the name '{name}' is taken by a library; rename the file")
+            self._files[name] = path
 
     @property
     def names(self) -> list[str]:
@@ -56,7 +57,7 @@ class Catalog:
 
     def check_name(self, name: str) -> None:
         """Raise UsageError, with the nearest name, for an unknown name; read a kernel of a revision."""
-        if MARK in name and self._read_revision and name not in self._libraries:
+        if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
             known = ", ".join(sorted(self.names))
@@ -99,8 +100,20 @@ class Catalog:
                 raise SpecError(variant.path, pick.line, f"pick: {name} has no parameter '{key}'{hint}")
         return replace(pick, code=code)
 
+    def read_all(self) -> tuple[list[Variant], list[SpecError]]:
+        """Return all variants in the order of the ladder, and what is wrong with the files that cannot be read."""
+        variants, faults = [], []
+        for name in self.names:
+            try:
+                variants.append(self.get(name))
+            except SpecError as fault:
+                faults.append(fault)
+        return _sort_ladder(variants), faults
+
     def get_ladder(self, names: Iterable[str]) -> list[Variant]:
         """Return the named variants in the order of the ladder."""
-        return sorted(
-            (self.get(name) for name in dict.fromkeys(names)), key=lambda variant: (variant.order, variant.name)
-        )
+        return _sort_ladder(self.get(name) for name in dict.fromkeys(names))
+
+
+def _sort_ladder(variants: Iterable[Variant]) -> list[Variant]:
+    return sorted(variants, key=lambda variant: (variant.order, variant.name))

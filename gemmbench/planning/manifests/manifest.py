@@ -21,9 +21,10 @@ from gemmbench.planning.manifests.named_expressions import read_lets
 from gemmbench.planning.manifests.sections import LaunchFields, SectionReader
 from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, Launch, TensorMap, Values, Variant
 from gemmbench.planning.networks.network import MACROS
-from gemmbench.planning.paths import display_path
+from gemmbench.planning.paths import display_path, printable
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
+from gemmbench.planning.text_file import read_text_file
 from gemmbench.planning.yaml_document import Document, parse_document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
@@ -41,10 +42,9 @@ _CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "sass")
 def read_variant(path: Path) -> Variant:
     """Read a kernel file. Raises SpecError with the file, the line, the fault and the fix."""
     location = display_path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise SpecError(location, None, f"cannot be read: {fault}") from None
+    if path.stem != printable(path.stem):
+        raise SpecError(location, None, "the name of a kernel must be printable UTF-8; rename the file")
+    text = read_text_file(path)
     header = _HEADER.match(text)
     if header is None:
         raise SpecError(location, 1, "no manifest: the file must begin with `/*---`, YAML lines, and `---*/`")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.paths import data_folder, display_path
+from gemmbench.planning.paths import data_folder, display_path, is_file
+from gemmbench.planning.text_file import read_text_file
 from gemmbench.planning.yaml_document import Document, Model, parse_document
 
 _SHAPE_KEYS = ("sizes", "shapes", "axes")
@@ -16,7 +17,7 @@ def find_config(name: str) -> Path:
     """Return the file of a config given by name or path. Raises UsageError with the nearest name."""
     home = data_folder("configs")
     for path in (home / f"{name}.yaml", Path(name)):
-        if path.is_file():
+        if is_file(path):
             return path
     known = list_configs()
     raise UsageError(
@@ -40,11 +41,7 @@ def name_config(path: Path) -> str:
 
 def read_document(path: Path) -> Document:
     """Return the keys of a config as they are written. Raises UsageError, or SpecError at a line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{display_path(path)}: cannot be read: {fault}") from None
-    return parse_document(text, display_path(path))
+    return parse_document(read_text_file(path), display_path(path))
 
 
 def apply_on_cpu(document: Document, kind: type[Model], on_cpu: bool) -> tuple[Document, Model]:
