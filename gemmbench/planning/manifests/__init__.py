@@ -8,4 +8,5 @@ sections            the keys of launches, tensor maps and `pick`
 expressions         integer expressions of a manifest
 named_expressions   the key `let`
 revision            kernels of a git revision
+git_checkout        reads the files of a revision, and runs nothing that the repository names
 """

@@ -6,9 +6,6 @@ moved to another sub-folder since, or been deleted.
 
 from __future__ import annotations
 
-import io
-import subprocess
-import zipfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, SUFFIXES, Catalog
+from gemmbench.planning.manifests.git_checkout import explain_unreadable, find_commit, is_shallow, read_files
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.paths import display_path
 
@@ -100,25 +98,22 @@ def _extract_all(folders: Sequence[Path], revision: str, home: Path) -> tuple[li
 
 def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
     """Write the kernels of a revision of the folder to `files`; return why that is impossible."""
-    if message := _git(folder, "rev-parse", "--show-toplevel").stderr:
-        return f"{folder} is not in a readable git checkout ({message.decode().splitlines()[0]})"
-    named = "--end-of-options", f"{revision}^{{commit}}"
-    commit = _git(folder, "rev-parse", "--verify", "--quiet", "--short", *named).stdout.decode().strip()
+    if reason := explain_unreadable(folder):
+        return reason
+    commit = find_commit(folder, revision)
     if not commit:
-        shallow = _git(folder, "rev-parse", "--is-shallow-repository").stdout == b"true\n"
-        hint = "this clone is shallow, so run git fetch --unshallow" if shallow else "git log lists them"
+        hint = "this clone is shallow, so run git fetch --unshallow" if is_shallow(folder) else "git log lists them"
         return f"no revision '{revision}' in the git checkout of {folder}; {hint}"
     files.mkdir()
-    packed = _git(folder, "archive", "--format=zip", commit, ".").stdout  # empty if the revision has no such folder
-    if packed:
-        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            archive.extractall(files, [each for each in archive.namelist() if each.endswith(SUFFIXES)])
+    for path, content in read_files(folder, commit, SUFFIXES):
+        _write_file(files / path, content)
     return _Tree(folder, commit, files)
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder. Raises UsageError if there is no git."""
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file of a revision. Raises UsageError where that is impossible, such as for a very long name."""
     try:
-        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     except OSError as fault:
-        raise UsageError(f"cannot run git, which reads a revision: {fault.strerror}") from None
+        raise UsageError(f"a kernel of the revision cannot be written to {path}: {fault.strerror}") from None

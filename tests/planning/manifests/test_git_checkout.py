@@ -1,0 +1,115 @@
+"""A git revision is read without running what the configuration of its repository names."""
+
+import os
+import subprocess
+
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.manifests.git_checkout import find_commit, read_files
+from gemmbench.planning.manifests.revision import find_variant_at, list_kernels_at
+
+
+@pytest.fixture
+def git(tmp_path):
+    def run(*arguments):
+        who = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        call = ["git", "-C", tmp_path, *who, *arguments]
+        return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def checkout(git, write_kernel, tmp_path):
+    """A repository whose folder `kernels` has `mine.cu` and others; then `mine.cu` is changed."""
+    write_kernel("mine.cu", summary="first")
+    write_kernel("deep.cu", folder="kernels/one/two", summary="second")
+    (tmp_path / "kernels/notes.txt").write_text("no kernel")
+    (tmp_path / "kernels/huge.cu").write_bytes(b" " * (1 << 21))
+    (tmp_path / "kernels/link.cu").symlink_to("mine.cu")
+    (tmp_path / "kernels" / os.fsdecode(b"bad\xff.cu")).write_text("x")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    write_kernel("mine.cu", summary="changed")
+    return tmp_path / "kernels"
+
+
+def test_files_are_those_of_the_commit(checkout, git):
+    commit = find_commit(checkout, "HEAD")
+    files = dict(read_files(checkout, commit, (".cu",)))
+    assert sorted(files) == [os.fsdecode(b"bad\xff.cu"), "mine.cu", "one/two/deep.cu"]
+    assert b"summary: first" in files["mine.cu"] and commit == git("rev-parse", "--short", "HEAD")
+    assert find_variant_at("HEAD:mine", [checkout]).summary == "first"
+    assert find_variant_at("HEAD:deep", [checkout]).path.endswith(f"kernels/one/two/deep.cu@{commit}")
+    assert {"mine", "deep"} < set(list_kernels_at("HEAD", [checkout]).names)
+
+
+PROGRAMS = """
+tar.zip tar.tar tar.tgz filter.evil.smudge filter.evil.process filter.evil.clean core.fsmonitor core.pager pager.ls-tree
+pager.cat-file diff.external diff.evil.textconv diff.evil.command gpg.program core.sshCommand core.gitProxy core.askPass
+core.editor core.alternateRefsCommand uploadpack.packObjectsHook
+"""
+HOOKS = ["pre-commit", "post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman"]
+
+
+def test_nothing_that_the_repository_names_is_run(checkout, git, tmp_path):
+    trap, marker = tmp_path / "trap", tmp_path / "marker"
+    trap.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    trap.chmod(0o755)
+    (checkout / ".gitattributes").write_text("*.cu filter=evil diff=evil text eol=lf export-subst ident\n")
+    git("add", "kernels/.gitattributes")
+    git("commit", "-qm", "attributes")
+    for key in PROGRAMS.split():
+        git("config", f"{key}.command" if key.startswith("tar.") else key, str(trap))
+    for name in "rev-parse", "ls-tree", "cat-file":
+        git("config", f"alias.{name}", f"!{trap}")
+    for name in HOOKS:
+        (tmp_path / ".git/hooks" / name).symlink_to(trap)
+    marker.unlink(missing_ok=True)
+    assert find_variant_at("HEAD~1:mine", [checkout]).summary == "first"
+    assert list_kernels_at("HEAD", [checkout]).names
+    assert not marker.exists()
+
+
+def test_a_clone_without_the_files_fetches_nothing(checkout, git, tmp_path):
+    trap, marker = tmp_path / "trap", tmp_path / "marker"
+    trap.write_text(f'#!/bin/sh\ntouch {marker}\nexec git-upload-pack "$@"\n')
+    trap.chmod(0o755)
+    name = git("rev-parse", "HEAD:kernels/mine.cu")
+    (tmp_path / ".git/objects" / name[:2] / name[2:]).unlink()
+    settings = {"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "protocol.allow": "always"}
+    settings |= {"remote.origin.url": str(tmp_path), "remote.origin.promisor": "true"}
+    settings |= {"remote.origin.uploadpack": str(trap)}
+    for key, value in settings.items():
+        git("config", key, value)
+    with pytest.raises(UsageError, match=r"lacks files of \w+; git fetch --refetch --no-filter gets them"):
+        find_variant_at("HEAD:mine", [checkout])
+    assert not marker.exists()
+
+
+def make_tree(git, tmp_path, *entries):
+    """A commit whose tree has entries that git itself would not write: (mode, path, name of the object)."""
+    content = b"".join(mode + b" " + path + b"\0" + bytes.fromhex(name) for mode, path, name in entries)
+    (tmp_path / "tree").write_bytes(content)
+    tree = git("hash-object", "-t", "tree", "-w", "--literally", "tree")
+    return git("commit-tree", "-m", "odd", tree)
+
+
+def test_no_file_is_written_outside(checkout, git, tmp_path):
+    blob = git("rev-parse", "HEAD:kernels/mine.cu")
+    inner = make_tree(git, tmp_path, (b"100644", b"mine.cu", blob), (b"100644", b"../out.cu", blob))
+    tree = git("rev-parse", f"{inner}^{{tree}}")
+    commit = make_tree(git, tmp_path, (b"40000", b"kernels", tree))
+    assert [path for path, _ in read_files(checkout, commit, (".cu",))] == ["mine.cu"]
+
+
+def test_a_file_and_a_folder_of_one_name_are_refused(checkout, git, tmp_path):
+    blob = git("rev-parse", "HEAD:kernels/mine.cu")
+    inside = git("rev-parse", f"{make_tree(git, tmp_path, (b'100644', b'b.cu', blob))}^{{tree}}")
+    both = make_tree(git, tmp_path, (b"100644", b"a.cu", blob), (b"40000", b"a.cu", inside))
+    kernels = git("rev-parse", f"{both}^{{tree}}")
+    commit = make_tree(git, tmp_path, (b"40000", b"kernels", kernels))
+    with pytest.raises(UsageError, match="a kernel of the revision cannot be written"):
+        find_variant_at(f"{commit}:a", [checkout])
