@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from gemmbench.planning.quantities import Amount, Rate
+
 Status = Literal["ok", "warning", "fault"]
 
 
@@ -32,11 +34,11 @@ class Peaks:
     behind the gate, or without it if the gate is off; `ungated` always without it.
     """
 
-    copy: float
-    fma: float
-    clock_hz: float
-    launch: float
-    ungated: float
+    copy: Rate
+    fma: Rate
+    clock_hz: Amount
+    launch: Amount
+    ungated: Amount
 
 
 def passed_check(subject: str, message: str) -> HealthCheck:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from gemmbench.backends.health import Peaks
 from gemmbench.backends.monitor import Conditions
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.quantities import Amount, Count, Dimension, Integer, KnownCount, Rate, Scalar, Seconds
 
 SCHEMA = 2
+STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "out of memory")
+"""Every status that a row can have."""
 MODES = ("pageable", "pinned", "panels", "overlapped")
 """The modes in which a whole job is measured, in the order of their rows."""
+Tile = Annotated[list[Dimension], msgspec.Meta(max_length=2)]
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
@@ -52,7 +58,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         vbios: The version of its firmware (VBIOS).
     """
 
-    schema: int = SCHEMA
+    schema: Dimension = SCHEMA
     run: str
     started: str
     sweep: str
@@ -64,18 +70,18 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     device: str
     backend: str
     baseline: str = ""
-    sm: int = 0
-    sms: int = 0
-    l2: int = 0
-    memory: int = 0
-    clock_hz: float = 0.0
-    bandwidth: float = 0.0
+    sm: Count = 0
+    sms: Count = 0
+    l2: Count = 0
+    memory: Count = 0
+    clock_hz: Amount = 0.0
+    bandwidth: Amount = 0.0
     peaks: Peaks | None = None
-    flops_per_cycle: dict[str, float] = {}
+    flops_per_cycle: dict[str, Rate] = {}
     software: dict[str, str] = {}
-    policy: dict[str, str | int | float | bool] = {}
+    policy: dict[str, str | Integer | float | bool] = {}
     host: str = ""
-    cores: int = 0
+    cores: Count = 0
     conditions: Conditions | None = None
     gpu: bool | None = None
     uuid: str = ""
@@ -110,13 +116,13 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    flops: int
-    bytes: int
+    flops: Dimension
+    bytes: Dimension
     launches: list[str] = []
     label: str = ""
-    published_ms: float | None = None
+    published_ms: Amount | None = None
     step: bool = False
-    accuracy: float | None = None
+    accuracy: Amount | None = None
 
 
 class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,16 +141,16 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
         energy_seconds: Its duration.
     """
 
-    readings: int = 0
-    temperature: float | None = None
-    power: float | None = None
-    sm_clock_hz: float | None = None
-    memory_clock_hz: float | None = None
+    readings: Count = 0
+    temperature: Scalar | None = None
+    power: Amount | None = None
+    sm_clock_hz: Amount | None = None
+    memory_clock_hz: Amount | None = None
     slowed_by: list[str] = []
-    other_processes: int | None = None
-    energy: float | None = None
-    energy_power: float | None = None
-    energy_seconds: float = 0.0
+    other_processes: Count | None = None
+    energy: Amount | None = None
+    energy_power: Amount | None = None
+    energy_seconds: Amount = 0.0
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,8 +178,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     variant: str
-    order: float
-    config: dict[str, int]
+    order: Scalar
+    config: dict[str, Integer]
     picked: str = ""
     backend: str
     problem: Problem
@@ -181,13 +187,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     checked: bool = False
     check_rule: str = ""
-    error: float | None = None
-    samples: list[float] = []
-    rounds: list[int] = []
-    launches: int = 0
+    error: Amount | None = None
+    samples: list[Seconds] = []
+    rounds: list[Count] = []
+    launches: Count = 0
     stopped: str = ""
     data: str = ""
-    seed: int = 0
+    seed: Integer = 0
     gated: bool = True
 
     @property
@@ -237,26 +243,26 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     """
 
     phase: str = "sweep"
-    batch: int = 0
+    batch: Count = 0
     batch_key: str = ""
-    batch_rows: int = 0
+    batch_rows: Count = 0
     artifact: str = ""
-    grid: list[int] = []
-    block: list[int] = []
-    tile: list[int] = []
-    shared_dynamic: int = 0
-    shared_static: int = -1
-    registers: int = -1
-    spills: int = -1
-    compile_seconds: float = 0.0
-    clocks_hz: list[float] = []
+    grid: list[Dimension] = []
+    block: list[Dimension] = []
+    tile: Tile = []
+    shared_dynamic: Count = 0
+    shared_static: KnownCount = -1
+    registers: KnownCount = -1
+    spills: KnownCount = -1
+    compile_seconds: Amount = 0.0
+    clocks_hz: list[Rate] = []
     cache: str = ""
-    sets: int = 0
+    sets: Count = 0
     network: NetworkFacts | None = None
     diagnosis: str = ""
     wrong_map: str = ""
     telemetry: Telemetry | None = None
-    competitors: float | None = None
+    competitors: Amount | None = None
     path: str = ""
 
     @property
@@ -310,13 +316,13 @@ class TransferRecord(Result, msgspec.Struct, frozen=True, kw_only=True, tag="tra
 
     mode: str
     key: str = ""
-    panels: int = 1
-    panel_rows: int = 0
-    streams: int = 1
-    copy_engines: int = 2
-    h2d_bytes: int = 0
-    b_bytes: int = 0
-    d2h_bytes: int = 0
-    h2d: list[float] = []
-    kernel: list[float] = []
-    d2h: list[float] = []
+    panels: Count = 1
+    panel_rows: Count = 0
+    streams: Count = 1
+    copy_engines: Count = 2
+    h2d_bytes: Count = 0
+    b_bytes: Count = 0
+    d2h_bytes: Count = 0
+    h2d: list[Seconds] = []
+    kernel: list[Seconds] = []
+    d2h: list[Seconds] = []

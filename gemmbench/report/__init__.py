@@ -1,7 +1,6 @@
 """What came out of a run: read, compared with the baseline, and shown.
 
-store              the results file: a journal of JSON lines, and how it is read
-old_schema         rows of older files, converted
+store/             the results file: a journal of JSON lines, and how it is read
 row                one record with everything that follows from it
 percent_of_baseline  a row's speed in percent of the baseline's
 comparison         all rows of a run, computed once and handed to every output

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
+
+from msgspec import Meta
 
 from gemmbench.planning.problems.precision import Precision, find_precision
 from gemmbench.planning.problems.storage import StorageType
+from gemmbench.planning.quantities import Dimension, Scalar
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -20,14 +24,14 @@ class Problem:
     `batch_count` products of this size lie one after the other; no variant offers more than one.
     """
 
-    M: int
-    N: int
-    K: int
-    layout: str = "nn"
+    M: Dimension
+    N: Dimension
+    K: Dimension
+    layout: Annotated[str, Meta(pattern="^[nt][nt]$")] = "nn"
     precision_name: str = "f32"
-    alpha: float = 1.0
-    beta: float = 0.0
-    batch_count: int = 1
+    alpha: Scalar = 1.0
+    beta: Scalar = 0.0
+    batch_count: Dimension = 1
 
     @property
     def key(self) -> tuple[int | float | str, ...]:

@@ -22,7 +22,7 @@ def is_old(row: dict[str, Any]) -> bool:
 def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
     """Give a row the form of schema 2; a header keeps its schema number. Raises KeyError."""
     row = _rename(row, _RENAMED[row["row"]])
-    if row.get("telemetry"):
+    if isinstance(row.get("telemetry"), dict):
         row["telemetry"] = _rename(row["telemetry"], _RENAMED_TELEMETRY)
     if row["row"] != "environment":
         row["problem"] = {name: row.pop(name) for name in _PROBLEM} | {"precision_name": row.pop("precision")}

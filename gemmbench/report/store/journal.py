@@ -1,0 +1,120 @@
+"""The file of a run that is being measured: each row is appended, completely and at once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+
+import msgspec
+
+from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.errors import StoreError
+from gemmbench.report.store.decode import BrokenRow, decode_line
+from gemmbench.report.store.run import Line, Run
+
+_BLOCK = 1 << 16
+
+
+class Journal:
+    """Adds rows to a run and appends them to its file. A skip that the run already had is not added again.
+
+    If a row cannot be written, `fault` says why. From then on rows are only added to the run, and the
+    file keeps every row that it has.
+    """
+
+    def __init__(self, run: Run):
+        """Raises StoreError if the file cannot be written, or another run is writing it."""
+        self.run = run
+        self.path = path = run.path
+        self.fault = ""
+        self._skips = {record.identity for record in run.records if record.status == "skipped"}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = FileIO(path, "a+")
+            _lock(self._file, path)
+            self._end = _repair_end(self._file)
+        except OSError as fault:
+            raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
+        self._empty = self._end == 0
+        if self._empty:
+            self._append(run.environment)
+        if self.fault:
+            self.__exit__()
+            raise StoreError(f"{self.fault}; choose another --out")
+
+    def write(self, record: Record | TransferRecord) -> None:
+        """Add one row. It is on disk when this returns, unless there is a `fault`."""
+        if isinstance(record, Record) and record.identity in self._skips:
+            return
+        if not self.fault:
+            self._append(record)
+            self._empty &= bool(self.fault)
+        if isinstance(record, Record):
+            self.run.records.append(record)
+        else:
+            self.run.transfers.append(record)
+
+    def _append(self, row: Line) -> None:
+        left = msgspec.json.encode(row) + b"\n"
+        length = len(left)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+            self._end += length
+        except OSError as fault:
+            self.fault = f"cannot write to {self.path}: {fault.strerror}"
+            with suppress(OSError):
+                self._file.truncate(self._end)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file; delete it if it got no row."""
+        with suppress(OSError):
+            self._file.close()
+        if self._empty:
+            self.path.unlink(missing_ok=True)
+
+
+def _lock(file: FileIO, path: Path) -> None:
+    """Two runs may share a folder but not a file. The lock ends with the process, even if killed."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreError(f"{path}: another run is writing it; wait until it ends, or leave out --resume") from None
+
+
+def _repair_end(file: FileIO) -> int:
+    """Cut off what follows the last complete row, so that new rows begin on lines of their own.
+
+    A row that lacks only the end of its line gets it. Nothing else in the file is touched. Returns
+    its length.
+    """
+    end = file.seek(0, os.SEEK_END)
+    start = _find_last_line(file, end)
+    file.seek(start)
+    rest = file.read(end - start)
+    if not rest:
+        return end
+    try:
+        decode_line(rest)
+    except BrokenRow:
+        return file.truncate(start)
+    return end + file.write(b"\n")
+
+
+def _find_last_line(file: FileIO, end: int) -> int:
+    """Where the text behind the last end of a line begins."""
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        position = file.read(end - start).rfind(b"\n")
+        if position >= 0:
+            return start + position + 1
+        end = start
+    return 0

@@ -1,0 +1,89 @@
+"""How a results file is read, and the messages about one that cannot be."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from gemmbench.bench.record import SCHEMA, Environment, Record, TransferRecord
+from gemmbench.errors import StoreError
+from gemmbench.report.store.decode import BrokenRow, decode_line, read_schema
+from gemmbench.report.store.run import Line, Run
+
+
+def read(path: Path) -> Run:
+    """Read a results file; an incomplete last line only gives a warning. Raises StoreError."""
+    with _open_file(path) as file:
+        run = Run(_read_header(path, file), path=path)
+        for number, line in enumerate(file, 2):
+            if not line.strip():
+                continue
+            try:
+                _add_row(run, decode_line(line))
+            except BrokenRow as fault:
+                if not line.endswith(b"\n"):  # the writer was cut off
+                    run.warning = f"{path}: the last line is cut off and was left out; --resume measures it again"
+                    break
+                raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
+    run.records = _latest_records(run.records)
+    run.transfers = _latest_transfers(run.transfers)
+    return run
+
+
+def read_environment(path: Path) -> Environment:
+    """Read only the header of a results file. Raises StoreError."""
+    with _open_file(path) as file:
+        return _read_header(path, file)
+
+
+@contextmanager
+def _open_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading; a pipe or a device would never end."""
+    try:
+        if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISCHR(mode):
+            raise StoreError(f"{path}: not a file but a pipe or a device; name a .jsonl")
+        with path.open("rb") as file:
+            yield file
+    except OSError as fault:
+        raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
+
+
+def _read_header(path: Path, file: BinaryIO) -> Environment:
+    line = file.readline()
+    schema = read_schema(line)
+    if schema is not None and schema > SCHEMA:
+        raise StoreError(f"{path}: written by a newer gemmbench (schema {schema}, this one reads {SCHEMA}); upgrade")
+    try:
+        header = decode_line(line)
+    except BrokenRow as fault:
+        if b'"environment"' in line:
+            raise StoreError(f"{path}:1: broken header: {fault}; correct it, or name another file") from None
+        header = None
+    if not isinstance(header, Environment):
+        raise StoreError(f"{path}:1: not a gemmbench results file: its first line must describe the run; name a .jsonl")
+    return header
+
+
+def _add_row(run: Run, row: Line) -> None:
+    """Raises BrokenRow for a row that does not belong to this run."""
+    if isinstance(row, Environment):
+        raise BrokenRow(f"a second header, of {row.run}: a file holds one run")
+    if isinstance(row, TransferRecord):
+        run.transfers.append(row)
+        return
+    if run.records and bool(row.network) != bool(run.records[0].network):
+        raise BrokenRow("rows of GEMMs and rows of networks in one file")
+    run.records.append(row)
+
+
+def _latest_records(records: list[Record]) -> list[Record]:
+    """The last of rows that were measured again after an interruption."""
+    return list({(record.identity, record.batch_key): record for record in records}.values())
+
+
+def _latest_transfers(records: list[TransferRecord]) -> list[TransferRecord]:
+    """The last of jobs that were measured again."""
+    return list({(record.kernel_key, record.mode): record for record in records}.values())
