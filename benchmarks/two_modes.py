@@ -1,0 +1,125 @@
+"""Why one kernel has two times: sgemm_tma (BN=128 STAGES=3 STREAM_K=1) at 256, on a GPU with compute capability 9.0.
+
+Run `python benchmarks/two_modes.py` (15 s). It launches windows of 50 launches of a copy of the kernel that notes on
+which multiprocessor each block runs, after windows of other kernels, and prints a line for every assignment of the
+working blocks to multiprocessors that it meets: how many windows had it, their time, and how many multiprocessors
+and pairs of neighbours (TPCs) the working blocks share.
+"""
+
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from claims.setup import MACHINE, build_plans
+from tables import show_table
+
+from gemmbench.backends import registry
+from gemmbench.backends.cuda.launching.cubin_module import load_cubin
+from gemmbench.bench.experiments.gemm import make_inputs
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.fill import make_operands
+from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+
+NAME, SIZE, SETS, LAUNCHES, REPEATS = "notes_sms", 256, 320, 50, 6
+PARAMS = ("BN=128", "STAGES=3", "STREAM_K=1")
+WORKING = 32  # 4 tiles of 8 stages of K, one stage per block
+BEFORE = ("sgemm_splitk", "cublas", "naive", "sgemm_cp_async", "blocktile_2d", "sgemm_schedule")
+START = "extern __shared__"
+NOTE = 'if (threadIdx.x == 0) asm("mov.u32 %0, %%smid;" : "=r"(sm_of_block[blockIdx.x]));\n    '
+
+
+def write_copy(folder: Path) -> None:
+    """Write a copy of the kernel that notes the multiprocessor of each block."""
+    text = (data_folder("cuda") / "sgemm" / "sgemm_tma.cu").read_text()
+    body = text.index(START, text.index("    gemm(int M"))
+    text = text[:body] + NOTE + text[body:]
+    (folder / f"{NAME}.cu").write_text(
+        text.replace("struct Work {", "__device__ unsigned sm_of_block[4096];\n\nstruct Work {", 1)
+    )
+
+
+class Bench:
+    """The GPU, one arena, and executables bound to it."""
+
+    def __init__(self, folder: Path):
+        noted = {"sizes": str(SIZE), "params": PARAMS}
+        self.built = build_plans((NAME,), SweepOverrides(**noted), str(folder))  # type: ignore[arg-type]
+        self.built |= build_plans(BEFORE, SweepOverrides(sizes=str(SIZE)))
+        others = ("BN=128", "STAGES=4,2", "STREAM_K=0,1")
+        self.built |= build_plans(("sgemm_tma",), SweepOverrides(sizes=str(SIZE), params=others))
+        self.backend: Any = registry.open_backends(MACHINE, ["cuda"], gate=True)["cuda"]
+        problem = next(iter(self.built)).problem
+        self.arena = Arena(self.backend, GemmLayout(problem), SETS)
+        inputs = make_inputs(make_operands(problem, "uniform", 0), problem.beta)
+        self.arena.write(inputs, SETS)
+        self.arena.reset(inputs, SETS)
+
+    def bind(self, plan: Any) -> tuple[Any, list[Any]]:
+        """An executable, and the modules that it was loaded from."""
+        modules: list[Any] = []
+
+        def load(*arguments: Any) -> Any:
+            modules.append(load_cubin(*arguments))
+            return modules[-1]
+
+        with patch("gemmbench.backends.cuda.launching.kernel.load_cubin", load):
+            loaded = self.backend.load(self.built[plan], plan)
+        steps = self.arena.make_steps([plan], [loaded], SETS)
+        executable = self.backend.bind(plan.variant.name, steps, self.arena.memory)
+        executable.time(1)
+        return executable, modules
+
+
+def read_processors(module: Any) -> tuple[int, ...]:
+    """The multiprocessor of each block of the last launch."""
+    import pycuda.driver as cuda
+
+    address, nbytes = module.get_global("sm_of_block")
+    found = np.empty(nbytes // 4, np.uint32)
+    cuda.memcpy_dtoh(found, address)
+    return tuple(int(sm) for sm in found)
+
+
+def main() -> int:
+    """Measure, and print the table."""
+    with tempfile.TemporaryDirectory() as name:
+        write_copy(Path(name))
+        bench = Bench(Path(name))
+        target = next(plan for plan in bench.built if plan.variant.name == NAME)
+        executable, modules = bench.bind(target)
+        seen: dict[tuple[int, ...], list[float]] = defaultdict(list)
+        after: dict[tuple[int, ...], set[str]] = defaultdict(set)
+        for plan in (plan for plan in bench.built if plan != target):
+            other, _ = bench.bind(plan)
+            for _ in range(REPEATS):
+                other.time(20)
+                seconds = executable.time(LAUNCHES).seconds / LAUNCHES
+                where = read_processors(modules[0])[:WORKING]
+                seen[where].append(1e6 * seconds)
+                after[where].add(f"{plan.variant.name} {plan.config}".strip())
+    rows = []
+    for where, times in sorted(seen.items(), key=lambda pair: float(np.median(pair[1]))):
+        shared = WORKING - len(set(where)), WORKING - len({sm // 2 for sm in where})
+        low, high = min(times), max(times)
+        rows.append(
+            [
+                f"{np.median(times):.2f}",
+                f"{low:.2f} to {high:.2f}",
+                str(len(times)),
+                *map(str, shared),
+                " ".join(map(str, where[:8])) + " ...",
+                ", ".join(sorted(after[where]))[:60],
+            ]
+        )
+    show_table(["us", "range", "windows", "shared SMs", "shared TPCs", "SMs of the first blocks", "after"], rows, None)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
