@@ -19,6 +19,7 @@ from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cpu import library
 from gemmbench.backends.cpu.device import cpu_name
+from gemmbench.backends.cpu.executable_file import read_static_shared
 from gemmbench.backends.cpu.support import ALIGNMENT, has_barriers
 from gemmbench.backends.source import compiler_text
 from gemmbench.errors import BuildError, DeviceError
@@ -157,26 +158,12 @@ class CpuCompiler:
         (folder / f"{kind}.cpp").write_text(unit)  # shared.ld knows kernel.o by its name
         self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
         self._run_checked([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
-        return Build(shared=_read_static_shared(path))
+        return Build(shared=read_static_shared(path))
 
     def _run_checked(self, arguments: list[str], folder: Path) -> None:
         done = self._run(arguments, folder)
         if done.returncode:
             raise BuildError(_first_errors(done.stderr))
-
-
-def _read_static_shared(path: Path) -> int:
-    """Bytes of static shared memory of a block, reported by the executable itself.
-
-    Raises DeviceError.
-    """
-    try:
-        output = subprocess.run([path], input="shared\n", stdout=subprocess.PIPE, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as fault:
-        raise DeviceError(
-            f"the compiled kernel does not start: {fault}; is GEMMBENCH_CACHE_DIR mounted noexec?"
-        ) from None
-    return int(output.split()[1])
 
 
 def _first_errors(output: str) -> str:

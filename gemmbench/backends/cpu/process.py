@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import secrets
 import select
 import signal
+import socket
 import subprocess
 import time
 import weakref
@@ -13,7 +16,13 @@ from pathlib import Path
 from gemmbench.errors import LaunchError, LaunchTimeout
 
 _LEAVE = 1.0
-"""Seconds for an executable to end its workers and itself after its input is closed."""
+"""Seconds for an executable to end its workers and itself after its connection is closed."""
+_GLANCE = 0.5
+"""Seconds between two checks whether the executable has ended: a process that it left behind may hold
+the connection open."""
+_PAUSE = 0.0005
+_LONGEST_REPLY = 1024
+_STDERR = 2
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, or a misaligned vector",
@@ -28,83 +37,159 @@ class KernelProcess:
     """An executable that has mapped its operands; it ends with this object.
 
     Its processes also end with the thread that started them, and have a session of their own, so
-    that Ctrl-C does not reach them. `binding` is the first command, `file` the descriptor of the
-    operands, `timeout` seconds for one window. Raises LaunchError.
+    that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
+    first command, `file` the descriptor of the operands, `timeout` seconds for one window. Raises
+    LaunchError, LaunchTimeout.
     """
 
     def __init__(self, path: Path, binding: str, file: int, timeout: float):
-        self._timeout = timeout
-        try:
-            self._child = subprocess.Popen(
-                [path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                pass_fds=(file,),
-                start_new_session=True,
-            )
-        except OSError as fault:
-            raise LaunchError(f"cannot start {path}: {fault.strerror}") from None
-        self.end = weakref.finalize(self, _end_process, self._child)
-        self._ask(f"bind {binding}")
+        self._timeout, self._started = timeout, False
+        self._connection, theirs = socket.socketpair()
+        self._connection.settimeout(timeout)
+        with theirs, contextlib.ExitStack() as undo:
+            undo.callback(self._connection.close)
+            self._child = _start_process(path, theirs.fileno(), file)
+            undo.pop_all()
+        self.end = weakref.finalize(self, _end_process, self._child, self._connection)
+        self._ask("bind", binding)
+        self._started = True
 
     def time(self, first: int, launches: int) -> float:
         """Seconds for `launches` launches back to back, on operand set `first` and those after it in turn.
 
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
-        return float(self._ask(f"time {first} {launches}"))
+        return float(self._ask("time", f"{first} {launches}"))
 
-    def _ask(self, command: str) -> str:
-        """The answer to a command, without its first word."""
+    def _ask(self, command: str, numbers: str) -> str:
+        """The text of the reply, which must repeat the nonce of the command: a kernel cannot know it."""
         if not self.end.alive:
             raise LaunchError("the kernel's process ended after an earlier error")
-        assert self._child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._child.stdin.write(f"{command}\n".encode())
-        word, _, rest = self._answer().partition(" ")
+        nonce = secrets.token_hex(16)
+        try:
+            self._connection.sendall(f"{command} {nonce} {numbers}\n".encode())
+        except TimeoutError:
+            raise self._give_up() from None
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._explain_death() from None
+        reply = self._receive_line()
+        said, word, text = [*reply.split(" ", 2), "", ""][:3]
+        if said != nonce or "\n" in text:
+            self.end()
+            raise LaunchError(f"the kernel forged a reply of its runtime, so its times do not count: {reply[:80]!r}")
         if word == "fault":
             self.end()
-            raise LaunchError(rest)
-        return rest
+            raise LaunchError(text)
+        return text
 
-    def _answer(self) -> str:
-        assert self._child.stdout is not None
-        answer, deadline = b"", time.monotonic() + self._timeout
-        while not answer.endswith(b"\n"):
-            if not _wait_for_event(select.POLLIN, self._child.stdout.fileno(), deadline):
-                self._child.kill()  # its workers die with it
-                self.end()
-                raise LaunchTimeout(f"did not end within {self._timeout:g} s")
-            more = self._child.stdout.read(4096)
+    def _receive_line(self) -> str:
+        """The next line, or the start of what came instead."""
+        reply, deadline = b"", time.monotonic() + self._timeout
+        while b"\n" not in reply and len(reply) < _LONGEST_REPLY:
+            if not _wait_for_input(self._connection, min(_GLANCE, deadline - time.monotonic())):
+                self._check_alive(deadline)
+                continue
+            more = self._receive()
             if not more:
-                raise self._death()
-            answer += more
-        return answer.decode(errors="replace").strip()
+                raise self._explain_death()
+            reply += more
+        return reply.decode(errors="replace").removesuffix("\n")
 
-    def _death(self) -> LaunchError:
-        code = self._child.wait()
+    def _receive(self) -> bytes:
+        try:
+            return self._connection.recv(_LONGEST_REPLY)
+        except ConnectionResetError:  # it ended before it read its command
+            return b""
+
+    def _check_alive(self, deadline: float) -> None:
+        """Raise LaunchError if the process has ended silently, LaunchTimeout after the deadline."""
+        if _has_ended(self._child.pid) and not _wait_for_input(self._connection, 0.0):
+            raise self._explain_death()
+        if time.monotonic() >= deadline:
+            raise self._give_up()
+
+    def _give_up(self) -> LaunchTimeout:
+        self._child.kill()  # its workers die with it
         self.end()
+        return LaunchTimeout(f"did not {'end' if self._started else 'start'} within {self._timeout:g} s")
+
+    def _explain_death(self) -> LaunchError:
+        ended = _wait_for_end(self._child.pid)
+        self.end()
+        if not ended:
+            return LaunchError("the kernel closed the connection of its runtime")
+        code = self._child.returncode
+        when = "" if self._started else " before its first launch, in a static constructor?"
         if code >= 0:
-            return LaunchError(f"the kernel's process exited with code {code}")
+            return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = signal.Signals(-code).name
-        return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}")
+        return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
 
 
-def _wait_for_event(event: int, descriptor: int, deadline: float) -> bool:
-    """Wait for the event or the end of the other side.
+def _start_process(path: Path, connection: int, file: int) -> subprocess.Popen[bytes]:
+    """Start an executable with two descriptors; what it prints goes to standard error. Raises LaunchError."""
+    try:
+        return subprocess.Popen(
+            [path, str(connection)],
+            stdin=subprocess.DEVNULL,
+            stdout=_STDERR,
+            pass_fds=(connection, file),
+            start_new_session=True,
+        )
+    except OSError as fault:
+        hint = "; is GEMMBENCH_CACHE_DIR mounted noexec?" if isinstance(fault, PermissionError) else ""
+        raise LaunchError(f"cannot start {path}: {fault.strerror}{hint}") from None
 
-    False if neither comes before the deadline.
-    """
+
+def _wait_for_input(connection: socket.socket, seconds: float) -> bool:
+    """Wait for input or for the end of the other side; False if neither comes in time."""
     poll = select.poll()
-    poll.register(descriptor, event)
-    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
-def _end_process(child: subprocess.Popen[bytes]) -> None:
-    with child:  # closes the pipes and waits
-        assert child.stdin is not None and child.stdout is not None
-        child.stdin.close()
-        # Its output closes when it ends; waiting for the process with a limit would poll.
-        if not _wait_for_event(0, child.stdout.fileno(), time.monotonic() + _LEAVE):
-            child.kill()
+def _has_ended(process: int) -> bool:
+    """Whether a child has ended; it is not reaped, so that its number stays its own."""
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it was reaped by the system, because SIGCHLD is ignored
+        return True
+
+
+def _wait_for_end(process: int) -> bool:
+    """Wait until a child has ended; False if that takes too long."""
+    deadline = time.monotonic() + _LEAVE
+    while not _has_ended(process):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def _end_process(child: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    """End a process and everything that it has started, and reap it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)  # the runtime ends at the end of its input
+    _wait_for_end(child.pid)
+    connection.close()
+    _kill_session(child.pid)
+    child.wait()
+
+
+def _kill_session(leader: int) -> None:
+    """Kill every process of a session, also those that have left the process group of its leader."""
+    killed: set[int] = set()
+    while members := _list_session(leader) - killed:
+        for member in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(member, signal.SIGKILL)
+        killed |= members
+
+
+def _list_session(leader: int) -> set[int]:
+    found = set()
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getsid(int(name)) == leader:
+                found.add(int(name))
+    return found

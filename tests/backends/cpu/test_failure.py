@@ -120,7 +120,7 @@ def test_kernel_processes_end_with_the_program(bench, opened):
         process = KernelProcess({executable!r}, binding, memory.file, 60)
         print(process._child.pid, flush=True)
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
-        process.time(1)
+        process.time(0, 1)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
     kernel = Path("/proc", done.stdout.strip())

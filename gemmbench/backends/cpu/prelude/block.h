@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "abi.h"
+#include "channel.h"
 #include "coroutine.h"
 #include "vectors.h"
 
@@ -15,8 +16,6 @@ uint3 threadIdx, blockIdx;  // the kernel's half reads them as constants
 dim3 blockDim, gridDim;
 
 namespace gb {
-
-[[noreturn]] void fault(const char* format, ...);  // reports to the parent process and ends this one
 
 constexpr unsigned kThreads = 1024;
 constexpr size_t kStack = 256 << 10;

@@ -1,27 +1,22 @@
-// Executes a kernel: reads commands from its input, one per line, and answers each with one line.
+// Executes a kernel: reads commands from its connection and replies to each (channel.h).
 //
-//     shared                           -> bytes N         static shared memory of a block
 //     bind <the fields of Binding>     -> bound
 //     time FIRST LAUNCHES              -> seconds S       on operand set FIRST and those after it in turn
 //
 // or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash.
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/resource.h>
 
 #include "workers.h"
 
 namespace gb {
 
-static int reply;  // the parent reads this; output of a kernel goes to stderr
-
 void fault(const char* format, ...) {
+    char text[kComplaint];
     va_list values;
     va_start(values, format);
-    char text[400];
     vsnprintf(text, sizeof text, format, values);
-    dprintf(reply, "fault %s\n", text);
+    if (connection < 0) memcpy(control->complaint, text, sizeof text);  // this is a worker
+    else reply("fault", text);
     _exit(1);
 }
 
@@ -30,14 +25,6 @@ static double now() {
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec + time.tv_nsec * 1e-9;
 }
-
-template <class T> static T number(const char* format) {
-    T value;
-    if (scanf(format, &value) != 1) fault("a command is not understood");
-    return value;
-}
-static unsigned small() { return number<unsigned>("%u"); }
-static size_t large() { return number<size_t>("%zu"); }
 
 static dim3 shape() {
     const unsigned x = small(), y = small(), z = small();
@@ -70,7 +57,7 @@ static void read_binding() {
     binding.processes = small();
     Arguments& arguments = binding.arguments;
     arguments.M = small(), arguments.N = small(), arguments.K = small();
-    arguments.alpha = number<double>("%lf"), arguments.beta = number<double>("%lf");
+    arguments.alpha = real(), arguments.beta = real();
     if (const size_t bytes = large()) arguments.workspace = map(-1, bytes);
     binding.bytes = {large(), large(), large(), 0};
     binding.count = large();
@@ -90,7 +77,7 @@ static void bind() {
     prepare_threads(threads, binding.reversed);
     start_workers();
     touch_operands();
-    dprintf(reply, "bound\n");
+    reply("bound", "");
 }
 
 static void time_launches() {
@@ -98,28 +85,28 @@ static void time_launches() {
     const unsigned launches = small();
     const double begin = now();
     for (unsigned i = 0; i < launches; ++i) launch();
-    dprintf(reply, "seconds %.9e\n", now() - begin);
+    char seconds[40];
+    snprintf(seconds, sizeof seconds, "%.9e", now() - begin);
+    reply("seconds", seconds);
 }
 
 static void serve() {
-    char command[16];
-    while (scanf("%15s", command) == 1) {
+    while (const char* command = read_command()) {
         if (!strcmp(command, "bind")) bind();
         else if (!strcmp(command, "time")) time_launches();
-        else if (!strcmp(command, "shared")) dprintf(reply, "bytes %td\n", gb_shared_end - gb_shared_begin);
         else fault("unknown command %s", command);
     }
 }
 
 }  // namespace gb
 
-int main() {
-    gb::reply = dup(STDOUT_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    setvbuf(stdout, nullptr, _IOLBF, 0);
+// The argument is the descriptor of the connection.
+int main(int, char** arguments) {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);  // a crash of a kernel must leave no core file
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setvbuf(stdout, nullptr, _IOLBF, 0);
+    gb::open_connection(atoi(arguments[1]));
     gb::serve();
     gb::end_workers();
 }

@@ -4,7 +4,6 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -16,10 +15,11 @@
 #include <atomic>
 
 #include "block.h"
+#include "channel.h"
 
 extern char gb_shared_begin[], gb_shared_end[];  // by shared.ld
 
-constexpr size_t kPage = 4096;
+constexpr size_t kComplaint = 400;
 alignas(kPage) char gb_dynamic_shared[228 << 10];
 
 namespace gb {
@@ -56,6 +56,7 @@ struct Control {
     size_t set;
     unsigned step;
     bool over;  // workers must exit
+    char complaint[kComplaint];  // of a worker that has ended
 };
 
 static Binding binding;
@@ -83,6 +84,7 @@ static void share_fate() {
     int status;
     if (waitpid(-1, &status, WNOHANG) <= 0) return;
     if (WIFSIGNALED(status)) raise(WTERMSIG(status));
+    if (*control->complaint) fault("%s", control->complaint);
     _exit(1);
 }
 
@@ -151,6 +153,7 @@ static void touch_operands() {
 [[noreturn]] static void work(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
+    close_connection();
     touch_operands();
     for (unsigned seen = 0;; ++seen) {
         while (control->launch.load() == seen) wait_while(control->launch, seen, nullptr);
