@@ -188,8 +188,8 @@ def _kill_session(leader: int) -> None:
 
 def _list_session(leader: int) -> set[int]:
     found = set()
-    for name in filter(str.isdecimal, os.listdir("/proc")):
+    for process in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()):
         with contextlib.suppress(ProcessLookupError):
-            if os.getsid(int(name)) == leader:
-                found.add(int(name))
+            if os.getsid(process) == leader:
+                found.add(process)
     return found

@@ -81,13 +81,19 @@ class Verification:
             executable.time(1)
             result = self.arena.read(into=self._buffers[0])
             if breach := self.arena.find_breach() or self.arena.find_changed_input(case.inputs):
-                self.arena.write(case.inputs, 1)  # for the trials to come
                 trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
                 return
             self._buffers.reverse()
             check = host.submit(case.judge, result)
             self._settle(case)
             self._launched = _Launched(trial, executable, result, check)
+        if not trial.alive:
+            self._restore_operands(case)
+
+    def _restore_operands(self, case: VerificationCase) -> None:
+        """Make the operands good again for the trials to come: one that crashes may have written anywhere."""
+        self.arena.find_breach()
+        self.arena.write(case.inputs, 1)
 
     def _settle(self, case: VerificationCase) -> None:
         """Judge the trial launched last. A wrong one is launched again, to find out why."""

@@ -46,6 +46,7 @@ static char* map(int file, size_t bytes) {
 static void read_binding() {
     const int file = small();
     binding.memory = map(file, large());
+    close(file);  // a kernel that writes to all its descriptors must not write into operands
     binding.steps = large();
     binding.step = new Step[binding.steps];
     for (size_t i = 0; i < binding.steps; ++i) {

@@ -1,0 +1,169 @@
+"""A kernel's process: what it can neither forge, nor outlive, nor hold up."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.cpu import process
+from gemmbench.backends.cpu.backend import CpuBackend
+from gemmbench.backends.cpu.executable_file import read_static_shared
+from gemmbench.errors import BuildError, LaunchError, LaunchTimeout
+
+SYSTEM = "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n#include <fcntl.h>\n"
+ONE = np.zeros((1, 1), np.float32)
+RIGHT = "SIGNATURE { C[0] = 5; }"
+
+
+def constructed(body, kernel=RIGHT):
+    """A kernel whose file runs `body` before anything else."""
+    return f"{SYSTEM} struct Early {{ Early() {{ {body} }} }} early;\n{kernel}"
+
+
+FORGERIES = {
+    "a reply": 'dprintf(fd, "seconds 1e-9\\n");',
+    "a reply with a nonce of its own": 'dprintf(fd, "0123456789abcdef0123456789abcdef seconds 1e-9\\n");',
+    "half a line": 'dprintf(fd, "seconds");',
+    "bytes that are no text": 'write(fd, "\\xff\\xfe\\n\\n", 4);',
+    "no end": 'for (int i = 0; i < 64; ++i) dprintf(fd, "%0100d", 1);',
+}
+
+
+@pytest.mark.parametrize("body", FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_reply_fails_the_kernel_in_clear_words(bench, body):
+    text = SYSTEM + "SIGNATURE { for (int fd = 3; fd < 64; ++fd) { " + body + " } C[0] = 5; }"
+    with pytest.raises(LaunchError, match="the kernel forged a reply of its runtime, so its times do not count"):
+        bench.run(bench.plan(text))
+
+
+def test_a_reply_that_a_static_constructor_forges_does_not_count_either(bench):
+    text = constructed('for (int fd = 3; fd < 64; ++fd) dprintf(fd, "bound\\nseconds 1e-9\\n");')
+    with pytest.raises(LaunchError, match="the kernel forged a reply"):
+        bench.run(bench.plan(text))
+
+
+def test_a_line_after_the_right_reply_fails_the_next_window(bench):
+    text = (
+        SYSTEM
+        + """SIGNATURE {
+        if (!fork()) { usleep(100000); for (int fd = 3; fd < 64; ++fd) dprintf(fd, "seconds 1e-9\\n"); _exit(0); }
+    }"""
+    )
+    executable, _ = bench.bind(bench.plan(text), ONE, ONE, [ONE])
+    executable.time(1)
+    time.sleep(0.3)
+    with pytest.raises(LaunchError, match="forged"):
+        executable.time(1)
+
+
+SEARCH = """#include <stdio.h>
+static int gone_up(const char* at) {  // the search must not find its own text
+    const char* pattern = "xyzzy.ns|gj";
+    int i = 0;
+    while (pattern[i] && at[i] + i % 2 == pattern[i]) ++i;
+    return !pattern[i];
+}
+SIGNATURE {
+    char line[400], mode[8];
+    unsigned long from, to;
+    FILE* maps = fopen("/proc/self/maps", "r");
+    float found = 0;
+    while (fgets(line, sizeof line, maps)) {
+        sscanf(line, "%lx-%lx %7s", &from, &to, mode);
+        if (mode[0] != 'r' || strstr(line, "[v")) continue;
+        for (const char* at = (const char*)from; at + 16 < (const char*)to; ++at) found += gone_up(at);
+    }
+    C[blockIdx.x] = found;
+}"""
+
+
+@pytest.mark.parametrize("blocks", [1, 40])
+def test_the_nonce_is_nowhere_in_the_memory_that_a_kernel_can_read(bench, monkeypatch, blocks):
+    nonce = "".join(chr(ord(c) - i % 2) for i, c in enumerate("xyzzy.ns|gj")) + "0" * 20
+    monkeypatch.setattr(process.secrets, "token_hex", lambda size: nonce)
+    found = bench.run(bench.plan(SYSTEM + SEARCH, (1, blocks, 1), grid=(blocks,)))
+    assert (found == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("body", "fault", "words"),
+    [
+        ("for (volatile int go = 1; go;);", LaunchTimeout, r"did not start within 0\.5 s"),
+        ("abort();", LaunchError, "SIGABRT.* before its first launch, in a static constructor"),
+        ("_exit(3);", LaunchError, "exited with code 3 before its first launch, in a static constructor"),
+        ("exit(0);", LaunchError, "exited with code 0 before its first launch"),
+        ("for (int fd = 3; fd < 64; ++fd) close(fd); sleep(100);", LaunchError, "closed the connection"),
+    ],
+)
+def test_a_static_constructor_costs_its_own_row_and_never_the_compilation(bench, monkeypatch, body, fault, words):
+    monkeypatch.setattr(process, "_LEAVE", 0.2)
+    bench.backend = CpuBackend(timeout=0.5)
+    plan = bench.plan(constructed(body))
+    bench.compiler.compile(plan)
+    with pytest.raises(fault, match=words):
+        bench.run(plan)
+    bench.backend.close()
+
+
+def test_a_long_command_does_not_hang_on_a_kernel_that_never_reads(bench):
+    bench.backend = CpuBackend(timeout=0.5)
+    plan = bench.plan(constructed("for (volatile int go = 1; go;);"))
+    with pytest.raises(LaunchTimeout, match="did not start"):
+        bench.bind(plan, ONE, ONE, [ONE] * 100_000)
+    bench.backend.close()
+
+
+CHILDREN = {
+    "a child": "if (!fork()) pause();",
+    "a child in a process group of its own": "if (!fork()) { setpgid(0, 0); pause(); }",
+    "a child of a child": "if (!fork()) { if (!fork()) pause(); _exit(0); }",
+}
+ENDINGS = {
+    "an end": ("", None),
+    "a crash": ("abort();", LaunchError),
+    "a loop": ("for (volatile int go = 1; go;);", LaunchTimeout),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("child", CHILDREN)
+def test_no_process_outlives_its_kernel(bench, child, ending):
+    body, fault = ENDINGS[ending]
+    text = f"{SYSTEM} SIGNATURE {{ {CHILDREN[child]} usleep(50000); {body} C[0] = 5; }}"
+    bench.backend = CpuBackend(timeout=0.5)
+    executable, _ = bench.bind(bench.plan(text), ONE, ONE, [ONE])
+    (running,) = bench.backend._running
+    leader = running._child.pid
+    if fault:
+        with pytest.raises(fault):
+            executable.time(1)
+    else:
+        executable.time(1)
+        assert len(members(leader)) == 2  # or this test would show nothing
+        bench.backend.close()
+    deadline = time.monotonic() + 5
+    while members(leader) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert members(leader) == set()
+
+
+def members(session):
+    """The processes of a session that have not ended."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(folder.name)) == session and "State:\tZ" not in (folder / "status").read_text():
+                found.add(int(folder.name))
+        except OSError:  # it ended meanwhile
+            continue
+    return found
+
+
+def test_static_shared_memory_is_read_from_the_file_without_running_it(bench, tmp_path):
+    plan = bench.plan(constructed("abort();", "SIGNATURE { __shared__ float s[300]; s[K] = 1; C[0] = s[N]; }"))
+    assert bench.compiler.compile(plan).build.shared == 1200
+    (tmp_path / "other").write_bytes(b"\x7fELF\x01\x01" + bytes(100))
+    with pytest.raises(BuildError, match="did not make a 64-bit little-endian ELF executable"):
+        read_static_shared(tmp_path / "other")
