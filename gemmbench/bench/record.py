@@ -134,7 +134,8 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
         power: The median power, in watts.
         sm_clock_hz: The highest clock of the multiprocessors.
         memory_clock_hz: The highest clock of the memory.
-        slowed_by: What held the clock down, such as `power cap`.
+        slowed_by: What held the clock down in the row's own windows, such as `power cap`. In older
+            files: in any window of the batch.
         other_processes: Number of other processes that had the GPU open.
         energy: Joules per launch under a steady load (`--energy`).
         energy_power: Watts under that load.

@@ -51,7 +51,7 @@ def test_resuming_measures_only_the_batches_that_are_not_complete(run_naive, sav
 
 def test_resuming_after_ctrl_c_completes_the_run(run_naive, saved, windows):
     _, at = windows
-    at[14] = lambda: signal.raise_signal(signal.SIGINT)
+    at[118] = lambda: signal.raise_signal(signal.SIGINT)
     run_naive()
     at.clear()
     said = run_naive("--resume")

@@ -129,6 +129,7 @@ class DeviceExperiment:
                 self.context.is_interrupted,
                 self.context.progress,
                 [last[name] for name in self.anchors if name in last],
+                monitor=self.backend.monitor,
             )
             measurements = rounds.run(self.context.warm_seconds())
         for number, ((trial, _), measurement) in enumerate(zip(bound, measurements, strict=True)):

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gemmbench.backends.base import Executable, Window
+from gemmbench.backends.monitor import Monitor
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
+from gemmbench.bench.timing.warm_up import WarmUp
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
-_SETTLED = 0.005
 _LONG_WINDOW = 0.2
 
 
@@ -55,7 +56,8 @@ class Rounds:
     `anchors` are the indices of the executables that the others are compared with. An executable is
     done when its speed ratio to each anchor is known well enough, or its own median where there is
     no anchor. An anchor stays as long as another executable needs it. Without a `rule` it is
-    DoublingRule(policy.until). `progress` takes an activity, the amount done and the total.
+    DoublingRule(policy.until). `progress` takes an activity, the amount done and the total. The
+    warm-up reads the power from `monitor`.
     """
 
     def __init__(
@@ -67,10 +69,11 @@ class Rounds:
         progress: Callable[[str, int, int], None],
         anchors: Collection[int] = (),
         rule: StoppingRule | None = None,
+        monitor: Monitor | None = None,
     ):
         self.executables, self.policy, self.max_launches = executables, policy, max_launches
         self.is_interrupted, self.progress, self.anchors = is_interrupted, progress, anchors
-        self.rule = rule or DoublingRule(policy.until)
+        self.rule, self.monitor = rule or DoublingRule(policy.until), monitor
         self.measurements = [Measurement() for _ in executables]
         self.quota = [policy.rounds] * len(executables)
 
@@ -129,19 +132,9 @@ class Rounds:
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
 
     def _warm_up(self, seconds: float) -> None:
-        """Run everything until two passes agree within 0.5 %, or `seconds` have passed.
-
-        Whatever has long windows runs once: it is warm after that, and would use up the time.
-        """
+        """Warm up everything that will run more than once."""
         warming = [index for index, quota in enumerate(self.quota) if quota > 1]
-        spent, previous = 0.0, 0.0
-        while spent < seconds and not self.is_interrupted():
-            windows = {index: window for index in warming if (window := self._time_window(index))}
-            warming = [index for index, window in windows.items() if window.seconds < _LONG_WINDOW]
-            taken = sum(windows[index].seconds for index in warming)
-            if not taken or abs(taken - previous) <= _SETTLED * taken:
-                break
-            spent, previous = spent + sum(window.seconds for window in windows.values()), taken
+        WarmUp(self._time_window, self.is_interrupted, self.monitor).run(warming, seconds)
 
     def _time_round(self, round_: int, order: Sequence[int]) -> None:
         for index in order:

@@ -4,9 +4,10 @@ Readings are taken at most every 20 ms, in a thread, while the GPU works through
 queued behind a gate, so that the host time they cost falls between windows and not into one.
 Windows of many rows interleave and most last about 1 ms, often less than a reading takes. So a row
 gets all readings from its first to its last window, and 20 ms around them, for what changes slowly:
-temperature and the reasons for a lower clock. Power comes only from readings inside one of its own
-windows that started at least 50 ms after that window did: earlier windows have then left the
-sensor's average.
+the temperature. A reason for a lower clock counts only if it was read inside one of the row's own
+windows; otherwise one hungry kernel would mark every row of its batch as throttled. Power comes
+only from readings inside one of its own windows that started at least 50 ms after that window did:
+earlier windows have then left the sensor's average.
 """
 
 from __future__ import annotations
@@ -107,16 +108,22 @@ def summarize_readings(
     """The telemetry of a row from all readings; `windows` are its own, in order, at least one."""
     first, last = windows[0].start, windows[-1].end
     near = [each for each in readings if each.start <= last + _PERIOD and each.end >= first - _PERIOD]
-    inside = [each for each in near if any(_is_settled(each, window) for window in windows)]
+    own = [each for each in near if any(_is_inside(each, window) for window in windows)]
+    settled = [each for each in own if any(_is_settled(each, window) for window in windows)]
     return Telemetry(
         readings=len(near),
         temperature=_highest(each.reading.temperature for each in near),
-        power=_none_if_nan(median([each.reading.power for each in inside if not math.isnan(each.reading.power)])),
+        power=_none_if_nan(median([each.reading.power for each in settled if not math.isnan(each.reading.power)])),
         sm_clock_hz=_highest(each.reading.sm_clock for each in near),
         memory_clock_hz=_highest(each.reading.memory_clock for each in near),
-        slowed_by=sorted({name for each in near for name in each.reading.slowed}),
+        slowed_by=sorted({name for each in own for name in each.reading.slowed}),
         other_processes=max((count for count in others if count is not None), default=None),
     )
+
+
+def _is_inside(timed: TimedReading, window: Span) -> bool:
+    """Whether a reading began and ended while a window ran."""
+    return window.start <= timed.start and timed.end <= window.end
 
 
 def _is_settled(timed: TimedReading, window: Span) -> bool:

@@ -17,7 +17,7 @@ def watched():
 def test_every_record_of_a_batch_says_what_was_seen(experiment, watched):
     for record in experiment("naive", "tiled", backend=watched):
         telemetry = record.telemetry
-        assert (telemetry.temperature, telemetry.slowed_by, telemetry.other_processes) == (41, ["power cap"], 1)
+        assert (telemetry.temperature, telemetry.other_processes) == (41, 1)
         assert telemetry.readings >= 1 and telemetry.energy is None
 
 

@@ -96,31 +96,6 @@ def test_the_windows_that_size_and_warm_are_no_samples(measure):
     assert len(kernel.windows) > len(found.samples) == 4
 
 
-def test_a_settled_kernel_is_warmed_no_longer(measure):
-    kernel = Kernel("a", 4e-3)
-    measure([kernel], warm=1e9, rounds=4)
-    assert len(kernel.windows) <= 2 + 2 + 4  # to size, to see that nothing changes, to measure
-
-
-def test_warming_goes_on_until_the_clock_has_settled(measure):
-    kernel = Kernel("a", *(9e-3 * 0.9**step for step in range(20)), 1e-3)
-    (found,) = measure([kernel], warm=1e9, rounds=4, max_time=1e9)
-    assert list(found.samples.values()) == [1e-3] * 4
-
-
-def test_warming_ends_when_its_time_is_over(measure):
-    kernel = Kernel("a", *[1e-3, 2e-3] * 10_000)
-    measure([kernel], warm=0.3, rounds=4)
-    assert 0.3 / 2e-3 - 4 <= len(kernel.windows) <= 0.3 / 1.5e-3 + 10
-
-
-def test_what_has_long_windows_runs_once_to_warm_up(measure):
-    unsettled, slow = Kernel("a", *[1e-3, 2e-3] * 10_000), Kernel("b", 0.25)
-    measure([unsettled, slow], warm=1.0, rounds=4, max_time=1.0)
-    assert len(slow.windows) <= 1 + 1 + 4  # to size, to warm up, to measure
-    assert len(unsettled.windows) > 100
-
-
 def test_a_single_round_needs_no_warming(measure):
     kernel = Kernel("a", *[1e-3, 2e-3] * 100)
     measure([kernel], warm=1e9, rounds=1, max_time=1e9)

@@ -15,16 +15,28 @@ def read_at(start, *slowed, end=None, **seen):
     return TimedReading(start, start + 0.001 if end is None else end, Reading(**seen, slowed=frozenset(slowed)))
 
 
-def test_temperature_and_reasons_come_from_the_first_window_to_the_last():
+def test_temperature_and_clocks_come_from_the_first_window_to_the_last():
     readings = [
-        read_at(0.90, "sync boost", temperature=90.0),  # before
-        read_at(1.05, "power cap", temperature=50.0),
-        read_at(2.00, "power brake", temperature=52.0, sm_clock=1.9e9, memory_clock=3e9),  # between its windows
-        read_at(3.20, "hardware slowdown", temperature=95.0),  # after
+        read_at(0.90, temperature=90.0),  # before
+        read_at(1.05, temperature=50.0),
+        read_at(2.00, temperature=52.0, sm_clock=1.9e9, memory_clock=3e9),  # between its windows
+        read_at(3.20, temperature=95.0),  # after
     ]
     seen = summarize_readings(readings, [Span(1.0, 1.1), Span(3.0, 3.1)], [0, 2])
-    assert (seen.readings, seen.temperature, seen.slowed_by) == (2, 52.0, ["power brake", "power cap"])
+    assert (seen.readings, seen.temperature) == (2, 52.0)
     assert (seen.sm_clock_hz, seen.memory_clock_hz, seen.other_processes) == (1.9e9, 3e9, 2)
+
+
+def test_a_row_is_throttled_by_what_was_read_in_its_own_windows():
+    readings = [
+        read_at(1.05, "power cap"),
+        read_at(1.50, "power brake"),  # in a window of its neighbour
+        read_at(1.995, "hardware slowdown", end=2.01),  # began in that window
+        read_at(2.05, "sync boost"),
+    ]
+    own, neighbour = [Span(1.0, 1.1), Span(2.0, 2.1)], [Span(1.2, 1.999)]
+    assert summarize_readings(readings, own, []).slowed_by == ["power cap", "sync boost"]
+    assert summarize_readings(readings, neighbour, []).slowed_by == ["power brake"]
 
 
 def test_a_row_of_short_windows_still_gets_the_readings_20_ms_around_them():

@@ -217,7 +217,7 @@ def test_an_interrupted_measurement_keeps_the_samples_it_has(measured, task):
 
             def counted():
                 calls[0] += 1
-                asked[0] = calls[0] > 25
+                asked[0] = calls[0] > 38
                 return run()
 
             found.run = counted
