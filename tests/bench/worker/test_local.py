@@ -109,9 +109,9 @@ def test_every_way_to_run_is_verified_and_the_first_is_timed(experiment, monkeyp
     seen = []
     whole = FakeBackend.bind
 
-    def bind(self, *rest, mode):
+    def bind(self, *rest, mode, **options):
         seen.append(mode)
-        return whole(self, *rest, mode=mode)
+        return whole(self, *rest, mode=mode, **options)
 
     monkeypatch.setattr(FakeBackend, "bind", bind)
     experiment("naive", backend=backend)
