@@ -286,11 +286,13 @@ class Backend(Protocol):
         graph: bool = False,
         mode: str = "",
         rotation: Rotation | None = None,
+        turns: int = 0,
     ) -> Executable:
         """Fix the arguments of one or several launches that run in order and are timed as one.
 
         `name` is that of the row. With `graph` the launches are recorded once and replayed as one
-        graph. Launches take their operand sets from `rotation`, without it from one that begins at
+        graph; with `turns` a graph holds so many turns over all sets, and a window whole graphs:
+        `time` rounds launches up. Launches take their operand sets from `rotation`, without it from one that begins at
         the first set. Raises LaunchError, NotOffered.
         """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import OperandSet, Step
+from gemmbench.backends.base import OperandSet, Rotation, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.launching.gate import Gate
 from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
@@ -74,7 +74,8 @@ class Bound:
             for start, b_start in zip(starts, b, strict=True)
         ]
         loaded = backend.load(NvccCompiler().compile(plan), plan)
-        self.run = backend.bind(plan.variant.name, [Step(loaded, plan, tuple(self.sets))], self.memory)
+        self.steps = [Step(loaded, plan, tuple(self.sets))]
+        self.run = backend.bind(plan.variant.name, self.steps, self.memory)
 
     def write(self, name: str, array: np.ndarray, index: int = 0) -> None:
         self.memory.write(getattr(self.sets[index], name), np.ascontiguousarray(array))
@@ -306,7 +307,7 @@ def test_an_absurd_allocation_does_not_fit(backend):
 
 
 CRASH = f"""
-from gemmbench.backends.base import OperandSet, Step
+from gemmbench.backends.base import OperandSet, Rotation, Step
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError
@@ -335,3 +336,37 @@ def test_an_illegal_address_is_told_and_the_process_ends_in_order(backend):
     done = subprocess.run([sys.executable, "-c", CRASH], capture_output=True, text=True, check=False)
     assert "told: CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout, done.stderr
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("sets", "turns", "graphs"), [(1, 64, 1), (3, 2, 5), (7, 1, 40)])
+def test_a_graph_of_turns_launches_on_every_set_in_turn(backend, sets, turns, graphs):
+    bound = Bound(backend, kernel_plan(backend, COUNT, Problem(1, 1, 1), block=(1, 1, 1)), sets=sets, shared_b=True)
+    steps, rotation = bound.steps, Rotation(sets)
+    run = backend.bind("test", steps, bound.memory, rotation=rotation, turns=turns)
+    bound.write("B", np.zeros(1, np.float32))
+    run.time(1)  # without a gate
+    bound.write("B", np.zeros(1, np.float32))
+    launches = sets * turns * graphs
+    assert run.time(launches - sets * turns + 1).launches == launches
+    assert [int(bound.result(index)[0, 0]) for index in range(sets)] == list(range(launches - sets + 1, launches + 1))
+    rotation.position = 1 % sets
+    run.time(1)
+    assert rotation.position == 0
+    led = sets - 1 if sets > 1 else 0  # launches on the sets before the first, not timed
+    assert int(bound.result(sets - 1)[0, 0]) == launches + led + sets * turns
+
+
+@pytest.mark.parametrize("variant", [CUBLAS, CUBLASLT], ids=["cublas", "cublaslt"])
+def test_a_library_is_recorded_too(backend, variant):
+    problem = Problem(64, 64, 64)
+    values = {"ALGO": 0} if variant is CUBLASLT else {}
+    bound = Bound(backend, library_plan(variant, problem, **values), sets=2)
+    rng = np.random.default_rng(0)
+    A, B = (rng.integers(-2, 3, (64, 64)).astype(np.float32) for _ in range(2))
+    for index in range(2):
+        bound.write("A", A, index)
+        bound.write("B", B, index)
+    run = backend.bind("test", bound.steps, bound.memory, turns=4)
+    assert run.time(1).launches == 8
+    for index in range(2):
+        np.testing.assert_array_equal(bound.result(index), A @ B)

@@ -68,12 +68,13 @@ class CpuBackend:
         graph: bool = False,
         mode: str = "",
         rotation: Rotation | None = None,
+        turns: int = 0,
     ) -> CpuExecutable:
         """Start a process for each step.
 
         Raises LaunchError, OutOfMemory, and NotOffered for a graph.
         """
-        if graph:
+        if graph or turns:
             raise NotOffered("the cpu device has no graphs")
         bound = [self._bind_step(step, memory, mode) for step in steps]
         launches = bound[0] if len(bound) == 1 else StepsInTurn(bound)

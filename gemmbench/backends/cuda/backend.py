@@ -18,7 +18,7 @@ from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, why_gate_is_off
-from gemmbench.backends.cuda.launching.graphs import join_calls, record_graphs
+from gemmbench.backends.cuda.launching.graphs import join_calls, record_graphs, record_turns
 from gemmbench.backends.cuda.launching.kernel import Addresses, Kernel
 from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
 from gemmbench.backends.cuda.libraries.cublas import Cublas
@@ -126,18 +126,22 @@ class CudaBackend:
         graph: bool = False,
         mode: str = "",
         rotation: Rotation | None = None,
+        turns: int = 0,
     ) -> WindowTimer:
         """Fix the arguments of launches that run in order and are timed as one.
 
         `memory` must come from this back end. With `graph` they become one CUDA graph for each
-        operand set; its launches run once here, on the first set, so that no code is loaded while
-        they are recorded. Raises LaunchError, NotOffered.
+        operand set, with `turns` one graph of so many turns over all sets. Either launches once
+        here, on the first set, so that no code is loaded while it is recorded. Raises LaunchError,
+        NotOffered.
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
         with translate_errors(errors, name):
             calls = join_calls([_step_calls(step, memory) for step in steps])
             if graph:
                 calls = record_graphs(calls, self._stream)
+            if turns:
+                calls = record_turns(calls, self._stream, turns)
             return WindowTimer(calls, errors, self._stream, self._clock, self._gate, rotation)
 
     def host(self, nbytes: int, pinned: bool) -> HostBuffer:

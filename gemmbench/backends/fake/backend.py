@@ -75,11 +75,12 @@ class FakeBackend:
         graph: bool = False,
         mode: str = "",
         rotation: Rotation | None = None,
+        turns: int = 0,
     ) -> FakeExecutable:
         """Bind to host memory: all steps, with the time and the fault that the script has for `name`."""
         fault = self.script.faults.get(name, "")
         rotation = rotation or Rotation(len(steps[0].sets))
-        return FakeExecutable(memory, self._times(name), fault, self.script.clock, steps, rotation)
+        return FakeExecutable(memory, self._times(name), fault, self.script.clock, steps, rotation, turns)
 
     def host(self, nbytes: int, pinned: bool) -> FakeHost:
         """Host memory."""

@@ -114,12 +114,14 @@ class FakeExecutable:
         clock: float,
         steps: Sequence[Step],
         rotation: Rotation,
+        turns: int = 0,
     ):
         self.memory, self.times, self.fault, self.clock = memory, times, fault, clock
         faults = [""] * (len(steps) - 1) + [fault]
         self.steps = [FakeStep(memory, step.plan, wrong) for step, wrong in zip(steps, faults, strict=True)]
         self.sets = list(zip(*(step.sets for step in steps), strict=True))
         self.rotation = rotation
+        self.unit = max(1, turns * len(self.sets))
 
     def time(self, launches: int) -> Window:
         """Run, and report the next scripted time.
@@ -127,6 +129,7 @@ class FakeExecutable:
         Raises LaunchError, DeviceLost if the script says so.
         """
         _raise_fault(self.fault)
+        launches += -launches % self.unit
         for index in self.rotation.take(launches)[-len(self.sets) :]:
             self.launch(index)
         return Window(next(self.times) * launches, launches, self.clock)

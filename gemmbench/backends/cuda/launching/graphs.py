@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from itertools import cycle
+from types import ModuleType
 from typing import Any
 
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
 from gemmbench.errors import LaunchError, NotOffered
 
-_LEAST_GRAPHS = 4  # with one operand set: a graph must not be launched again while its last launch waits
+_LEAST_GRAPHS = (
+    4  # where one graph is launched again and again: a graph must not be launched again while its last launch waits
+)
 
 
 def join_calls(parts: Sequence[Calls]) -> Calls:
@@ -32,17 +36,34 @@ def join_calls(parts: Sequence[Calls]) -> Calls:
 
 def record_graphs(calls: Calls, stream: Any) -> Calls:
     """The same launches as one CUDA graph for each operand set. Raises LaunchError, NotOffered."""
+    driver = _prepare_recording(calls, stream)
+    copies = max(1, _LEAST_GRAPHS // len(calls.queue))
+    graphs = [[Graph(driver, queue, stream) for _ in range(copies)] for queue in calls.queue]
+    stream.synchronize()
+    queue = tuple(_launch_in_turn(of_set) for of_set in graphs)
+    return Calls(queue, f"graph of {calls.launch}", calls.kernels, (graphs, calls))
+
+
+def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
+    """The same launches with a CUDA graph of `turns` turns over the operand sets.
+
+    Raises LaunchError, NotOffered.
+    """
+    driver = _prepare_recording(calls, stream)
+    graphs = [Graph(driver, queue_in_turn(calls.queue * turns), stream) for _ in range(_LEAST_GRAPHS)]
+    stream.synchronize()
+    return replace(calls, turns=turns, launch_turns=_launch_in_turn(graphs), keep=(graphs, calls))
+
+
+def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
+    """Open the driver, and launch once. Raises NotOffered."""
     try:
         driver = import_module("cuda.bindings.driver")
     except ImportError as fault:
         raise NotOffered("graphs need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
     calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
     stream.synchronize()
-    copies = max(1, _LEAST_GRAPHS // len(calls.queue))
-    graphs = [[Graph(driver, queue, stream) for _ in range(copies)] for queue in calls.queue]
-    stream.synchronize()
-    queue = tuple(_launch_in_turn(of_set) for of_set in graphs)
-    return Calls(queue, f"graph of {calls.launch}", calls.kernels, (graphs, calls))
+    return driver
 
 
 def _launch_in_turn(graphs: Sequence[Graph]) -> Callable[[], object]:

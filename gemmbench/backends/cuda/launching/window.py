@@ -13,6 +13,8 @@ from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
 from gemmbench.backends.cuda.system.driver import load_driver
 
+_MOST_GRAPHS = 32
+"""Graphs of turns queued behind a gate at most."""
 _REPEATED = "a gate opened by itself before its window was queued; measured again without a gate"
 
 
@@ -22,13 +24,21 @@ class Calls:
 
     `queue` holds a callable for each operand set; it queues one launch on the back end's
     stream. `launch` describes a launch for error messages, `kernels` is the most kernels it
-    may queue, and `keep` whatever must outlive the callables.
+    may queue, and `keep` whatever must outlive the callables. `launch_turns`, if any, launches a
+    graph that goes `turns` times through all operand sets, from the first one on.
     """
 
     queue: tuple[Callable[[], object], ...]
     launch: str
     kernels: int = 1
     keep: object = None
+    turns: int = 0
+    launch_turns: Callable[[], object] | None = None
+
+    @property
+    def graph_launches(self) -> int:
+        """The launches in the graph; 0 without a graph."""
+        return self.turns * len(self.queue)
 
 
 def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
@@ -49,6 +59,10 @@ class WindowTimer:
     Launches take their operand sets from `rotation`, which other executables advance too. A gate
     holds the stream until everything is queued, so the time excludes the host. The first window has
     no gate: CUDA loads code at its first launch and would wait for the stream that the gate holds.
+
+    With a graph of turns a window holds whole graphs. They begin at the first operand set, so the
+    sets that the rotation has before it are launched on first, without being timed: otherwise the
+    graph would begin with sets that another executable has just left in the cache.
     """
 
     def __init__(
@@ -70,22 +84,39 @@ class WindowTimer:
 
     def queue(self) -> None:
         """Queue the next launch on `stream`, without timing it or waiting."""
-        self._queue(1)
+        self._queue_launches(1)
 
-    def _queue(self, launches: int) -> None:
+    def _queue_launches(self, launches: int) -> None:
         for index in self._rotation.take(launches):
             self._calls.queue[index]()
+
+    def _queue_window(self, launches: int) -> None:
+        if self._calls.launch_turns is None:
+            self._queue_launches(launches)
+            return
+        for _ in range(launches // self._calls.graph_launches):
+            self._calls.launch_turns()
+
+    def _lead_to_first_set(self) -> None:
+        """Launch on the sets up to the last one, if windows begin at the first."""
+        if self._calls.launch_turns is not None:
+            self._queue_launches(-self._rotation.position % self._rotation.sets)
 
     def time(self, launches: int) -> Window:
         """Run `launches` launches and time them, in as many windows as the launch queue requires.
 
-        If the gate opened by itself, the launches are timed again without a gate, with a
-        RuntimeWarning. Raises LaunchError, LaunchTimeout or OutOfMemory.
+        With a graph of turns `launches` is rounded up to whole graphs. If the gate opened by itself,
+        the launches are timed again without a gate, with a RuntimeWarning.
+        Raises LaunchError, LaunchTimeout or OutOfMemory.
         """
         with translate_errors(self._errors, self._calls.launch):
-            return _join_windows(
-                [self._window(part) for part in _split_launches(launches, QUEUE // self._calls.kernels)]
-            )
+            return _join_windows([self._window(part) for part in self._split(launches)])
+
+    def _split(self, launches: int) -> Iterator[int]:
+        """The launches of each window that the launch queue has room for."""
+        if unit := self._calls.graph_launches:
+            return (unit * graphs for graphs in _split_launches(-(-launches // unit), _MOST_GRAPHS))
+        return _split_launches(launches, QUEUE // self._calls.kernels)
 
     def profile(self) -> None:
         """Run one launch, and nothing else, inside the range that a profiler records.
@@ -95,7 +126,7 @@ class WindowTimer:
         cuda = load_driver()
         with translate_errors(self._errors, self._calls.launch):
             cuda.start_profiler()
-            self._queue(1)
+            self._queue_launches(1)
             self.stream.synchronize()
             cuda.stop_profiler()
 
@@ -110,12 +141,13 @@ class WindowTimer:
 
     def _time_window(self, launches: int, gate: Gate | None) -> Window:
         start, end = self._events
+        self._lead_to_first_set()
         if gate is not None:
             gate.close()
         try:
             self._clock.stamp(0)
             start.record(self.stream)
-            self._queue(launches)
+            self._queue_window(launches)
             end.record(self.stream)
             self._clock.stamp(1)
         finally:

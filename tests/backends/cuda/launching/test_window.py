@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from gemmbench.backends.base import Window
+from gemmbench.backends.base import Rotation, Window
 from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
 from gemmbench.errors import LaunchError
 
@@ -129,3 +129,16 @@ def test_a_profiler_sees_one_launch_and_nothing_of_ours(log):
     log.clear()
     run.profile()
     assert log == ["start", "B", "wait", "stop"]
+
+
+def test_a_graph_of_turns_begins_at_the_first_set_and_windows_hold_whole_graphs(log):
+    queue = tuple((lambda name=name: log.append(name)) for name in "ABC")
+    rotation = Rotation(3, position=1)
+    calls = Calls(queue, "a launch", turns=2, launch_turns=lambda: log.append("graph"))
+    run = WindowTimer(calls, (CudaError,), log, log, log, rotation)
+    assert run.time(1).launches == 6
+    assert log == ["B", "C", "stamp0", "event", "graph", "event", "stamp1", "wait"]  # B and C are not timed
+    log.clear()
+    assert run.time(7).launches == 12
+    assert log == ["close", "stamp0", "event", "graph", "graph", "event", "stamp1", "open", "wait"]
+    assert rotation.position == 0
