@@ -76,19 +76,22 @@ class Verification:
         if not trial.alive:
             return
         with trial.catch_faults():
-            executable = self.bind(trial, mode, case.scalars)
-            self.arena.reset(case.inputs, 1)  # after binding: recording a graph runs its launches once
-            executable.time(1)
-            result = self.arena.read(into=self._buffers[0])
-            if breach := self.arena.find_breach() or self.arena.find_changed_input(case.inputs):
-                trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
-                return
-            self._buffers.reverse()
-            check = host.submit(case.judge, result)
-            self._settle(case)
-            self._launched = _Launched(trial, executable, result, check)
+            self._launch_alive(trial, case, mode, host)
         if not trial.alive:
             self._restore_operands(case)
+
+    def _launch_alive(self, trial: Trial, case: VerificationCase, mode: str, host: ThreadPoolExecutor) -> None:
+        executable = self.bind(trial, mode, case.scalars)
+        self.arena.reset(case.inputs, 1)  # after binding: recording a graph runs its launches once
+        executable.time(1)
+        result = self.arena.read(into=self._buffers[0])
+        if breach := self.arena.find_breach() or self.arena.find_changed_input(case.inputs):
+            trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
+            return
+        self._buffers.reverse()
+        check = host.submit(case.judge, result)
+        self._settle(case)
+        self._launched = _Launched(trial, executable, result, check)
 
     def _restore_operands(self, case: VerificationCase) -> None:
         """Make the operands good again for the trials to come: one that crashes may have written anywhere."""
