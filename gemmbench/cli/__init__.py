@@ -9,6 +9,7 @@ import click
 from gemmbench.backends.host import shorten_blas_spinning
 from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.errors import INTERRUPTED, GemmbenchError
+from gemmbench.report.escaping import escape_controls
 from gemmbench.version import __version__
 
 # The commands in the order of work, as --help shows them.
@@ -83,7 +84,7 @@ def main() -> None:
         fault.show()
         code = fault.exit_code
     except GemmbenchError as fault:
-        click.echo(f"gemmbench: {fault}", err=True)
+        click.echo(escape_controls(f"gemmbench: {fault}"), err=True)
         code = fault.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED

@@ -21,7 +21,7 @@ from gemmbench.cli.options import (
     out_option,
     style_option,
 )
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.reference_options import fail_on_option, force_option, margin_option
 from gemmbench.cli.results import save_csv
 from gemmbench.cli.terminal import TERMINAL
@@ -95,7 +95,7 @@ def check(options: CheckOptions) -> int:
     )
     checked = run_check(request, find_machine(options.where.device, TERMINAL), TERMINAL)
     _write_outputs(checked, options)
-    click.echo(checked.check.closing_line)
+    print_line(checked.check.closing_line)
     return _choose_exit_code(checked, options.fails_inconclusive)
 
 
@@ -105,11 +105,11 @@ def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
     print_reports([report], options.style)
     names = save_csv(checked.comparison)
     if checked.result.run.records:
-        click.echo(f"results: {' and '.join([str(checked.result.run.path), *names])}", err=True)
+        print_line(f"results: {' and '.join([str(checked.result.run.path), *names])}", to_stderr=True)
     if options.junit:
         write_text(Path(options.junit), format_junit(checked.check, options.fails_inconclusive))
     for annotation in list_annotations(checked.check) if wants_annotations() else []:
-        click.echo(annotation)
+        print_line(annotation)
     append_job_summary([report], checked.check.closing_line)
 
 
@@ -117,7 +117,7 @@ def _choose_exit_code(checked: CheckResult, fail_inconclusive: bool) -> int:
     if checked.result.interrupted:
         return INTERRUPTED
     if not any(record.status != "skipped" for record in checked.result.run.records) and not checked.check.new:
-        click.echo("nothing ran: every row was skipped, for the reasons above", err=True)
+        print_line("nothing ran: every row was skipped, for the reasons above", to_stderr=True)
         return NO_DEVICE
     inconclusive = INCONCLUSIVE if fail_inconclusive else OK
     codes = {gate.BROKEN: BAD_ROW, gate.REGRESSION: BAD_ROW, gate.INCONCLUSIVE: inconclusive}

@@ -6,13 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from gemmbench.bench.timing import stats
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import OutputOptions, config_option
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.reference_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run import SweepOptions, conduct_sweep
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
@@ -70,7 +68,7 @@ def compare(options: CompareOptions) -> int:
     if comparison is None:
         return code
     verdicts = judge_variants(comparison, names, options.margin)
-    click.echo()
+    print_line()
     print_reports([Report([], closing=[verdict.sentence for verdict in verdicts])], options.sweep.output.style)
     return code or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
 

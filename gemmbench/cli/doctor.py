@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from gemmbench.backends import doctor as checks
 from gemmbench.backends.health import HealthCheck
 from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option, style_option
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
 from gemmbench.report.diagnostics.doctor import judge_noise, judge_peaks, report_checks, summarize_noise
@@ -48,13 +46,13 @@ def doctor(options: DoctorOptions) -> int:
     if options.quick:
         return OK
     machine = find_machine(device, TERMINAL)
-    click.echo()
+    print_line()
     with TERMINAL.progress_bar() as progress:
         progress("peaks of the device", 0, 0)
         peaks = checks.measure_peaks(machine)
     if peaks:
         _print("Peaks", judge_peaks(peaks, machine.primary), options)
-        click.echo()
+        print_line()
     noises, interrupted = measure_noise(machine, options.where.kernels, options.limit.limits, TERMINAL)
     if interrupted:
         return INTERRUPTED

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import click
-
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
@@ -38,9 +36,9 @@ def print_plans_of_posts(
         table = report.tables[0]
         titled = replace(table, title=f"{name}: {table.title}".removesuffix(": "))
         print_reports([replace(report, tables=[titled])], style)
-        click.echo()
+        print_line()
         total += estimate
-    click.echo(f"All posts: about {describe_estimate(total, machine.primary.name)}.")
+    print_line(f"All posts: about {describe_estimate(total, machine.primary.name)}.")
     return OK
 
 

@@ -10,7 +10,7 @@ import click
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
 from gemmbench.cli.options import ShapeOptions, kernels_option, style_option
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, OK, UsageError
 from gemmbench.report.diagnostics import sass_mix
 from gemmbench.report.diagnostics.inspection import report_inspections
@@ -89,7 +89,7 @@ def inspect(options: InspectOptions) -> int:
     architecture = choose_architecture(options.arch, options.sms)
     inspected = inspect_kernel(options.request, architecture)
     for skip in inspected.skips:
-        click.echo(f"skipped {skip.config}: {skip.reason}", err=True)
+        print_line(f"skipped {skip.config}: {skip.reason}", to_stderr=True)
     if not inspected.plans:
         raise UsageError(f"no configuration of {options.variant} is left to inspect")
     if not code_on_stdout:
@@ -114,8 +114,8 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
 
 def _print_mix(loops: LoopReadings, style: str | None) -> int:
     """Print every kernel's hottest loop; exit code 1 if one breaks a limit of its manifest."""
-    click.echo()
+    print_line()
     print_reports([sass_mix.report_loops(loops.readings)], style)
     for limit in loops.broken_limits:
-        click.echo(f"sass limit broken: {limit}", err=True)
+        print_line(f"sass limit broken: {limit}", to_stderr=True)
     return BAD_ROW if loops.broken_limits else OK

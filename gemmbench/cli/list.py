@@ -12,7 +12,7 @@ import click
 from gemmbench.backends import registry
 from gemmbench.cli.option_fields import OUTPUT, command, option
 from gemmbench.cli.options import DeviceOptions, style_option
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK, USAGE
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
@@ -86,7 +86,7 @@ def list_variants(options: ListOptions) -> int:
     else:
         print_reports([_make_report(listed, options.long)], options.style)
     for fault in faults:
-        click.echo(f"gemmbench: {fault}", err=True)
+        print_line(f"gemmbench: {fault}", to_stderr=True)
     return USAGE if faults else OK
 
 

@@ -23,6 +23,7 @@ from gemmbench.cli.options import (
     dry_run_option,
     params_option,
 )
+from gemmbench.cli.output import print_line
 from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
@@ -100,7 +101,7 @@ def _make_request(options: NetworkOptions) -> NetworkRequest:
 
 def _announce(wanted: bool, address: str) -> None:
     """Print the address of the page, and open it if someone is there to see it."""
-    click.echo(f"Draw a digit at {address}\nCtrl-C ends the server.")
+    print_line(f"Draw a digit at {address}\nCtrl-C ends the server.")
     shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if wanted and shown and sys.stdout.isatty():
         webbrowser.open(address)
@@ -108,5 +109,5 @@ def _announce(wanted: bool, address: str) -> None:
 
 def _print_digit(reading: DigitReading) -> int:
     for line in [*draw_digit(reading.image), "", *describe_guess(reading.probabilities, reading.label, reading.row)]:
-        click.echo(line)
+        print_line(line)
     return OK

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from gemmbench.report.escaping import escape_controls
 from gemmbench.report.table import PLAIN, Report, format_reports
 
 RICH = "rich"
@@ -27,6 +28,11 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
         terminal.print_reports(reports, width)
     else:
         click.echo(format_reports(reports, style or PLAIN, width), nl=False)
+
+
+def print_line(text: str = "", *, to_stderr: bool = False) -> None:
+    """Print text that may come from a file: its control characters become visible."""
+    click.echo(escape_controls(text), err=to_stderr)
 
 
 def screen_width() -> int | None:

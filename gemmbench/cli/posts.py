@@ -20,11 +20,12 @@ from gemmbench.cli.options import (
     dry_run_option,
     style_option,
 )
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.results import choose_exit_code, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.sweep_config import known_posts
 from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.posts.story import report_story
@@ -81,7 +82,7 @@ def posts(options: PostsOptions) -> int:
     comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
     for number, (code, comparison) in enumerate(comparisons):
         if number:
-            click.echo()
+            print_line()
         print_reports([report_story(comparison)], options.style)
         worst = max(worst, code)
     return worst
@@ -90,8 +91,8 @@ def posts(options: PostsOptions) -> int:
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
     runs = [store.read(Path(file)) for file in files]
     for run in runs:
-        if not run.environment.post:
-            raise UsageError(f"{run.path}: sweep '{run.environment.sweep}' repeats no post; use gemmbench show")
+        if run.environment.post not in known_posts():
+            raise UsageError(f"{run.path}: a run that repeats none of the known posts; use gemmbench show")
     return ((OK, compare_rows(run)) for run in runs)
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import click
-
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import DeviceOptions, ShapeOptions, seed_option, style_option
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
 from gemmbench.report.diagnostics.profile import report_counters
 from gemmbench.session.machine import find_gpu
@@ -66,7 +64,7 @@ def profile(options: ProfileOptions) -> int:
     launch = options.launch
     machine = find_gpu(launch.where.device, "profile")
     plan, counted = profile_kernel(launch.request, launch.seed, machine)
-    click.echo(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
+    print_line(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
     print_reports([report_counters(counted)], options.style)
     return OK
 

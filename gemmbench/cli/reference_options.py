@@ -12,6 +12,7 @@ import click
 from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import REFERENCE, option
+from gemmbench.cli.output import print_line
 from gemmbench.planning.sweeps.parsing import parse_share
 from gemmbench.report.store import Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
@@ -91,6 +92,6 @@ class ReferenceOptions:
         if self.save is None:
             return
         if result.interrupted or not result.run.records:
-            click.echo(f"not saved as {self.save}: the run is not complete", err=True)
+            print_line(f"not saved as {self.save}: the run is not complete", to_stderr=True)
         else:
-            click.echo(save_run(result.run, Path(folder), self.save), err=True)
+            print_line(save_run(result.run, Path(folder), self.save), to_stderr=True)

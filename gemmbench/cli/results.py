@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.cli.options import OutputOptions
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
-from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison
+from gemmbench.report.posts.find_post import find_post
 from gemmbench.report.posts.table import report_post
 from gemmbench.report.tables.fastest import list_fastest
 from gemmbench.report.tables.results import report_results
@@ -33,9 +31,9 @@ def finish_run(
     print_results(comparison, options.style, options.wide, closing and not result.interrupted)
     names = save_csv(comparison)
     if run.records:
-        click.echo(f"results: {' and '.join([str(run.path), *names])}", err=True)
+        print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
     if energy and not any(record.telemetry and record.telemetry.energy for record in run.records):
-        click.echo("--energy: no row has a value; it needs a busy GPU with an energy counter", err=True)
+        print_line("--energy: no row has a value; it needs a busy GPU with an energy counter", to_stderr=True)
     write_exports(comparison, options)
     return choose_exit_code([*run.records, *run.transfers], result.interrupted)
 
@@ -62,7 +60,7 @@ def write_exports(comparison: Comparison, options: OutputOptions) -> None:
 
 def print_results(comparison: Comparison, style: str | None, wide: bool = False, closing: bool = True) -> None:
     """Print the tables of a run, or those of the post that it repeats."""
-    post = read_post(comparison.environment.post) if comparison.environment.post else None
+    post = find_post(comparison.environment)
     reports = report_post(post, comparison) if post else report_results(comparison, wide)
     lines = list_fastest(comparison) if closing else []
     print_reports([*reports[:-1], replace(reports[-1], closing=lines)], style)
@@ -74,6 +72,6 @@ def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bo
         return INTERRUPTED
     ran = [record for record in records if record.status != "skipped"]
     if not ran:
-        click.echo("nothing ran: every row was skipped, for the reasons above", err=True)
+        print_line("nothing ran: every row was skipped, for the reasons above", to_stderr=True)
         return NO_DEVICE
     return OK if all(record.status == "ok" for record in ran) else BAD_ROW

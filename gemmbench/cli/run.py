@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import click
-
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
 from gemmbench.cli.github import append_job_summary
@@ -21,7 +19,7 @@ from gemmbench.cli.options import (
     config_option,
     dry_run_option,
 )
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.reference_options import ReferenceOptions
 from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
@@ -94,7 +92,7 @@ def conduct_sweep(
     code = finish_run(result, comparison, options.output, energy=bool(options.measure.energy), closing=not compare)
     differences = [_report_differences(reference, comparison)] if reference else []
     if differences:
-        click.echo()
+        print_line()
         print_reports(differences, options.output.style)
     append_job_summary([*report_results(comparison), *differences])
     options.reference.keep(result, options.journal.out)

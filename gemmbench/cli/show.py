@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
 from gemmbench.cli.options import OutputOptions, out_option
-from gemmbench.cli.output import print_reports, screen_width
+from gemmbench.cli.output import print_line, print_reports, screen_width
 from gemmbench.cli.results import print_results, write_exports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
@@ -72,4 +70,4 @@ def _show_run(run: Run, options: ShowOptions) -> None:
     if options.explain is None:
         print_results(comparison, options.output.style, options.output.wide)
     else:
-        click.echo("\n".join(explain_row(find_row(comparison, options.explain), screen_width())))
+        print_line("\n".join(explain_row(find_row(comparison, options.explain), screen_width())))

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
-
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.cli.heartbeat import print_heartbeat
+from gemmbench.cli.output import print_line
 from gemmbench.session.reporter import Reporter
 
 
@@ -18,7 +17,7 @@ class Terminal(Reporter):
 
     def message(self, text: str) -> None:
         """Write one line."""
-        click.echo(text, err=True)
+        print_line(text, to_stderr=True)
 
     @contextmanager
     def progress_bar(self) -> Iterator[Progress]:

@@ -15,7 +15,7 @@ from gemmbench.cli.options import (
     seed_option,
     style_option,
 )
-from gemmbench.cli.output import print_reports
+from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.results import choose_exit_code
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
@@ -96,6 +96,6 @@ def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
     if interrupted:
         return INTERRUPTED
     if all(finding.verdict is None for finding in findings):
-        click.echo("nothing ran: every variant was skipped, for the reasons above", err=True)
+        print_line("nothing ran: every variant was skipped, for the reasons above", to_stderr=True)
         return NO_DEVICE
     return OK if all(finding.clean for finding in findings) else BAD_ROW

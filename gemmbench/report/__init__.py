@@ -21,5 +21,6 @@ table              tables and reports, as text in tabulate's formats or for a sc
 layout/            which columns fit a screen, and the lines it shows
 terminal           reports in color
 text               numbers as text
+escaping           control characters made visible
 export             CSV, JSON and Markdown files
 """

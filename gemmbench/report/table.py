@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from gemmbench.report.escaping import escape_cell, escape_controls
 from gemmbench.report.layout.blocks import draw_blocks
 from gemmbench.report.layout.fit import GAP, Fit, fit_columns
 from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line
@@ -31,6 +32,7 @@ class Table:
     left. `statuses` are those of the rows: a terminal colors them. `fold` names the columns whose
     text may be wrapped, such as configurations and reasons; they are aligned left. `hide` names the
     columns that a narrow screen leaves out, the first one first. A `wide` table hides nothing.
+    Control characters become visible, since some text comes from files.
     """
 
     title: str
@@ -42,6 +44,14 @@ class Table:
     fold: Collection[str] = ()
     hide: Sequence[str] = ()
     wide: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", escape_cell(self.title))
+        object.__setattr__(self, "headings", [escape_cell(each) for each in self.headings])
+        object.__setattr__(self, "cells", [[escape_cell(cell) for cell in row] for row in self.cells])
+        object.__setattr__(self, "notes", [escape_controls(note) for note in self.notes])
+        for name in ("left", "fold", "hide"):
+            object.__setattr__(self, name, [escape_cell(each) for each in getattr(self, name)])
 
     def fit(self, width: int | None) -> Fit | None:
         """The columns that fit a width; None if the rows must be drawn as blocks."""
@@ -104,6 +114,10 @@ class Report:
     wider: str = "--format github"
     details: Sequence[str] = ()
     closing: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("footer", "details", "closing"):
+            object.__setattr__(self, name, [escape_controls(line) for line in getattr(self, name)])
 
     def format(self, style: str, width: int | None = None) -> str:
         """The report in one of tabulate's formats; "" if it is empty. Only `simple` fits `width`."""

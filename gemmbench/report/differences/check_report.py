@@ -10,6 +10,7 @@ from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
 from gemmbench.report.differences.difference_tables import show_time
 from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow, format_share
 from gemmbench.report.differences.run_differences import RUN_TO_RUN
+from gemmbench.report.escaping import escape_cell, escape_controls
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.table import Report
 
@@ -80,7 +81,9 @@ def format_junit(check: Check, fail_inconclusive: bool) -> str:
         skipped=str(counts["skipped"]),
     )
     suite.extend(cases)
-    ElementTree.SubElement(suite, "system-out").text = _printable("\n".join([check.closing_line, *list_reasons(check)]))
+    ElementTree.SubElement(suite, "system-out").text = escape_controls(
+        "\n".join([check.closing_line, *list_reasons(check)])
+    )
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
@@ -91,17 +94,15 @@ def _make_case(row: CheckedRow, fail_inconclusive: bool) -> ElementTree.Element:
     record = row.row.record
     seconds = sum(record.samples) * record.launches
     case = ElementTree.Element(
-        "testcase", classname=f"gemmbench.{record.variant}", name=name_row(row.row), time=f"{seconds:.3f}"
+        "testcase",
+        classname=escape_cell(f"gemmbench.{record.variant}"),
+        name=escape_cell(name_row(row.row)),
+        time=f"{seconds:.3f}",
     )
     kinds = {REGRESSION: "failure", BROKEN: "error", INCONCLUSIVE: "failure" if fail_inconclusive else "skipped"}
     if kind := kinds.get(row.verdict):
-        ElementTree.SubElement(case, kind, message=_printable(row.reason), type=row.verdict)
+        ElementTree.SubElement(case, kind, message=escape_controls(row.reason), type=row.verdict)
     return case
-
-
-def _printable(text: str) -> str:
-    """Text that XML can hold; a compiler's message may have control characters."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 
 def list_annotations(check: Check) -> list[str]:

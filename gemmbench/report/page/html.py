@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from gemmbench.report.escaping import escape_controls
+
 _VOID = {"br", "col", "input", "meta"}
 
 
@@ -27,7 +29,7 @@ def _to_html(content: Content) -> str:
     if content is None or isinstance(content, Html):
         return content or ""
     if isinstance(content, str):
-        return escape(content, quote=False)
+        return escape(escape_controls(content), quote=False)
     return "".join(_to_html(each) for each in content)
 
 
@@ -41,4 +43,4 @@ def _format_attribute(name: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
     name = name.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{escape(escape_controls(str(value)))}"'

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gemmbench.planning.sweeps.sweep_config import read_post
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import explain_letters
 from gemmbench.report.page.headline import label_problem
 from gemmbench.report.page.html import Html, tag
 from gemmbench.report.page.tables import render_kernels, render_notes, render_static, render_transfers
+from gemmbench.report.posts.find_post import find_post
 from gemmbench.report.posts.table import report_post
 from gemmbench.report.tables.transfers import detail_lines, footer_lines, list_notes
 
@@ -27,7 +27,7 @@ def _render_run(comparison: Comparison) -> Html:
 
 
 def _render_tables(comparison: Comparison) -> Iterator[Html]:
-    post = read_post(comparison.environment.post) if comparison.environment.post else None
+    post = find_post(comparison.environment)
     if post:
         tables = report_post(post, comparison)[0].tables
         yield from (part for table in tables for part in (tag("h4", table.title), render_static(table)))

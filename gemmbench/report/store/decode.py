@@ -5,15 +5,21 @@ from __future__ import annotations
 import msgspec
 
 from gemmbench.errors import GemmbenchError
+from gemmbench.report.escaping import escape_cell
 from gemmbench.report.store.check_row import check_row
 from gemmbench.report.store.old_schema import is_old, upgrade_row
 from gemmbench.report.store.run import Line
 
+_LONGEST_FAULT = 200
 _decoder = msgspec.json.Decoder(Line)
 
 
 class BrokenRow(GemmbenchError):
-    """A line that is no row; the message is the fault, without file and line."""
+    """A line that is no row; the message is the fault on one line, without file and number."""
+
+    def __init__(self, fault: str) -> None:
+        short = fault if len(fault) <= _LONGEST_FAULT else f"{fault[:_LONGEST_FAULT]} ..."
+        super().__init__(escape_cell(short))
 
 
 def decode_line(line: bytes) -> Line:

@@ -76,7 +76,7 @@ def test_junit_has_a_case_for_each_row(check, strict, failures, skipped):
     assert {case.get("classname") for case in cases} == {"gemmbench.tiled"}
     assert float(cases[0].get("time")) == pytest.approx(10 * 3 * MS, abs=1e-3)
     assert len(cases[0]) == 0 and cases[1].find("failure").get("type") == "regression"
-    assert "50 % wrong:\nC[0][0] ?[1m<&>" in cases[3].find("error").get("message")
+    assert "50 % wrong:\nC[0][0] \\x1b[1m<&>" in cases[3].find("error").get("message")
     assert suite.find("system-out").text.startswith("check against main")
 
 

@@ -154,3 +154,70 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment)
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(StoreError, match=r"cannot write results to .*taken/run.jsonl: .*; choose another --out"):
         store.Journal(store.Run(environment, path=tmp_path / "taken" / "run.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"rounds": [0, 1, 2]}, "2 samples, but 3 rounds"),
+        ({"rounds": [1, 1]}, "two samples of the same round"),
+        ({"samples": [1e-3, 0.0]}, "Expected `float` >= 1e-15 - at `$.samples[1]`"),
+        ({"samples": [1e-3, -1.0]}, "Expected `float` >= 1e-15 - at `$.samples[1]`"),
+        ({"samples": [1e-3, 1e300]}, "Expected `float` <= 1000000000.0 - at `$.samples[1]`"),
+        ({"status": "fine"}, "unknown status 'fine'; known: ok, wrong, "),
+        ({"tile": [8]}, "a tile of 1 numbers; it needs rows and columns"),
+        ({"order": 10**400}, "Number out of range - at `$.order`"),
+        ({"clocks_hz": [0.0]}, "Expected `float` > 0.0 - at `$.clocks_hz[0]`"),
+        ({"problem": {"M": 10**400, "N": 8, "K": 8}}, "Expected `int` <= 1000000000000000000 - at `$.problem.M`"),
+        ({"problem": {"M": 0, "N": 8, "K": 8}}, "Expected `int` >= 1 - at `$.problem.M`"),
+        ({"problem": {"M": 8, "N": 8, "K": 8, "layout": "t"}}, "Expected `str` matching regex '^[nt][nt]$' - at "),
+        ({"problem": {"M": 8, "N": 8, "K": 8, "precision_name": "f8"}}, "unknown precision 'f8'; known: f32, "),
+    ],
+)
+def test_the_message_names_a_value_that_no_run_writes(written, changed, fault):
+    path, _ = written
+    lines = path.read_text().splitlines()
+    lines[2] = json.dumps(json.loads(lines[2]) | changed)
+    path.write_text("\n".join(lines) + "\n")
+    assert fault_of(path).startswith(f"{path}:3: broken row: {fault}")
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"schema": "x"}, "Expected `int`, got `str` - at `$.schema`"),
+        ({"clock_hz": -1.0}, "Expected `float` >= 0.0 - at `$.clock_hz`"),
+        ({"flops_per_cycle": {"f32": 0}}, "Expected `float` > 0.0 - at `$.flops_per_cycle[...]`"),
+        ({"policy": {"until": "x"}}, "policy: Expected `float`, got `str` - at `$.until`"),
+    ],
+)
+def test_the_message_names_a_fault_of_the_header(written, changed, fault):
+    path, _ = written
+    header, rest = path.read_text().split("\n", 1)
+    path.write_text(json.dumps(json.loads(header) | changed) + "\n" + rest)
+    assert fault_of(path) == f"{path}:1: broken header: {fault}; correct it, or name another file"
+
+
+@pytest.mark.parametrize("text", [b'"\xff"', b"[" * 5000 + b"]" * 5000, b'"\\ud800"'])
+def test_what_is_no_json_is_a_broken_row(written, text):
+    path, _ = written
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b'{"row":"record","variant":' + text + b"}\n", *lines[2:]]))
+    assert fault_of(path).startswith(f"{path}:3: broken row: ") and "\n" not in fault_of(path)
+
+
+def test_two_files_in_one_are_refused(written):
+    path, _ = written
+    path.write_bytes(path.read_bytes() * 2)
+    assert fault_of(path).startswith(f"{path}:5: broken row: a second header, of 20260101-120000-quick-abcd: a file ")
+
+
+@pytest.mark.parametrize("end", [b"", b'{"row":"rec', b"\x00" * 70_000, b'"' + b"x" * 200_000])
+def test_repairing_the_end_touches_nothing_before_it(written, environment, end, monkeypatch):
+    path, _ = written
+    before = path.read_bytes()
+    path.write_bytes(before + end)
+    inode = path.stat().st_ino
+    with store.Journal(store.Run(environment, path=path)):
+        assert path.read_bytes() == before
+    assert path.stat().st_ino == inode

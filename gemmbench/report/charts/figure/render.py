@@ -13,6 +13,7 @@ from gemmbench.report.charts.figure.page import INCH, page_size, write_line
 from gemmbench.report.charts.layout import MARGIN, chart_width, wrap_text
 from gemmbench.report.charts.model import BarPlot, Chart, LinePlot
 from gemmbench.report.charts.palette import LIGHT
+from gemmbench.report.escaping import escape_controls
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,11 +36,22 @@ def render_matplotlib(chart: Chart, path: Path) -> None:
     _draw_plot(figure, chart, MARGIN + _NOTE * len(notes))
     for index, line in enumerate(reversed(notes)):
         write_line(figure, MARGIN, MARGIN / 2 + _NOTE * index, line, 8)
+    _show_texts_as_written(figure)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=_DOTS, metadata={"Title": chart.title})
     except OSError as fault:
         raise StoreError(f"cannot write {path}: {fault.strerror}; choose another -o") from None
+
+
+def _show_texts_as_written(figure: Figure) -> None:
+    """A `$` in a name begins no formula, and a control character is seen."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        text.set_parse_math(False)
+        text.set_text(escape_controls(text.get_text()))
 
 
 def _import_figure() -> type[Figure]:

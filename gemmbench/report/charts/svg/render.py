@@ -12,6 +12,7 @@ from gemmbench.report.charts.svg.canvas import add, add_text
 from gemmbench.report.charts.svg.cells import draw_cells
 from gemmbench.report.charts.svg.lines import draw_lines
 from gemmbench.report.charts.svg.theme import style_sheet
+from gemmbench.report.escaping import escape_controls
 
 
 def render_svg(chart: Chart) -> str:
@@ -26,8 +27,16 @@ def render_svg(chart: Chart) -> str:
     add(root, "style").text = style_sheet()
     add(root, "rect", width=chart_width(chart), height=height, css="gb-fill-paper")
     root.append(inside)
+    _escape_texts(root)
     ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _escape_texts(root: Element) -> None:
+    """XML cannot hold the control characters that a name from a file may have."""
+    for element in root.iter():
+        element.text = escape_controls(element.text) if element.text else None
+        element.attrib = {name: escape_controls(value) for name, value in element.attrib.items()}
 
 
 def _draw_plot(parent: Element, chart: Chart, width: float, top: float) -> float:
