@@ -23,6 +23,7 @@ from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 
@@ -70,7 +71,7 @@ class Bench:
 
         with patch("gemmbench.backends.cuda.launching.kernel.load_cubin", load):
             loaded = self.backend.load(self.built[plan], plan)
-        steps = self.arena.make_steps([plan], [loaded], SETS)
+        steps = self.arena.make_steps([plan], [loaded], SETS, Scratch(self.backend, [plan]))
         executable = self.backend.bind(plan.variant.name, steps, self.arena.memory)
         executable.time(1)
         return executable, modules

@@ -14,6 +14,7 @@ from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -122,7 +123,7 @@ def _time_with_nvbench(worker: LocalWorker, built: dict[Plan, Built]) -> dict[Pl
         inputs = make_inputs(make_operands(plan.problem, "uniform", 0), plan.problem.beta)
         arena.write(inputs, 1)
         arena.reset(inputs, 1)
-        steps = arena.make_steps([plan], [backend.load(built[plan], plan)], 1)
+        steps = arena.make_steps([plan], [backend.load(built[plan], plan)], 1, Scratch(backend, [plan]))
         bound = backend.bind(plan.variant.name, steps, arena.memory)
         bound.time(1)
         arenas.append(arena)

@@ -19,6 +19,7 @@ let:
   bytes_b: 16 * K * cdiv(N, 4) if copy_b else 0
 tile: [BM, BN]
 workspace: 4096 + bytes_a + bytes_b + (SMS * 131072 if STREAM_K else 0)
+zeroed: 4096                    # flags, which their readers reset
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - operand: A
     shape: [width_a, height_a]

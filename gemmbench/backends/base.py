@@ -95,15 +95,25 @@ class OperandSet:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A place in a memory, `offset` bytes from its start."""
+
+    memory: Memory
+    offset: int
+
+
+@dataclass(frozen=True)
 class Step:
     """One launch of a chain: a loaded plan and where its operands are in every operand set.
 
-    alpha and beta are those of the plan's problem.
+    alpha and beta are those of the plan's problem. `workspace` is where its workspace begins, in a
+    memory from the same back end; None if the plan has none.
     """
 
     loaded: Any
     plan: Plan
     sets: tuple[OperandSet, ...]
+    workspace: Place | None = None
 
 
 @dataclass

@@ -241,6 +241,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
             on average; None for a row on a GPU, and in older files.
         tile: Rows and columns of C that share one reading of A and B; empty if unknown.
         path: The file of the kernel; after `@` the commit, for a kernel of a git revision.
+        workspace: Bytes of device memory that a launch may use in addition to the operands; 0 in
+            older files.
     """
 
     phase: str = "sweep"
@@ -265,6 +267,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     telemetry: Telemetry | None = None
     competitors: Amount | None = None
     path: str = ""
+    workspace: int = 0
 
     @property
     def flops(self) -> int:

@@ -18,6 +18,7 @@ from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import make_plans
@@ -53,6 +54,7 @@ class Bench:
         self.arena.reset(self.inputs, sets)
         self.plan, self.backend = plan, backend
         self.loaded = backend.load(NvccCompiler().compile(plan), plan)
+        self.scratch = Scratch(backend, [plan])
 
     def bind(self) -> Any:
         problem = replace(self.plan.problem, alpha=ALPHA, beta=BETA)
@@ -60,7 +62,7 @@ class Bench:
         return self.backend.bind("test", steps, self.arena.memory)
 
     def make_steps(self, plan: Plan) -> list[Step]:
-        return self.arena.make_steps([plan], [self.loaded], len(self.arena.starts))
+        return self.arena.make_steps([plan], [self.loaded], len(self.arena.starts), self.scratch)
 
     def want(self, launches: int = 1) -> np.ndarray:
         a, b, problem = self.data.A, self.data.B, self.plan.problem
@@ -74,6 +76,7 @@ class Bench:
         np.testing.assert_array_equal(self.arena.read(index), self.want(launches))
         assert self.arena.find_breach(index) == ""
         assert self.arena.find_changed_input(self.inputs) == ""
+        assert self.scratch.find_fault() == ""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

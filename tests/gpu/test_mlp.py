@@ -16,6 +16,7 @@ from gemmbench.bench.experiments.network import compute_outputs, make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import load_parameters, make_random_parameters
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
@@ -73,12 +74,12 @@ def check(backend: Any, row: Chain, sets: int = 1) -> None:
         cases.timed_case(network, make_random_parameters(network, 2), "uniform", 3),
     ]
     codes = [backend.load(NvccCompiler().compile(step), step) for step in row.steps]
-    arena = Arena(backend, NetworkLayout(network), sets)
+    arena, scratch = Arena(backend, NetworkLayout(network), sets), Scratch(backend, row.steps)
     try:
         for case in checks:
             inputs = make_inputs(network, case.parameters, case.inputs)
             arena.write(inputs, sets)
-            steps = arena.make_steps(row.steps, codes, sets)
+            steps = arena.make_steps(row.steps, codes, sets, scratch)
             executable = backend.bind(row.name, steps, arena.memory, row.graph)
             arena.reset(inputs, sets)
             executable.time(1)
@@ -89,6 +90,7 @@ def check(backend: Any, row: Chain, sets: int = 1) -> None:
                 assert judged.ok, f"{row.name} {row.config} {network}: {judged}"
                 assert arena.find_breach(index) == ""
     finally:
+        scratch.free()
         arena.free()
 
 

@@ -6,6 +6,7 @@ layouts: [nn, nt, tn, tt]
 params:
   SPLITS: [3, 1]
 workspace: 4 * M * N * SPLITS if SPLITS > 1 else 0
+zeroed: 4 * M * N * SPLITS if SPLITS > 1 else 0  # the second kernel resets it
 launches:
   - symbol: parts
     grid:

@@ -6,16 +6,16 @@ import sys
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from gemmbench.backends.base import Artifact, Rotation, Step, Window
-from gemmbench.backends.cpu.device import describe_cpu, free_memory
+from gemmbench.backends.base import Artifact, Place, Rotation, Step, Window
+from gemmbench.backends.cpu.device import describe_cpu
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import BlasThreads, Openblas
 from gemmbench.backends.cpu.process import KernelProcess
 from gemmbench.backends.cpu.software import CpuSoftware
 from gemmbench.backends.host import count_competitors
-from gemmbench.errors import DeviceError, LaunchError, NotOffered, OutOfMemory
+from gemmbench.errors import DeviceError, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
 TIMEOUT = 60.0
@@ -84,13 +84,9 @@ class CpuBackend:
         plan = step.plan
         if step.loaded is None:
             return Openblas(plan.problem, memory, step.sets)
-        if plan.workspace > free_memory():
-            raise OutOfMemory(
-                f"the workspace needs {plan.workspace >> 20} MiB, but only {free_memory() >> 20} MiB are free"
-            )
-        process = KernelProcess(
-            step.loaded, _binding_command(step, memory, mode, self.device.target), memory.file, self._timeout
-        )
+        command = _binding_command(step, memory, mode, self.device.target)
+        files = (memory.file, *([_workspace_memory(step.workspace).file] if step.workspace else []))
+        process = KernelProcess(step.loaded, command, files, self._timeout)
         self._running.add(process)
         return process
 
@@ -139,6 +135,10 @@ class StepsInTurn:
         return sum(part.time(first + number, 1) for number in range(launches) for part in self._parts)
 
 
+def _workspace_memory(place: Place) -> CpuMemory:
+    return cast(CpuMemory, place.memory)
+
+
 def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -> str:
     """The numbers of `struct Binding`, in the order runtime.cpp reads them."""
     plan, problem = step.plan, step.plan.problem
@@ -147,7 +147,9 @@ def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -
     for _, geometry in launches:
         numbers += [*geometry.grid, *geometry.block, geometry.shared]
     numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K]
-    numbers += [problem.alpha, problem.beta, plan.workspace]
+    numbers += [problem.alpha, problem.beta]
+    place = step.workspace
+    numbers += [_workspace_memory(place).file, _workspace_memory(place).nbytes, place.offset] if place else [0, 0, 0]
     numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(step.sets)]
     for at in step.sets:
         numbers += [at.A, at.B, at.C, at.bias]

@@ -20,7 +20,7 @@ class CpuMemory(HostBytes):
         self.starts, end = pack_allocations(sizes)
         nbytes = sizes[0] if len(sizes) == 1 else end
         if nbytes > free_memory():
-            raise OutOfMemory(f"the operands need {nbytes >> 20} MiB, but only {free_memory() >> 20} MiB are free")
+            raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: only {free_memory() >> 20} MiB are free")
         self.nbytes = nbytes
         self.file = os.memfd_create("gemmbench")
         try:
@@ -28,7 +28,7 @@ class CpuMemory(HostBytes):
             self.bytes = np.frombuffer(mmap.mmap(self.file, nbytes), np.uint8)
         except OSError as fault:
             os.close(self.file)
-            raise OutOfMemory(f"the operands need {nbytes >> 20} MiB: {fault.strerror}") from None
+            raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: {fault.strerror}") from None
 
     def free(self) -> None:
         """Close the file.

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import time
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 from gemmbench.errors import LaunchError, LaunchTimeout
@@ -38,17 +39,17 @@ class KernelProcess:
 
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
-    first command, `file` the descriptor of the operands, `timeout` seconds for one window. Raises
-    LaunchError, LaunchTimeout.
+    first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    Raises LaunchError, LaunchTimeout.
     """
 
-    def __init__(self, path: Path, binding: str, file: int, timeout: float):
+    def __init__(self, path: Path, binding: str, files: Sequence[int], timeout: float):
         self._timeout, self._started = timeout, False
         self._connection, theirs = socket.socketpair()
         self._connection.settimeout(timeout)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(self._connection.close)
-            self._child = _start_process(path, theirs.fileno(), file)
+            self._child = _start_process(path, (theirs.fileno(), *files))
             undo.pop_all()
         self.end = weakref.finalize(self, _end_process, self._child, self._connection)
         self._ask("bind", binding)
@@ -126,14 +127,17 @@ class KernelProcess:
         return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
 
 
-def _start_process(path: Path, connection: int, file: int) -> subprocess.Popen[bytes]:
-    """Start an executable with two descriptors; what it prints goes to standard error. Raises LaunchError."""
+def _start_process(path: Path, descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start an executable with descriptors, the first of them its connection. Raises LaunchError.
+
+    What it prints goes to standard error.
+    """
     try:
         return subprocess.Popen(
-            [path, str(connection)],
+            [path, str(descriptors[0])],
             stdin=subprocess.DEVNULL,
             stdout=_STDERR,
-            pass_fds=(connection, file),
+            pass_fds=tuple(descriptors),
             start_new_session=True,
         )
     except OSError as fault:

@@ -42,10 +42,10 @@ class Loaded(Protocol):
 
     errors: tuple[type[Exception], ...]
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a launch on each operand set.
 
-        `biases` are addresses, empty without a bias.
+        `biases` are addresses, empty without a bias; `workspace` is an address, 0 without one.
         """
 
 
@@ -189,7 +189,10 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
     at = cast(DeviceMemory, memory).address
     addresses = [(at + each.A, at + each.B, at + each.C) for each in step.sets]
     biases = [at + each.bias for each in step.sets] if "bias" in step.plan.epilogue else []
-    return loaded.calls(step.plan, addresses, biases)
+    place = step.workspace
+    workspace = cast(DeviceMemory, place.memory).address + place.offset if place else 0
+    calls = loaded.calls(step.plan, addresses, biases, workspace)
+    return replace(calls, keep=(calls.keep, place))
 
 
 def _compile_helpers(sm: int) -> str:

@@ -14,6 +14,7 @@ from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.cold_sets import find_room
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.timing import energy
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.telemetry import TelemetrySampler
@@ -62,8 +63,14 @@ class DeviceExperiment:
                 self._measure(placement.sets)
         finally:
             with suppress(DeviceLost):
-                self.arena.free()
+                self._free()
         return placement
+
+    def _free(self) -> None:
+        for trial in self.trials:
+            if trial.scratch is not None:
+                trial.scratch.free()
+        self.arena.free()
 
     def _report_operands(self, done: int, of: int) -> None:
         self.context.progress("operands", done, of)
@@ -79,6 +86,7 @@ class DeviceExperiment:
             with trial.catch_faults(), self.context.announce_row(trial.number):
                 pairs = zip(trial.artifacts, trial.chain.steps, strict=True)
                 trial.loaded = [self.backend.load(artifact, step) for artifact, step in pairs]
+                trial.scratch = Scratch(self.backend, trial.chain.steps)
 
     def _bind_first_set(self, trial: Trial, mode: str, scalars: tuple[float, float] | None) -> Executable:
         return self._bind(trial, 1, mode, scalars)
@@ -88,7 +96,9 @@ class DeviceExperiment:
     ) -> Executable:
         """Bind a trial to the first sets, by default as it is timed. Raises PlanError."""
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
-        steps = self.arena.make_steps(chain.steps, trial.loaded, sets)
+        assert trial.scratch is not None, "it is loaded"
+        trial.scratch.prepare()
+        steps = self.arena.make_steps(chain.steps, trial.loaded, sets, trial.scratch)
         rotation = self.arena.rotation if sets == self.arena.rotation.sets else None
         bind = partial(self.backend.bind, chain.name, steps, self.arena.memory, rotation=rotation)
         mode = self.backend.modes[0] if mode is None else mode

@@ -11,6 +11,7 @@ from gemmbench.bench.experiments.workload import VerificationCase, Workload
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import Digits, Parameters
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.verify import network_cases
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.chain import Chain
@@ -62,11 +63,13 @@ class OpenNetwork:
         self.network, self._parameters = network, parameters
         self._backend, self._compiler = backend, compiler
         self._arena = Arena(backend, NetworkLayout(network), 1)
+        self._scratch: list[Scratch] = []
 
     def bind(self, chain: Chain) -> Executable:
         """Compile, load and bind a chain of this network. Raises PlanError."""
         loaded = [self._backend.load(self._compiler.compile(step), step) for step in chain.steps]
-        steps = self._arena.make_steps(chain.steps, loaded, 1)
+        self._scratch.append(Scratch(self._backend, chain.steps))
+        steps = self._arena.make_steps(chain.steps, loaded, 1, self._scratch[-1])
         return self._backend.bind(chain.name, steps, self._arena.memory, chain.graph, self._backend.modes[0])
 
     def write(self, one: np.ndarray) -> Inputs:
@@ -84,7 +87,9 @@ class OpenNetwork:
         return self._arena.read()
 
     def free(self) -> None:
-        """Free the operands."""
+        """Free the operands and the workspaces."""
+        for scratch in self._scratch:
+            scratch.free()
         self._arena.free()
 
 

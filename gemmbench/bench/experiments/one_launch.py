@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import cast
 
 from gemmbench.backends.base import Artifact, Backend, ProfilableExecutable
@@ -9,6 +10,7 @@ from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.plans.plan import Plan
 
 
@@ -18,16 +20,15 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
     Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """
     problem = plan.problem
-    inputs, arena = (
-        make_inputs(make_operands(problem, "uniform", seed), problem.beta),
-        Arena(backend, GemmLayout(problem), 1),
-    )
-    try:
+    inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta)
+    with ExitStack() as held:
+        arena = Arena(backend, GemmLayout(problem), 1)
+        held.callback(arena.free)
+        scratch = Scratch(backend, [plan])
+        held.callback(scratch.free)
         arena.write(inputs, 1)
         arena.reset(inputs, 1)
-        steps = arena.make_steps([plan], [backend.load(artifact, plan)], 1)
+        steps = arena.make_steps([plan], [backend.load(artifact, plan)], 1, scratch)
         bound = backend.bind(plan.variant.name, steps, arena.memory, mode=backend.modes[0])
         bound.time(1)
         cast(ProfilableExecutable, bound).profile()
-    finally:
-        arena.free()

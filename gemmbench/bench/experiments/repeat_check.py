@@ -31,10 +31,11 @@ class RepeatCheck:
         affordable = int(self.max_seconds / max(trial.measurement.samples.values(), default=math.inf))
         count = min(sets, max(affordable, 2))
         executable = self.bind(trial, count)
+        trial.poison_scratch()
         if differing := self._find_differing(executable, count):
             message = f"copy {differing} of {max(count, 2)} differs: a race"
             trial.judge(Check(False, "repeat", message=message, diagnosis=Diagnosis(RACE)))
-        elif breach := self.arena.find_breach(0) or self.arena.find_breach(count - 1):
+        elif breach := self.arena.find_breach(0) or self.arena.find_breach(count - 1) or trial.find_scratch_fault():
             trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
 
     def _find_differing(self, executable: Executable, count: int) -> int:

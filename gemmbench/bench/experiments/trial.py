@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemmbench.backends.base import Artifact
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.rounds import Measurement
 from gemmbench.bench.verify.reference import Check
@@ -19,13 +20,15 @@ from gemmbench.planning.plans.chain import Chain
 class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
-    `accuracy` is the share of test digits that a network recognizes.
+    `scratch` holds its workspaces on the device, once it is loaded. `accuracy` is the share of test
+    digits that a network recognizes.
     """
 
     chain: Chain
     number: int = 0
     artifacts: list[Artifact] = field(default_factory=list)
     loaded: list[Any] = field(default_factory=list)
+    scratch: Scratch | None = None
     status: str = "ok"
     reason: str = ""
     check: Check | None = None
@@ -39,9 +42,23 @@ class Trial:
         return self.chain.name
 
     @property
+    def workspace(self) -> int:
+        """Bytes that its launches may use in addition to the operands."""
+        return sum(step.workspace for step in self.chain.steps)
+
+    @property
     def alive(self) -> bool:
         """Nothing has gone wrong yet."""
         return self.status == "ok"
+
+    def poison_scratch(self) -> None:
+        """Fill its workspaces with NaN, as before a launch that is checked."""
+        if self.scratch is not None:
+            self.scratch.poison()
+
+    def find_scratch_fault(self) -> str:
+        """What it wrote where its workspaces may not be written, in words, or ""."""
+        return self.scratch.find_fault() if self.scratch is not None else ""
 
     def fail(self, fault: PlanError) -> None:
         """End the trial."""

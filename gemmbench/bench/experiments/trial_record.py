@@ -21,6 +21,7 @@ def make_record(trial: Trial, batch: ChainBatch, placement: Placement) -> Record
     return Record(
         **describe_chain(trial.chain),
         path=trial.chain.variant.path,
+        workspace=trial.workspace,
         phase=batch.phase,
         batch=batch.index,
         batch_key=batch.key,

@@ -83,9 +83,11 @@ class Verification:
     def _launch_alive(self, trial: Trial, case: VerificationCase, mode: str, host: ThreadPoolExecutor) -> None:
         executable = self.bind(trial, mode, case.scalars)
         self.arena.reset(case.inputs, 1)  # after binding: recording a graph runs its launches once
+        trial.poison_scratch()
         executable.time(1)
         result = self.arena.read(into=self._buffers[0])
-        if breach := self.arena.find_breach() or self.arena.find_changed_input(case.inputs):
+        outside = self.arena.find_breach() or self.arena.find_changed_input(case.inputs)
+        if breach := outside or trial.find_scratch_fault():
             trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
             return
         self._buffers.reverse()
@@ -107,7 +109,8 @@ class Verification:
         with trial.catch_faults():
             if not check.ok and case.explain:
                 bind = partial(self._bind_again, trial, case)
-                relauncher = Relauncher(self.arena, launched.executable, bind, self.backend.modes)
+                fill = trial.scratch.poison if trial.scratch and trial.workspace else None
+                relauncher = Relauncher(self.arena, launched.executable, bind, self.backend.modes, fill)
                 check = case.explain(check, launched.result, relauncher, trial.check is not None)
             trial.judge(check)
 

@@ -3,6 +3,7 @@
 fill                 A, B and C on the host
 network_parameters   the parameters of a network, and digits
 layouts              what an operand set of a GEMM or a network consists of
+scratch              the workspaces of a row
 guards               the guard zones around its arrays
 arena                operand sets on a device
 cold_sets            how many sets keep launches cold

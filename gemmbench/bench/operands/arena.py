@@ -16,6 +16,7 @@ import numpy as np
 from gemmbench.backends.base import Backend, Rotation, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.layouts import SetLayout
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.plans.plan import Plan
 
 T = TypeVar("T")
@@ -69,11 +70,11 @@ class Arena:
             starts = iter(self.memory.starts)
             self.starts = [{region.name: next(starts) for region in regions} for _ in range(count)]
 
-    def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], sets: int) -> list[Step]:
-        """The steps of a chain on the first `sets` sets."""
+    def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], sets: int, scratch: Scratch) -> list[Step]:
+        """The steps of a chain on the first `sets` sets, with their workspaces in `scratch`."""
         located = [self.layout.locate(plans, starts) for starts in self.starts[:sets]]
-        each = zip(loaded, plans, zip(*located, strict=True), strict=True)
-        return [Step(code, plan, operands) for code, plan, operands in each]
+        each = zip(loaded, plans, zip(*located, strict=True), scratch.places, strict=True)
+        return [Step(code, plan, operands, workspace) for code, plan, operands, workspace in each]
 
     def write(self, inputs: Inputs, sets: int) -> None:
         """Write the inputs into the first `sets` sets.

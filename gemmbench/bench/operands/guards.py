@@ -102,22 +102,22 @@ class GuardedLayout:
         breaches = [breach for zone in self.zones if (breach := _restore(memory, base, zone))]
         return breaches[0] if breaches else None
 
-    def describe(self, breach: Breach) -> str:
-        """A breach in words, by the array that is nearest to it."""
+    def describe(self, breach: Breach, own: str = "output") -> str:
+        """A breach in words, by the array that is nearest to it; `own` is what the kernel may write."""
         offset, count = breach.zone.offset, breach.count
         region = min(self.regions, key=lambda region: region.distance(offset))
         side = "before" if offset < region.offset else "after the end of"
         changed = f"{count} bytes {side} {region.name} changed, the first {breach.first} bytes into the zone"
         if not region.rows:
-            return f"wrote outside its output: {changed}"
+            return f"wrote outside its {own}: {changed}"
         rows, rest = divmod(count, region.nbytes // region.rows)
         in_rows = "" if rest else f": {rows} row{'s' * (rows > 1)} of {region.name}"
-        return f"wrote outside its output: {changed}{in_rows}"
+        return f"wrote outside its {own}: {changed}{in_rows}"
 
 
 def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:
     start = base + zone.offset
-    if _is_untouched(memory, start, zone.size, zone.byte):
+    if is_filled(memory, start, zone.size, zone.byte):
         return None
     bytes_there = np.empty(zone.size, np.uint8)
     memory.read(start, bytes_there)
@@ -126,7 +126,7 @@ def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:
     return Breach(zone, int(wrong[0]), wrong.size)
 
 
-def _is_untouched(memory: Memory, start: int, size: int, byte: int) -> bool:
+def is_filled(memory: Memory, start: int, size: int, byte: int) -> bool:
     """Every byte of a range is `byte`: the first are, and each equals the one ALIGN before it."""
     head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
     memory.read(start, head)

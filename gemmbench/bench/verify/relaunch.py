@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gemmbench.backends.base import Executable
+from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.operands.fill import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, RACE, UNKNOWN
@@ -16,15 +17,21 @@ from gemmbench.bench.verify.reference import Check, Reference
 
 @dataclass(frozen=True)
 class Relauncher:
-    """A kernel that failed, bound to the first operand set; `bind` binds it again in a mode."""
+    """A kernel that failed, bound to the first operand set; `bind` binds it again in a mode.
+
+    `fill_scratch` fills what it may not read of its workspaces with a byte; None without a workspace.
+    """
 
     arena: Arena
     executable: Executable
     bind: Callable[[str], Executable]
     modes: Sequence[str]
+    fill_scratch: Callable[[int], None] | None
 
-    def __call__(self, data: Operands, poisoned: bool, mode: str | None = None) -> np.ndarray:
-        """C after a launch on `data`; before it, C is NaN if `poisoned`, else data.C.
+    def __call__(
+        self, data: Operands, poisoned: bool, mode: str | None = None, scratch: int = guards.NAN
+    ) -> np.ndarray:
+        """C after a launch on `data`; before it, C is NaN if `poisoned`, else data.C, and `scratch` fills workspaces.
 
         Raises what a launch raises.
         """
@@ -32,6 +39,8 @@ class Relauncher:
         inputs = Inputs((data.A, data.B), None if poisoned else data.C)
         self.arena.write(inputs, 1)
         self.arena.reset(inputs, 1)
+        if self.fill_scratch is not None:
+            self.fill_scratch(scratch)
         executable.time(1)
         self.arena.find_breach()  # restores what this launch may have overwritten
         return self.arena.read()
@@ -49,6 +58,7 @@ def explain_by_relaunch(
         better = (
             _find_race(check, result, reference, launch)
             or _find_kept_state(check, result, reference, launch, passed)
+            or _find_read_of_scratch(check, reference, launch)
             or _find_read_of_poison(check, reference, launch)
         )
     finally:
@@ -98,6 +108,16 @@ def _find_kept_state(
         return None
     since = "an earlier launch was right: " if passed else ""
     return "remembers", f"{since}other operands give the same result: it was kept from an earlier launch"
+
+
+def _find_read_of_scratch(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """NaN where its workspace was NaN: a launch on a workspace of zeros is right."""
+    if launch.fill_scratch is None or check.diagnosis is None or "never written" not in check.diagnosis.words:
+        return None
+    if not _check_of(check, reference)(launch(reference.operands, not reference.beta, scratch=0)).ok:
+        return None
+    words = "computed from bytes of its workspace that it had not written, where gemmbench puts NaN: set them, or"
+    return "read unset workspace", f"{words} declare them under `zeroed`"
 
 
 def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:

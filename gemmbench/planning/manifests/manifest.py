@@ -35,7 +35,8 @@ _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared")
 _FIRST_TMA = 90  # compute capability
-_OPTIONAL = ("workspace", "tensor_maps", "launches", "pick")
+_SCRATCH = ("zeroed", "state")
+_OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
 _CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "sass")
 
 
@@ -92,6 +93,8 @@ class _ManifestReader:
             launch=launches[-1] if launches else None,
             before=launches[:-1],
             workspace=sections.read_optional(("workspace",), manifest.workspace),
+            zeroed=sections.read_optional(("zeroed",), manifest.zeroed),
+            state=manifest.state,
             tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
             picks=sections.read_picks(manifest.pick),
@@ -132,6 +135,8 @@ class _ManifestReader:
                     raise self.document.error_at((key,), message)
         if self.manifest.computes != "gemm":
             self.refuse_keys(f"computes: {self.manifest.computes}", _OPTIONAL)
+        if self.manifest.workspace is None:
+            self.refuse_orphans()
         if self.manifest.pick:
             self.refuse_keys("pick", _CODE)
         elif self.manifest.launches:
@@ -143,6 +148,13 @@ class _ManifestReader:
         for key in keys:
             if (key,) in self.document.lines:
                 raise self.document.error_at((key,), f"{key}: cannot be combined with `{present}`; remove it")
+
+    def refuse_orphans(self) -> None:
+        """Raise SpecError for a key that describes a workspace where there is none."""
+        for key in _SCRATCH:
+            if (key,) in self.document.lines:
+                message = f"{key}: there is no workspace; declare `workspace: <bytes>`"
+                raise self.document.error_at((key,), message)
 
     def check_symbol(self, path: DocumentPath, wanted: str) -> None:
         qualifier = "" if self.host else r"__global__\b"

@@ -39,8 +39,13 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         epilogue: What the kernel can do to the result before it stores it: `bias`, or `bias` and
             `relu`.
         workspace: Bytes of device memory in addition to the operands, an expression. The kernel
-            gets a trailing argument `void* workspace`, null for 0 bytes. It holds zeros before the
-            first launch, and afterwards what the launch before left in it.
+            gets a trailing argument `void* workspace`, null for 0 bytes. It holds NaN (bytes 0xFF),
+            and while results are checked it is filled with NaN again between launches: a kernel
+            must write what it reads.
+        zeroed: So many bytes at the start of the workspace are zero before the first launch, an
+            expression. Each launch must leave them zero, as flags that the last reader resets.
+        state: `true` if the workspace carries state from one launch to the next. It is then never
+            filled again, and the zeroed bytes may change.
         tensor_maps: Arrays that TMA moves, each described by the keys below. The kernel gets a
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
             (`#include <cuda.h>`).
@@ -70,6 +75,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     computes: str = "gemm"
     epilogue: list[str] = []
     workspace: str | int | None = None
+    zeroed: str | int | None = None
+    state: bool = False
     tensor_maps: list[TensorMapFields] = []
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []

@@ -75,7 +75,8 @@ class Variant:
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
     the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
     memory besides the operands, `tile` the rows and columns of C that share one reading of A and B
-    (empty if not declared), `tensor_maps` are the arrays that TMA moves. `sass` is what must be
+    (empty if not declared). The first `zeroed` bytes of the workspace are zero at binding; with `state`
+    it carries state from one launch to the next. `tensor_maps` are the arrays that TMA moves. `sass` is what must be
     true of the machine code of its hottest loop. A variant with `picks` has no code of its own: the
     first row whose `when` holds names the variant that has. `text` and `path` are empty for a library.
     """
@@ -94,6 +95,8 @@ class Variant:
     launch: Launch | None = None
     before: tuple[Launch, ...] = ()
     workspace: Expression | None = None
+    zeroed: Expression | None = None
+    state: bool = False
     tile: tuple[Expression, ...] = ()
     tensor_maps: tuple[TensorMap, ...] = ()
     picks: tuple[Pick, ...] = ()

@@ -79,14 +79,19 @@ def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: 
         )
 
 
-def evaluate_workspace(variant: Variant, names: Names) -> int:
-    """Return bytes of device memory besides the operands. Raises Excluded."""
+def evaluate_workspace(variant: Variant, names: Names) -> tuple[int, int]:
+    """Return bytes of device memory besides the operands, and how many are zero at binding. Raises Excluded."""
     if variant.workspace is None:
-        return 0
+        return 0, 0
     nbytes = evaluate(variant, variant.workspace, names)
     if nbytes < 0:
         raise Excluded(f"a workspace of {nbytes} bytes ({variant.path}:{variant.workspace.line})")
-    return nbytes
+    if variant.zeroed is None:
+        return nbytes, 0
+    zeroed = evaluate(variant, variant.zeroed, names)
+    if not 0 <= zeroed <= nbytes:
+        raise Excluded(f"{zeroed} zeroed bytes of a workspace of {nbytes} ({variant.path}:{variant.zeroed.line})")
+    return nbytes, zeroed
 
 
 def evaluate_tile(variant: Variant, names: Names) -> tuple[int, int] | None:

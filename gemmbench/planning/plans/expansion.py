@@ -114,7 +114,7 @@ def _make_plan(
     names = {**_collect_names(problem, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
-        launches, workspace = evaluate_launches(variant, names, target), evaluate_workspace(variant, names)
+        launches, (workspace, zeroed) = evaluate_launches(variant, names, target), evaluate_workspace(variant, names)
         maps = evaluate_tensor_maps(variant, names, problem, workspace)
         tile = evaluate_tile(variant, names)
     except Excluded as reason:
@@ -131,6 +131,7 @@ def _make_plan(
         network=network,
         launches=launches,
         workspace=workspace,
+        zeroed=zeroed,
         tensor_maps=maps,
         tile=tile,
     )

@@ -94,11 +94,11 @@ class Plan:
 
     `device` is the back end that runs it, `arch` the architecture to compile for ("90", "90a"), empty
     on a CPU. `launches` are the symbol and the numbers of each launch, in order; `geometry` is that of
-    the last, None for a library and a host function. `epilogue` is what it does to C after the
-    product. `network` is set if the variant computes one. `workspace` is in bytes; a tensor map is None
-    if it is not used. `tile` are the rows and columns of C that share one reading of A and B, if the
-    manifest declares them. If the variant dispatches, `variant` has its name and order, and the code of the
-    variant that was picked.
+    the last, None for a library and a host function. `epilogue` is what it does to C after the product.
+    `network` is set if the variant computes one. `workspace` is in bytes, of which the first `zeroed`
+    are zero at binding; a tensor map is None if it is not used. `tile` are the rows and columns of C
+    that share one reading of A and B, if the manifest declares them. If the variant dispatches,
+    `variant` has its name and order, and the code of the variant that was picked.
     """
 
     problem: Problem
@@ -111,6 +111,7 @@ class Plan:
     network: Network | None = None
     launches: tuple[tuple[str, Geometry], ...] = ()
     workspace: int = 0
+    zeroed: int = 0
     tensor_maps: tuple[TiledTensor | None, ...] = ()
     tile: tuple[int, int] | None = None
 

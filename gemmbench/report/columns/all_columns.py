@@ -20,6 +20,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("path", "file of the kernel; after @ the commit, for a kernel of a revision", lambda row: row.record.path),
     details.READS,
     *details.CARD,
+    details.WORKSPACE,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
@@ -29,6 +30,7 @@ _WIDE = pick_columns(
     "registers",
     "spilled (B)",
     "shared (B)",
+    "scratch (MB)",
     "occupancy",
     "blocks",
     "waves",

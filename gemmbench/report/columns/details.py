@@ -186,6 +186,13 @@ READS: Column[Row] = Column(
     "reads (MB)",
     lambda row: number(None if row.record.bytes_read is None else row.record.bytes_read * 1e-6),
 )
+WORKSPACE: Column[Row] = Column(
+    "workspace_bytes",
+    "bytes of device memory that a launch may use in addition to the operands; those of a library serve all its rows",
+    lambda row: row.record.workspace,
+    "scratch (MB)",
+    lambda row: number(row.record.workspace * 1e-6) if row.record.workspace else "-",
+)
 CARD: tuple[Column[Row], ...] = (
     Column("gpu_uuid", "UUID of the GPU of the run", lambda row: row.environment.uuid),
     Column("vbios", "version of its firmware", lambda row: row.environment.vbios),

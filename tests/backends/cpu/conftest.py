@@ -12,6 +12,7 @@ from gemmbench.backends.base import Executable, OperandSet, Step
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.memory import CpuMemory
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
@@ -26,7 +27,7 @@ class Bench:
 
     compiler: CpuCompiler
     backend: CpuBackend
-    memories: list[CpuMemory] = field(default_factory=list)
+    memories: list[CpuMemory | Scratch] = field(default_factory=list)
 
     def variant(self, text: str, **fields) -> Variant:
         """A variant around a kernel's text, in which SIGNATURE stands for the usual one."""
@@ -46,17 +47,20 @@ class Bench:
         self, plan: Plan, a: np.ndarray, b: np.ndarray, c: Sequence[np.ndarray], mode="", alpha=1.0
     ) -> tuple[Executable, list[np.ndarray]]:
         """An executable on one operand set for each array of `c`, and views of every C in place."""
-        step = -(-max(a.nbytes, b.nbytes, c[0].nbytes) // 64) * 64
-        memory = self.backend.allocate(3 * step * len(c))
+        size = -(-max(a.nbytes, b.nbytes, c[0].nbytes) // 64) * 64
+        memory = self.backend.allocate(3 * size * len(c))
         self.memories.append(memory)
-        sets = [OperandSet(i * step, (i + 1) * step, (i + 2) * step) for i in range(0, 3 * len(c), 3)]
+        sets = [OperandSet(i * size, (i + 1) * size, (i + 2) * size) for i in range(0, 3 * len(c), 3)]
         for at, initial in zip(sets, c, strict=True):
             memory.write(at.A, a)
             memory.write(at.B, b)
             memory.write(at.C, initial)
         loaded = self.backend.load(self.compiler.compile(plan), plan)
         scaled = replace(plan, problem=replace(plan.problem, alpha=alpha))
-        executable = self.backend.bind("test", [Step(loaded, scaled, tuple(sets))], memory, mode=mode)
+        scratch = Scratch(self.backend, [plan])
+        self.memories.append(scratch)
+        step = Step(loaded, scaled, tuple(sets), *scratch.places)
+        executable = self.backend.bind("test", [step], memory, mode=mode)
         return executable, [memory.array(at.C, plan.problem.shape("C"), "float32") for at in sets]
 
     def run(self, plan: Plan, a=None, b=None, c=None, mode="", alpha=1.0) -> np.ndarray:

@@ -98,7 +98,7 @@ def test_no_compiler(monkeypatch, bench):
 
 
 def test_too_much_memory(bench):
-    with pytest.raises(OutOfMemory, match="the operands need 1073741824 MiB"):
+    with pytest.raises(OutOfMemory, match="cannot allocate 1073741824 MiB"):
         bench.backend.allocate(1 << 50)
 
 
@@ -116,8 +116,8 @@ def test_kernel_processes_end_with_the_program(bench, opened):
         from gemmbench.backends.cpu.memory import CpuMemory
         from gemmbench.backends.cpu.process import KernelProcess
         memory = CpuMemory(4096)
-        binding = f"{{memory.file}} 4096  1  4 1 1  1 1 1  0  0 0 2  1 1 1  1 0  0  4 4 4  1 0 0 0 0"
-        process = KernelProcess({executable!r}, binding, memory.file, 60)
+        binding = f"{{memory.file}} 4096  1  4 1 1  1 1 1  0  0 0 2  1 1 1  1 0  0 0 0  4 4 4  1 0 0 0 0"
+        process = KernelProcess({executable!r}, binding, [memory.file], 60)
         print(process._child.pid, flush=True)
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
         process.time(0, 1)

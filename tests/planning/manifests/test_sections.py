@@ -141,3 +141,15 @@ def test_a_limit_on_machine_code_knows_no_other_name(faulty):
 
 def test_a_file_that_picks_has_no_machine_code(faulty):
     assert faulty("sass:", **PICK, sass=["spills == 0"]) == "sass: cannot be combined with `pick`; remove it"
+
+
+def test_a_manifest_declares_what_its_workspace_holds(write_kernel):
+    variant = read_variant(write_kernel(workspace="8 * M", zeroed="4 * M", state="true"))
+    assert (str(variant.zeroed), variant.state) == ("4 * M", True)
+    plain = read_variant(write_kernel(workspace="8 * M"))
+    assert (plain.zeroed, plain.state) == (None, False)
+
+
+@pytest.mark.parametrize(("key", "value"), [("zeroed", "4"), ("state", "true")])
+def test_what_describes_a_workspace_needs_one(faulty, key, value):
+    assert faulty(f"{key}:", **{key: value}) == f"{key}: there is no workspace; declare `workspace: <bytes>`"

@@ -164,3 +164,10 @@ def test_a_device_without_tma_is_a_skip(plan):
 def test_the_layout_can_be_read_everywhere(plan):
     found = plan(Problem(16, 32, 8, "nt"), grid=["1 + TRANS_A", "1 + TRANS_B"])
     assert isinstance(found, Plan) and found.geometry.grid == (1, 2, 1)
+
+
+def test_the_zeroed_bytes_are_part_of_the_workspace(plan):
+    assert plan(Problem(8, 4, 2), workspace="8 * M", zeroed="4 * M").zeroed == 32
+    assert plan(Problem(8, 4, 2), workspace="8 * M").zeroed == 0
+    reason = plan(Problem(8, 4, 2), workspace="8 * M", zeroed="65").reason
+    assert reason.startswith("65 zeroed bytes of a workspace of 64 (")

@@ -31,22 +31,22 @@ static dim3 shape() {
     return {x, y, z};
 }
 
-// Map `bytes` of a file, or of zeros if the file is -1, shared by all processes.
+// Map `bytes` of a file, shared by all processes, and close it: a kernel that writes to all its
+// descriptors must not write into operands.
 static char* map(int file, size_t bytes) {
     const size_t margin = 64 << 20;  // unmapped on both sides, so that a stray access faults
     char* room = static_cast<char*>(mmap(nullptr, bytes + 2 * margin, PROT_NONE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (room == MAP_FAILED) fault("cannot map the operands: %s", strerror(errno));
-    const int kind = MAP_SHARED | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
-    void* place = mmap(room + margin, bytes, PROT_READ | PROT_WRITE, kind, file, 0);
+    void* place = mmap(room + margin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
     if (place == MAP_FAILED) fault("cannot map the operands: %s", strerror(errno));
+    close(file);
     return static_cast<char*>(place);
 }
 
 static void read_binding() {
     const int file = small();
     binding.memory = map(file, large());
-    close(file);  // a kernel that writes to all its descriptors must not write into operands
     binding.steps = large();
     binding.step = new Step[binding.steps];
     for (size_t i = 0; i < binding.steps; ++i) {
@@ -59,7 +59,9 @@ static void read_binding() {
     Arguments& arguments = binding.arguments;
     arguments.M = small(), arguments.N = small(), arguments.K = small();
     arguments.alpha = real(), arguments.beta = real();
-    if (const size_t bytes = large()) arguments.workspace = map(-1, bytes);
+    const int scratch = small();
+    const size_t scratch_bytes = large(), workspace = large();
+    if (scratch_bytes) arguments.workspace = map(scratch, scratch_bytes) + workspace;
     binding.bytes = {large(), large(), large(), 0};
     binding.count = large();
     binding.sets = new Set[binding.count];

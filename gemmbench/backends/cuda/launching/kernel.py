@@ -10,7 +10,6 @@ from gemmbench.backends.cuda.launching import tensor_maps
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
-from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Geometry, Plan
@@ -41,28 +40,26 @@ class Kernel:
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
-        """Fix the arguments of a launch on each operand set; `biases` are addresses, empty without a bias.
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+        """Fix the arguments of a launch on each operand set.
 
-        The workspace and the tensor maps live as long as what is returned. Raises NotOffered,
-        OutOfMemory.
+        `biases` are addresses, empty without a bias; `workspace` is an address, 0 if the plan has
+        none. The tensor maps live as long as what is returned. Raises NotOffered, OutOfMemory.
         """
-        workspace = _allocate_zeroed(plan.workspace) if plan.workspace else None
-        at = workspace.address if workspace else 0
-        maps = tensor_maps.write_maps(plan, [(*each, at) for each in addresses]) if plan.tensor_maps else None
+        maps = tensor_maps.write_maps(plan, [(*each, workspace) for each in addresses]) if plan.tensor_maps else None
         queue = []
         for index, operands in enumerate(addresses):
             layout, arguments = _standard_arguments(plan, operands)
             trailing = {
                 "bias": biases[index] if biases else 0,
-                "workspace": at,
+                "workspace": workspace,
                 "maps": maps.address + index * tensor_maps.BYTES * len(plan.tensor_maps) if maps else 0,
             }
             for name in plan.variant.trailing:
                 layout, arguments = f"{layout}P", [*arguments, trailing[name]]
             queue.append(queue_in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
         words = ", then ".join(launch.words for launch in self._launches)
-        return Calls(tuple(queue), words, len(self._launches), (workspace, maps))
+        return Calls(tuple(queue), words, len(self._launches), maps)
 
 
 class _KernelLaunch:
@@ -91,12 +88,6 @@ def _standard_arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list
         return "iPPP", [problem.M, A, B, C]
     scalar = _SCALARS[problem.precision.scalar.name]
     return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
-
-
-def _allocate_zeroed(nbytes: int) -> DeviceMemory:
-    memory = DeviceMemory(nbytes)
-    memory.fill(0, nbytes, 0)
-    return memory
 
 
 def _describe_launch(symbol: str, geometry: Geometry, registers: int) -> str:

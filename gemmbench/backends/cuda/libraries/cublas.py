@@ -29,7 +29,7 @@ class Cublas:
         # After the stream: setting a stream restores the default workspace.
         self._api.set_workspace(self._handle, int(self._workspace), WORKSPACE)
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a GEMM on each operand set; it adds no bias. Raises NotOffered."""
         shape, types = to_column_major(plan.problem), library_types(plan.problem, self._sm)
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)

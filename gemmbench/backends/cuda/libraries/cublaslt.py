@@ -44,7 +44,7 @@ class CublasLt:
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
         self._workspace = cuda.mem_alloc(WORKSPACE)
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = ()) -> Calls:
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
         The configuration's ALGO is the rank in the heuristic's list; raises NotOffered if

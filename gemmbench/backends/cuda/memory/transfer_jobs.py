@@ -24,6 +24,7 @@ from gemmbench.backends.base import Artifact
 from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
 from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 from gemmbench.errors import OutOfMemory
@@ -162,10 +163,11 @@ class CudaJob:
         self._errors = tuple({*self._errors, *code.errors})
         addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
         with translate_errors(self._errors, step.plan.variant.name):
-            calls: Calls = code.calls(step.plan, addresses)
+            workspace = _allocate_workspace(step.plan) if step.plan.workspace else None
+            calls: Calls = code.calls(step.plan, addresses, workspace=workspace.address if workspace else 0)
         self._words = calls.launch
         self._kernels += calls.kernels - 1  # a step may queue several
-        self._keep += [code, calls]
+        self._keep += [code, calls, workspace]
         return calls.queue[0]
 
     def _prepare_copy(self, step: CopyStep) -> Callable[[], object]:
@@ -175,6 +177,14 @@ class CudaJob:
         if step.inward:
             return partial(self._cuda.memcpy_htod_async, device, step.host, stream)
         return partial(self._cuda.memcpy_dtoh_async, step.host, device, stream)
+
+
+def _allocate_workspace(plan: Plan) -> DeviceMemory:
+    """A workspace as its manifest declares it: zeros, then NaN."""
+    memory = DeviceMemory(plan.workspace)
+    memory.fill(0, plan.workspace, 0xFF)
+    memory.fill(0, plan.zeroed, 0)
+    return memory
 
 
 def _step_kind(step: JobStep) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.cuda.launching.kernel import Kernel
-from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
+from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
@@ -118,7 +118,7 @@ def kernel(plan: Plan, smem: int = SMEM) -> Kernel:
 
 def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_arguments(log, cuda):
     plan = planned("split_k", Problem(33, 18, 50, alpha=2.0, beta=0.5))
-    calls = kernel(plan).calls(plan, SETS)
+    calls = kernel(plan).calls(plan, SETS, workspace=1 << 20)
     assert (calls.kernels, len(calls.queue)) == (2, 2)
     calls.queue[1]()
     assert [(symbol, grid, block) for symbol, grid, block, *_ in log] == [
@@ -131,15 +131,6 @@ def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_argument
     assert calls.launch.startswith("parts: grid 2x3x3") and ", then total: grid 10x1x1" in calls.launch
 
 
-def test_the_workspace_is_zeroed_and_lives_as_long_as_the_calls(cuda):
-    plan = planned("split_k", Problem(33, 18, 50))
-    calls = kernel(plan).calls(plan, SETS)
-    (nbytes,) = (len(array) for array in cuda.bytes.values())
-    assert nbytes == plan.workspace == 4 * 33 * 18 * 3
-    assert not cuda.bytes[1 << 20].any()
-    assert calls.keep[0].address == 1 << 20
-
-
 def test_a_plan_that_uses_no_workspace_has_a_null_pointer_and_allocates_nothing(log, cuda):
     plan = planned("split_k", Problem(33, 18, 50, alpha=2.0, beta=0.5), SPLITS=1)
     calls = kernel(plan).calls(plan, SETS)
@@ -147,12 +138,6 @@ def test_a_plan_that_uses_no_workspace_has_a_null_pointer_and_allocates_nothing(
     ((symbol, _, _, arguments, *_),) = log
     assert (symbol, calls.kernels, cuda.bytes) == ("parts", 1, {})
     assert arguments == struct.pack(f"@{USUAL}P", 33, 18, 50, 2.0, 0x10000, 0x20000, 0.5, 0x30000, 0)
-
-
-def test_a_workspace_that_does_not_fit_is_told():
-    plan = planned("split_k", Problem(1000, 1000, 50))
-    with pytest.raises(OutOfMemory, match="cannot allocate 12,000,000 bytes"):
-        kernel(plan).calls(plan, SETS)
 
 
 def test_every_set_has_its_own_maps(log, cuda, encoder):
@@ -170,7 +155,7 @@ def test_every_set_has_its_own_maps(log, cuda, encoder):
 
 def test_a_map_is_encoded_as_it_is_declared(encoder):
     plan = planned("tma", Problem(40, 36, 66, "tn"))
-    kernel(plan).calls(plan, SETS[:1])
+    kernel(plan).calls(plan, SETS[:1], workspace=1 << 20)
     workspace, b = encoder.asked
     assert workspace[:3] == ("CU_TENSOR_MAP_DATA_TYPE_FLOAT32", 2, 1 << 20)
     assert workspace[3:7] == ([66, 40], [4 * 68], [32, 32], [1, 1])

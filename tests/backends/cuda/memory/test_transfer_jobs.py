@@ -110,7 +110,7 @@ def job(log, stream, make_plan):
     plan = replace(make_plan(""), problem=Problem(8, 8, 8, alpha=2.0, beta=0.5))
 
     def load(artifact, plan, number):
-        def calls(plan, addresses):
+        def calls(plan, addresses, workspace):
             text = f"s{number} launch {addresses[0]} {plan.problem.alpha:g} {plan.problem.beta:g}"
             return Calls((lambda: log.append(text),), "gemm: grid 1x1x1")
 

@@ -1,0 +1,101 @@
+"""Scratch: the workspaces of one row, in memory of their own between guard zones.
+
+| NaN | zeros that the manifest declares, NaN | NaN |          one workspace for each step that has one
+
+Kernels must write what they read, except for the zeroed bytes, which each launch must leave zero. A
+manifest with `state: true` lifts both rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gemmbench.backends.base import Backend, Place
+from gemmbench.bench.operands import guards
+from gemmbench.bench.operands.guards import GuardedLayout
+from gemmbench.planning.plans.plan import Plan
+
+_GUARD = 64 << 10
+
+
+class Scratch:
+    """The workspaces of the steps of a row. Raises OutOfMemory."""
+
+    def __init__(self, backend: Backend, steps: Sequence[Plan]):
+        self._guarded = _lay_out(steps) if backend.guards else None
+        sizes = [self._guarded.total] if self._guarded else [step.workspace for step in steps]
+        self._memory = backend.allocate(*filter(None, sizes)) if any(sizes) else None
+        self._steps, self.places = steps, self._find_places(steps)
+        if self._memory and self._guarded:
+            self._guarded.fill(self._memory, 0)
+        self.prepare()
+
+    def _find_places(self, steps: Sequence[Plan]) -> list[Place | None]:
+        """Where the workspace of each step begins; None for a step without one."""
+        if self._memory is None:
+            return [None] * len(steps)
+        regions = self._guarded.inputs if self._guarded else []
+        starts = iter([region.offset for region in regions] or self._memory.starts)
+        return [Place(self._memory, next(starts)) if step.workspace else None for step in steps]
+
+    def prepare(self) -> None:
+        """Fill every workspace as its manifest declares it: zeros, then NaN."""
+        for step, place in self._list_places():
+            _fill(place, 0, step.zeroed, 0)
+            _fill(place, step.zeroed, step.workspace - step.zeroed, guards.NAN)
+
+    def poison(self, byte: int = guards.NAN) -> None:
+        """Fill what a launch may not read before it has written it; zeroed bytes stay as they are."""
+        for step, place in self._list_places():
+            if not step.variant.state:
+                _fill(place, step.zeroed, step.workspace - step.zeroed, byte)
+
+    def find_fault(self) -> str:
+        """What a launch wrote where it may not, in words, or ""; restores the bytes."""
+        if self._memory and self._guarded and (breach := self._guarded.find_breach(self._memory, 0)):
+            return self._guarded.describe(breach, "workspace")
+        return self._find_kept_bytes()
+
+    def _find_kept_bytes(self) -> str:
+        """Zeroed bytes that are not zero any more, although the manifest declares no state."""
+        for step, place in self._list_places():
+            if step.zeroed and not step.variant.state and not _is_zero(place, step.zeroed):
+                _fill(place, 0, step.zeroed, 0)
+                return (
+                    f"left values in the first {step.zeroed} bytes of its workspace, which `zeroed` declares to be "
+                    "zero: reset them, or declare `state: true`"
+                )
+        return ""
+
+    def _list_places(self) -> list[tuple[Plan, Place]]:
+        return [(step, place) for step, place in zip(self._steps, self.places, strict=True) if place]
+
+    def free(self) -> None:
+        """Free the memory."""
+        if self._memory is not None:
+            self._memory.free()
+
+
+def count_scratch_bytes(steps: Sequence[Plan]) -> int:
+    """Bytes of the workspaces of a row with their guard zones; 0 without a workspace."""
+    return _lay_out(steps).total
+
+
+def _lay_out(steps: Sequence[Plan]) -> GuardedLayout:
+    layout = GuardedLayout()
+    for step in steps:
+        if step.workspace:
+            layout.guard(_GUARD, guards.NAN)
+            layout.add_input("the workspace", step.workspace)
+    if layout.total:
+        layout.guard(_GUARD, guards.NAN)
+    return layout
+
+
+def _fill(place: Place, first: int, nbytes: int, byte: int) -> None:
+    if nbytes:
+        place.memory.fill(place.offset + first, nbytes, byte)
+
+
+def _is_zero(place: Place, nbytes: int) -> bool:
+    return guards.is_filled(place.memory, place.offset, nbytes, 0)

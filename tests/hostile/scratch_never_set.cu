@@ -1,0 +1,25 @@
+/*---
+summary: adds to sums in a workspace that it never sets to zero
+order: 61
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+workspace: 4 * M * N
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block: [16, 16]
+---*/
+
+// Fresh memory often is zero, so that in a program of its own the first launch is right.
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C,
+                                void* workspace) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= M || column >= N) return;
+    TACC* const sums = static_cast<TACC*>(workspace);
+    const int at = row * N + column;
+    for (int k = 0; k < K; ++k) sums[at] += A[row * K + k] * B[k * N + column];
+    C[at] = beta == 0 ? alpha * sums[at] : alpha * sums[at] + beta * C[at];
+    sums[at] = 0;
+}
