@@ -6,8 +6,9 @@ between half of the estimate and twice as long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.machine import Machine
@@ -16,7 +17,7 @@ from gemmbench.bench.experiments.context import FIRST_WARM_SECONDS, WARM_SECONDS
 from gemmbench.bench.experiments.splitting import choose_finalists, split_chains
 from gemmbench.bench.host_probe import HostSpeed, probe_host
 from gemmbench.bench.record import MODES
-from gemmbench.planning.plans.chain import Chain, list_plans
+from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.policy import Policy
@@ -40,37 +41,61 @@ class Estimate:
 
 
 def estimate_run(
-    chains: Sequence[Chain],
+    chains: Iterable[Chain],
     machine: Machine,
     policy: Policy,
     baseline: str,
     compilers: Mapping[str, Compiler],
     cut: PanelCut | None = None,
 ) -> Estimate:
-    """Estimate a run of these rows, after a short probe of the host. Raises DeviceError without a compiler."""
-    able = [chain for chain in chains if not chain.reason]
-    host = probe_host()
-    costs = [find_habits(machine.devices[plan.device]).compile for plan in _list_missing(list_plans(able), compilers)]
+    """Estimate a run of these rows, after a short probe of the host. Raises DeviceError without a compiler.
+
+    The rows are taken one problem at a time, so they need not be in memory together, unless the run
+    has transfers.
+    """
+    host, codes = probe_host(), _Codes()
+    able: Iterable[Chain] = codes.collect(chain for chain in chains if not chain.reason)
+    able = list(able) if cut else able
+    measuring = estimate_sweep(able, machine.devices, policy, baseline, host)
+    missing = [plan for plan in codes.plans.values() if not compilers[plan.device].is_compiled(plan)]
+    costs = [find_habits(machine.devices[plan.device]).compile for plan in missing]
     compiling = max(sum(costs) / (host.cores * host.share), max(costs, default=0.0))
-    measuring = estimate_sweep(able, machine.devices, policy, baseline, host) if able else 0.0
     copying = estimate_transfers(able, machine, policy, host) if cut else 0.0
     return Estimate(compiling + measuring + copying, compiling, len(costs))
 
 
-def _list_missing(plans: Sequence[Plan], compilers: Mapping[str, Compiler]) -> list[Plan]:
-    """One plan for each code that is not compiled yet."""
-    distinct = {(plan.device, plan.variant.name, plan.symbols, plan.arch, plan.defines): plan for plan in plans}
-    return [plan for plan in distinct.values() if not compilers[plan.device].is_compiled(plan)]
+class _Codes:
+    """One plan for each code that rows need."""
+
+    def __init__(self) -> None:
+        self.plans: dict[tuple[object, ...], Plan] = {}
+
+    def collect(self, chains: Iterable[Chain]) -> Iterator[Chain]:
+        """Pass the rows on, and keep a plan of each code that is new."""
+        for chain in chains:
+            for plan in chain.steps:
+                key = (plan.device, plan.variant.name, plan.symbols, plan.arch, plan.defines)
+                self.plans.setdefault(key, plan)
+            yield chain
 
 
 def estimate_sweep(
-    chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
+    chains: Iterable[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
 ) -> float:
-    """Seconds to open the devices, and to verify and measure the rows; without compiling."""
-    opening = sum(find_habits(devices[name]).open for name in {chain.device for chain in chains})
-    batches = split_chains(chains, baseline)
-    measuring = sum(estimate_batch(batch, devices, policy, host, not number) for number, batch in enumerate(batches))
-    return (_START + opening) / host.share + measuring + estimate_finals(chains, devices, policy, baseline, host)
+    """Seconds to open the devices, and to verify and measure the rows; without compiling. Nothing takes 0 s."""
+    opened: set[str] = set()
+    seconds = 0.0
+    for _, same in groupby(chains, lambda chain: chain.problem_or_network):
+        rows = list(same)
+        batches = split_chains(rows, baseline)
+        seconds += sum(
+            estimate_batch(batch, devices, policy, host, first=not opened and not number)
+            for number, batch in enumerate(batches)
+        )
+        seconds += estimate_finals(rows, devices, policy, baseline, host)
+        opened.update(chain.device for chain in rows)
+    opening = sum(find_habits(devices[name]).open for name in opened)
+    return seconds + (_START + opening) / host.share if opened else 0.0
 
 
 def estimate_finals(
@@ -81,7 +106,7 @@ def estimate_finals(
     return sum(estimate_batch(batch, devices, policy, host) for batch in split_chains(finals, baseline))
 
 
-def estimate_transfers(chains: Sequence[Chain], machine: Machine, policy: Policy, host: HostSpeed) -> float:
+def estimate_transfers(chains: Iterable[Chain], machine: Machine, policy: Policy, host: HostSpeed) -> float:
     """Seconds to measure whole jobs: every mode of the best configuration of a kernel."""
     jobs = {(chain.problem, chain.name): chain for chain in chains if chain.device == machine.choice.primary}
     seconds = 0.0

@@ -12,7 +12,7 @@ from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.report.diagnostics.plans import describe_estimate, report_network_plans, report_plans
+from gemmbench.report.diagnostics.plans import PlannedRows, describe_estimate, report_network_plans, report_plans
 from gemmbench.report.table import Report
 from gemmbench.session.networks import PlannedNetwork
 
@@ -47,9 +47,10 @@ def _report_plans(
 ) -> tuple[Report, Estimate]:
     sweep, name = planned.sweep, machine.primary.name
     compilers = registry.make_compilers(machine, machine.devices)
-    chains = planned.rows if isinstance(planned, PlannedNetwork) else planned.chains
-    estimate = estimate_run(chains, machine, sweep.policy, sweep.baseline, compilers, cut)
+    chains = planned.rows if isinstance(planned, PlannedNetwork) else planned.make_chains()
+    rows = PlannedRows()
+    estimate = estimate_run(rows.count(chains), machine, sweep.policy, sweep.baseline, compilers, cut)
     if isinstance(planned, PlannedNetwork):
         network = planned.sweep.network
-        return report_network_plans(f"{network}, {network.precision_name}", chains, estimate, name), estimate
-    return report_plans(chains, estimate, name), estimate
+        return report_network_plans(f"{network}, {network.precision_name}", rows, estimate, name), estimate
+    return report_plans(rows, estimate, name), estimate

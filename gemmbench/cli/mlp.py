@@ -12,6 +12,7 @@ import click
 
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
+from gemmbench.cli.numbers import INTEGER
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
     DeviceOptions,
@@ -41,7 +42,7 @@ class NetworkOptions:
 
     rows: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     config: str = config_option("mlp")
-    batch: int | None = option("--batch", type=int, heading=PROBLEM, help="Rows in a batch of inputs.")
+    batch: int | None = option("--batch", type=INTEGER, heading=PROBLEM, help="Rows in a batch of inputs.")
     weights: str | None = option(
         "--weights", metavar="FILE", heading=PROBLEM, help="A .npz with W1, b1, W2, ...; or random."
     )
@@ -51,7 +52,7 @@ class NetworkOptions:
     limit: LimitOptions
     digit: int | None = option(
         "--digit",
-        type=int,
+        type=INTEGER,
         metavar="D",
         help="Show a test image of the digit D and how the first row classifies it; time nothing.",
     )

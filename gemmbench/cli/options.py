@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from gemmbench.cli.completed_names import ConfigName, VariantName
+from gemmbench.cli.numbers import INTEGER, NUMBER
 from gemmbench.cli.option_fields import (
     DEVICE,
     MEASURING,
@@ -62,7 +63,7 @@ def params_option() -> Any:
 
 
 def seed_option() -> Any:
-    return option("--seed", type=int, heading=PROBLEM, help="Seed of the data.")
+    return option("--seed", type=INTEGER, heading=PROBLEM, help="Seed of the data.")
 
 
 def out_option() -> Any:
@@ -117,8 +118,8 @@ class ShapeOptions:
 class ProblemOptions(ShapeOptions):
     """Which problems of a sweep."""
 
-    alpha: float | None = option("--alpha", type=float, heading=PROBLEM, help="C = alpha A B + beta C.")
-    beta: float | None = option("--beta", type=float, heading=PROBLEM, help="With 0, C is not read.")
+    alpha: float | None = option("--alpha", type=NUMBER, heading=PROBLEM, help="C = alpha A B + beta C.")
+    beta: float | None = option("--beta", type=NUMBER, heading=PROBLEM, help="With 0, C is not read.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +142,7 @@ class MeasureOptions:
     seed: int | None = seed_option()
     rounds: int | None = option(
         "--rounds",
-        type=int,
+        type=INTEGER,
         heading=STOPPING,
         help="Number of rounds (with --until: the maximum). Intervals need at least 10.",
     )

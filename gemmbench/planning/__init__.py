@@ -6,6 +6,7 @@ plans/        a problem, a variant and a configuration, ready to compile; or the
 sweeps/       config files and the command line's changes: everything that a run measures
 networks/     multi-layer perceptrons, and the rows that compute them
 yaml_document YAML with line numbers
+bounds        how many plans, configurations and digits are allowed
 text_file     reads a kernel or a config; refuses devices, FIFOs and huge files
 paths         where cuda/ and configs/ are
 """

@@ -7,6 +7,7 @@ these is refused here with the line and the fix.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from typing import Any, TypeVar, get_args
 import msgspec
 import yaml
 
-from gemmbench.errors import SpecError, nearest
+from gemmbench.errors import SpecError, UsageError, nearest
+from gemmbench.planning.bounds import check_digits
 
 Path = tuple[str | int, ...]
 Model = TypeVar("Model", bound=msgspec.Struct)
@@ -171,14 +173,28 @@ class _Reader:
 
     def read_integer(self, node: yaml.Node, text: str) -> int:
         if re.match(r"[-+]?0[\d_]", text):
-            raise self.error_at(node, f"YAML reads `{text}` as an octal number; write it without the leading 0")
+            raise self.error_at(node, f"YAML reads `{text[:40]}` as an octal number; write it without the leading 0")
+        self.check_length(node, text)
         try:
-            return int(text.replace("_", ""), 0)
+            number = int(text.replace("_", ""), 0)
         except ValueError:
             raise self.error_at(node, f"`{text[:40]}` is not a valid number") from None
+        self.check_length(node, number)
+        return number
 
     def read_float(self, node: yaml.Node, text: str) -> float:
+        self.check_length(node, text)
         try:
-            return float(text.replace("_", ""))
+            number = float(text.replace("_", ""))
         except ValueError:
-            raise self.error_at(node, f"`{text[:40]}` is not a valid number; write a finite one") from None
+            number = math.nan
+        if not math.isfinite(number):
+            raise self.error_at(node, f"`{text[:40]}` is not a valid number; write a finite one")
+        return number
+
+    def check_length(self, node: yaml.Node, number: str | int) -> None:
+        """Refuse a number with more digits than any that is meant."""
+        try:
+            check_digits("number", number)
+        except UsageError as fault:
+            raise self.error_at(node, str(fault)) from None

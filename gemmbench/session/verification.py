@@ -11,6 +11,7 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import SpecError
+from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.configurations import check_params, list_configurations
@@ -60,7 +61,10 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     for fault in broken:
         reporter.message(f"left out: {fault}")
     check_params([(variant, parse_params(request.params)) for variant in variants])
-    expanded = [item for variant in variants for item in plan_verification(variant, request, machine)]
+    expanded: list[Plan | Skip] = []
+    for variant in variants:
+        expanded += plan_verification(variant, request, machine)
+        check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gemmbench.planning.manifests.variant import Variant
 
@@ -42,7 +43,13 @@ def why_unsupported(variant: Variant) -> str:
     if variant.arch:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
         return f"needs a GPU: it uses instructions of {needed}, which the CPU cannot execute"
-    code = strip_comments(variant.text)
+    return _find_unsupported_code(variant.text)
+
+
+@lru_cache(maxsize=256)
+def _find_unsupported_code(text: str) -> str:
+    """What the text needs that the CPU lacks, in one sentence, or ""; a sweep asks for every plan."""
+    code = strip_comments(text)
     for pattern, what in _NEEDS_GPU:
         if pattern.search(code):
             return f"uses {what}, which the CPU cannot execute"

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import cast
 
-from simpleeval import InvalidExpression, SimpleEval, safe_mult
+from simpleeval import InvalidExpression, SimpleEval
 
 from gemmbench.errors import nearest
+from gemmbench.planning.bounds import MOST_DIGITS, count_digits
 
 FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
 PROBLEM_NAMES = ("M", "N", "K", "BYTES", "TRANS_A", "TRANS_B")
@@ -24,10 +26,25 @@ DEVICE_NAMES = ("SMS", "SMEM", "L2")
 _COUNTS = ("instructions", "ffma", "conflicts", "reuse", "spills", "shared_loads", "load_distance", "code_bytes")
 SASS_NAMES = ("BYTES", "sm", *_COUNTS)
 
+_LARGEST = 2**128
+
+
+def _limit(operation: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    """The operation, refusing results that no size or count has."""
+
+    def limited(a: int, b: int) -> int:
+        result = operation(a, b)
+        if abs(result) > _LARGEST:
+            raise ExpressionError("a value exceeds 2^128")
+        return result
+
+    return limited
+
+
 _OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: safe_mult,
+    ast.Add: _limit(operator.add),
+    ast.Sub: _limit(operator.sub),
+    ast.Mult: _limit(operator.mul),
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
@@ -45,6 +62,7 @@ _NODES = (
     *_OPERATORS,
 )
 _LONGEST = 400
+_MOST_KNOWN = 100_000
 
 
 class ExpressionError(ValueError):
@@ -77,7 +95,7 @@ class Expression:
     text: str
     names: tuple[str, ...]
     line: int = field(compare=False)
-    lets: tuple[tuple[str, Expression], ...]
+    lets: tuple[tuple[str, Expression], ...] = field(hash=False)  # it would be hashed again wherever it is read
     _tree: ast.expr = field(repr=False, compare=False, hash=False)
     _known: dict[tuple[int, ...], int | ExpressionError] = field(
         default_factory=dict, repr=False, compare=False, hash=False
@@ -95,9 +113,11 @@ class Expression:
         Raises InexactDivision or ExpressionError.
         """
         key = tuple(names[name] for name in self.names)
-        if key not in self._known:
-            self._known[key] = self._evaluate(names)
-        value = self._known[key]
+        value = self._known.get(key)
+        if value is None:
+            value = self._evaluate(names)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[key] = value
         if isinstance(value, ExpressionError):
             raise value
         return value
@@ -113,6 +133,8 @@ class Expression:
             return fault if fault.line is not None else type(fault)(f"{self.text}: {fault}", self.line)
         except (InvalidExpression, ArithmeticError, TypeError) as fault:
             return ExpressionError(f"{self.text}: {fault}", self.line)
+        except RecursionError:
+            return ExpressionError(f"{self.text}: nested too deeply", self.line)
         finally:
             evaluator.names = outer
 
@@ -172,6 +194,8 @@ def _check_node(node: ast.AST, text: str, called: bool, known: Collection[str] |
         raise ExpressionError(f"'{text}': {what} is not allowed; use + - * / // %, comparisons, and, or, not, if")
     if isinstance(node, ast.Constant) and type(node.value) is not int:
         raise ExpressionError(f"'{text}': {node.value!r} is not an integer")
+    if isinstance(node, ast.Constant) and (digits := count_digits(cast(int, node.value))) > MOST_DIGITS:
+        raise ExpressionError(f"'{text[:40]}': a number of {digits} digits is too long; at most {MOST_DIGITS}")
     if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.keywords):
         raise ExpressionError(f"'{text}': only {', '.join(FUNCTIONS)} can be called")
     if isinstance(node, ast.Name):

@@ -5,10 +5,14 @@ docs/reference/manifest.md describes the format.
 
 from __future__ import annotations
 
+import math
 import re
+import reprlib
+from collections import Counter
 from pathlib import Path
 
-from gemmbench.errors import SpecError, nearest
+from gemmbench.errors import SpecError, at_line, nearest
+from gemmbench.planning.bounds import check_configurations
 from gemmbench.planning.manifests.expressions import (
     DEVICE_NAMES,
     NETWORK_NAMES,
@@ -67,6 +71,8 @@ class _ManifestReader:
         self.check_keys()
         manifest = self.manifest
         params = tuple((name, self.read_values(name)) for name in manifest.params)
+        with at_line(self.document.location, self.document.line(("params",))):
+            check_configurations("params", math.prod(len(values) for _, values in params))
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
         names = (*manifest.params, *problem, *DEVICE_NAMES)
         sections = SectionReader(self.document, names, read_lets(self.document, manifest.let, names))
@@ -158,7 +164,7 @@ class _ManifestReader:
 
     def check_symbol(self, path: DocumentPath, wanted: str) -> None:
         qualifier = "" if self.host else r"__global__\b"
-        pattern = rf'extern\s+"C"\s+{qualifier}[^;{{]*?\b(\w+)\s*\(\s*int\b'
+        pattern = rf'extern\s+"C"\s+{qualifier}[^;{{]{{0,1000}}?\b(\w+)\s*\(\s*int\b'
         defined = re.findall(pattern, self.text)
         if wanted not in defined:
             contents = f"it defines {', '.join(defined)}" if defined else "it defines none"
@@ -175,10 +181,12 @@ class _ManifestReader:
         values = values if isinstance(values, list) else [values]
         wrong = [value for value in values if type(value) is not int]
         if wrong or not values:
-            raise self.document.error_at(path, f"params.{name}: {wrong or values} should be integers, such as [8, 16]")
+            raise self.document.error_at(
+                path, f"params.{name}: {reprlib.repr(wrong or values)} should be integers, such as [8, 16]"
+            )
         if len(set(values)) < len(values):
-            duplicate = next(value for value in values if values.count(value) > 1)
-            raise self.document.error_at(path, f"params.{name}: duplicate value {duplicate} in {values}")
+            duplicate = Counter(values).most_common(1)[0][0]
+            raise self.document.error_at(path, f"params.{name}: duplicate value {duplicate} in {reprlib.repr(values)}")
         return tuple(values)
 
     def read_launches(self, sections: SectionReader) -> tuple[Launch, ...]:

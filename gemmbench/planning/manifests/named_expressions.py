@@ -12,11 +12,14 @@ from gemmbench.planning.yaml_document import Document, Path
 Text = str | int
 """An expression as it is written in a manifest."""
 
+_MOST = 100
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
 
 
 def read_lets(document: Document, written: Mapping[str, Text], names: Sequence[str]) -> dict[str, Expression]:
     """Parse the named expressions in order; each may read `names` and those above it. Raises SpecError."""
+    if len(written) > _MOST:
+        raise document.error_at(("let",), f"let: {len(written)} names are too many; at most {_MOST}")
     lets: dict[str, Expression] = {}
     for name, text in written.items():
         path = ("let", name)
@@ -51,4 +54,10 @@ def parse_at(
 
 def list_names(expression: Expression) -> set[str]:
     """The names of all expressions that one reads, directly or through another."""
-    return {name for name, _ in expression.lets}.union(*(list_names(let) for _, let in expression.lets))
+    found: set[str] = set()
+    pending = [expression]
+    while pending:
+        new = [(name, let) for name, let in pending.pop().lets if name not in found]
+        found.update(name for name, _ in new)
+        pending += [let for _, let in new]
+    return found

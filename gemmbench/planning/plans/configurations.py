@@ -3,21 +3,51 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import overload
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.bounds import check_configurations
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
 from gemmbench.planning.manifests.variant import ALL, Params, Variant
 from gemmbench.planning.plans.plan import Config
 
 
-def list_configurations(variant: Variant, params: Params) -> list[Config]:
-    """Return every combination of the chosen values; other parameters keep their default."""
-    axes = []
-    for name, declared in variant.params:
-        values = params.get(name, declared if ALL in params else declared[:1])
-        axes.append([(name, value) for value in values])
-    return [Config(values) for values in itertools.product(*axes)]
+class Configurations(Sequence[Config]):
+    """Every combination of values of parameters, each made when it is asked for."""
+
+    def __init__(self, axes: Mapping[str, Sequence[int]]):
+        self._axes = [[(name, value) for value in values] for name, values in axes.items()]
+
+    def __len__(self) -> int:
+        return math.prod(map(len, self._axes))
+
+    def __iter__(self) -> Iterator[Config]:
+        return map(Config, itertools.product(*self._axes))
+
+    @overload
+    def __getitem__(self, index: int) -> Config: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Config]: ...
+    def __getitem__(self, index: int | slice) -> Config | list[Config]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        rest, values = range(len(self))[index], []
+        for axis in reversed(self._axes):
+            rest, place = divmod(rest, len(axis))
+            values.append(axis[place])
+        return Config(tuple(reversed(values)))
+
+
+def list_configurations(variant: Variant, params: Params) -> Configurations:
+    """Return every combination of the chosen values; other parameters keep their default.
+
+    Raises UsageError for too many.
+    """
+    axes = {name: params.get(name, declared if ALL in params else declared[:1]) for name, declared in variant.params}
+    check_configurations(variant.name, math.prod(map(len, axes.values())))
+    return Configurations(axes)
 
 
 def count_configurations(variant: Variant) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.evaluation import (
@@ -51,8 +52,10 @@ def make_plans(
 ) -> list[Plan | Skip]:
     """Plan every problem with every variant and configuration: problem by problem, variants in order.
 
-    `targets` maps a back end to its device; `primary` is the one that kernels run on.
+    `targets` maps a back end to its device; `primary` is the one that kernels run on. Raises UsageError
+    for too many plans.
     """
+    check_plans(len(problems) * sum(len(configs) for _, configs in chosen))
     plans: list[Plan | Skip] = []
     for problem, (variant, configs) in itertools.product(problems, chosen):
         device = choose_backend(variant, primary, targets)

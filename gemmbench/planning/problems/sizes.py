@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.bounds import check_plans
 
 Shape = tuple[int, int, int]
 LARGEST = 2**31 - 1
@@ -14,10 +16,39 @@ _FORMS = "write 1024, 1024x768x512 or 512:4096:512"
 
 def parse_sizes(text: str | int) -> list[Shape]:
     """Parse sizes separated by commas; a single number is a cube. Raises UsageError."""
-    return [shape for item in str(text).split(",") for shape in _parse_item(item.strip())]
+    items = _parse_items(text)
+    check_plans(sum(map(len, items)))
+    return [shape for item in items for shape in _list_shapes(item)]
 
 
-def _parse_item(item: str) -> list[Shape]:
+def count_sizes(text: str | int) -> int:
+    """Count sizes without making a list of them. Raises UsageError."""
+    return sum(map(len, _parse_items(text)))
+
+
+def check_shape(written: Sequence[int]) -> None:
+    """Raise UsageError for what is not M, N and K."""
+    if len(written) != 3:
+        raise UsageError(f"shapes: {written} should be [M, N, K]")
+    for part in written:
+        _check_part(str(part), "x".join(map(str, written)))
+
+
+def check_size(written: int) -> None:
+    """Raise UsageError for what is not a size."""
+    _check_part(str(written), str(written))
+
+
+def _parse_items(text: str | int) -> list[list[Shape] | range]:
+    """What each item means: one shape, or a range of cubes."""
+    return [_parse_item(item.strip()) for item in str(text).split(",")]
+
+
+def _list_shapes(item: list[Shape] | range) -> list[Shape]:
+    return [(size, size, size) for size in item] if isinstance(item, range) else item
+
+
+def _parse_item(item: str) -> list[Shape] | range:
     if re.fullmatch(r"-?\d+", item):
         size = _check_part(item, item)
         return [(size, size, size)]
@@ -31,7 +62,7 @@ def _parse_item(item: str) -> list[Shape]:
         sizes = range(first, last + 1, step)
         if len(sizes) > MOST:
             raise UsageError(f"size '{item}': {len(sizes)} sizes are too many, at most {MOST}; use a larger step")
-        return [(size, size, size) for size in sizes]
+        return sizes
     raise UsageError(f"'{item}' is not a size; {_FORMS}")
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.bounds import check_digits
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems.precision import find_precision
 from gemmbench.planning.problems.problem import LAYOUTS
@@ -22,9 +23,12 @@ def parse_params(written: Sequence[str]) -> Params:
         if text == ALL:
             params[ALL] = ()
         elif not _PARAM.fullmatch(text) or name == ALL:
-            raise UsageError(f"cannot parse --param '{text}'; write --param BM=64,128 or --param all")
+            raise UsageError(f"cannot parse --param '{text[:40]}'; write --param BM=64,128 or --param all")
         else:
-            params[name.strip()] = tuple(dict.fromkeys(int(part) for part in values.split(",")))
+            parts = values.split(",")
+            for part in parts:
+                check_digits(f"--param {name.strip()}", part)
+            params[name.strip()] = tuple(dict.fromkeys(map(int, parts)))
     return params
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from gemmbench.errors import UsageError, at_line
+from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.chain import Chain, make_chain
-from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.configurations import Configurations, check_params, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.plans.suitability import Refusal, choose_backend
@@ -39,10 +41,18 @@ class AvailableDevices:
 
 @dataclass(frozen=True)
 class PlannedSweep:
-    """A sweep and what it expands to: plans, and skips with their reasons."""
+    """A sweep and what it expands to: plans, and skips with their reasons.
+
+    `expansion` makes them one after the other, problem by problem, each time it is iterated.
+    """
 
     sweep: Sweep
-    expanded: list[Plan | Skip]
+    expansion: Iterable[Plan | Skip]
+
+    @cached_property
+    def expanded(self) -> list[Plan | Skip]:
+        """All plans and skips."""
+        return list(self.expansion)
 
     @property
     def plans(self) -> list[Plan]:
@@ -58,6 +68,10 @@ class PlannedSweep:
     def chains(self) -> list[Chain]:
         """Every plan and skip as a row to measure."""
         return [make_chain(item) for item in self.expanded]
+
+    def make_chains(self) -> Iterator[Chain]:
+        """The same rows, made one after the other."""
+        return map(make_chain, self.expansion)
 
     @property
     def devices(self) -> list[str]:
@@ -80,7 +94,10 @@ def plan_sweep(
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, VariantChoice(baseline, {}))
     sweep = replace(sweep, baseline=baseline, choices=choices)
-    return PlannedSweep(sweep, _expand_sweep(sweep, _look_up_variants(sweep, catalog), devices))
+    expansion = _Expansion(sweep, _look_up_variants(sweep, catalog), devices)
+    check_plans(expansion.count())
+    check_memory(sweep.problems, devices.targets)
+    return PlannedSweep(sweep, expansion)
 
 
 def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, explicit: bool) -> str:
@@ -108,15 +125,36 @@ def _look_up_variants(sweep: Sweep, catalog: Catalog) -> list[Variant]:
     return variants
 
 
-def _expand_sweep(sweep: Sweep, variants: Sequence[Variant], devices: AvailableDevices) -> list[Plan | Skip]:
-    check_memory(sweep.problems, devices.targets)
-    expanded: list[Plan | Skip] = []
-    for problem in sweep.problems:
-        chosen = [
-            (variant, list_configurations(variant, choice.params))
-            for variant in variants
-            for choice in sweep.choices
-            if choice.name == variant.name and choice.fits(problem)
+@dataclass(frozen=True)
+class _Expansion:
+    """The plans and skips of a sweep, made while they are iterated."""
+
+    sweep: Sweep
+    variants: Sequence[Variant]
+    devices: AvailableDevices
+
+    @cached_property
+    def chosen(self) -> list[tuple[VariantChoice, Variant, Configurations]]:
+        """Each choice with its configurations, in the order of the ladder."""
+        return [
+            (choice, variant, list_configurations(variant, choice.params))
+            for variant in self.variants
+            for choice in self.sweep.choices
+            if choice.name == variant.name
         ]
-        expanded += make_plans([problem], chosen, devices.primary, devices.targets, devices.refuses)
-    return list(dict.fromkeys(expanded))  # two rows of a post may request the same plan
+
+    def count(self) -> int:
+        """Count the plans and skips without making them; two rows of a post may request the same one."""
+        everywhere = sum(len(configs) for choice, _, configs in self.chosen if choice.row is None)
+        rows = [(choice, len(configs)) for choice, _, configs in self.chosen if choice.row is not None]
+        problems = self.sweep.problems
+        return len(problems) * everywhere + sum(
+            count for problem in problems for choice, count in rows if choice.fits(problem)
+        )
+
+    def __iter__(self) -> Iterator[Plan | Skip]:
+        devices = self.devices
+        for problem in self.sweep.problems:
+            chosen = [(variant, configs) for choice, variant, configs in self.chosen if choice.fits(problem)]
+            plans = make_plans([problem], chosen, devices.primary, devices.targets, devices.refuses)
+            yield from dict.fromkeys(plans) if len(chosen) > len(self.variants) else plans

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.bounds import check_digits
 from gemmbench.planning.sweeps.config_reader import Checked, ConfigReader
 from gemmbench.planning.sweeps.overrides import Cache, Fill
 from gemmbench.planning.sweeps.parsing import parse_share
@@ -92,13 +93,15 @@ def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
 
 
 def check_seed(seed: int) -> int:
-    """Return a seed. Raises UsageError if it is negative."""
+    """Return a seed. Raises UsageError if it is negative, or too long for a results file."""
+    check_digits("seed", seed)
     if seed < 0:
         raise UsageError(f"seed: {seed} is negative; give 0 or more")
     return seed
 
 
 def _check_rounds(rounds: int | None) -> int | None:
+    check_digits("rounds", rounds or 0)
     if rounds is not None and rounds < 1:
         raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (10 for an interval)")
     return rounds

@@ -30,7 +30,7 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
     if not choices:
         raise UsageError(f"{document.location}: no variants; add `variants: [tiled]`")
     baseline, line = model.baseline, document.line(("baseline",))
-    problems = read_problems(reader, model, post)
+    problems = read_problems(reader, model, post, variants=1 if post else len(choices))
     return Sweep(
         name=path.stem,
         problems=tuple(problem for problem in problems if any(choice.fits(problem) for choice in choices)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from gemmbench.bench.estimate import Estimate
 from gemmbench.planning.plans.chain import Chain
@@ -11,27 +11,44 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_duration
 
+MOST_LISTED = 1000
+"""Rows that are listed; the others are only counted."""
 _HIDE = ("block", "grid", "device")
 
 
-def report_plans(chains: Sequence[Chain], estimate: Estimate, device: str) -> Report:
+class PlannedRows:
+    """The rows of a dry run: those to list, and counts of all of them."""
+
+    def __init__(self) -> None:
+        self.listed: list[Chain] = []
+        self.able = 0
+        self.skips: Counter[tuple[str, str]] = Counter()
+
+    def count(self, chains: Iterable[Chain]) -> Iterator[Chain]:
+        """Pass the rows on and count them."""
+        for chain in chains:
+            if chain.reason:
+                self.skips[chain.name, chain.reason] += 1
+            else:
+                self.able += 1
+                self.listed += [chain] if self.able <= MOST_LISTED else []
+            yield chain
+
+
+def report_plans(rows: PlannedRows, estimate: Estimate, device: str) -> Report:
     """The rows of a sweep."""
     headings = ["problem", "kernel", "configuration", "device", "grid", "block"]
-    cells = [_describe_plan(chain) for chain in chains if not chain.reason]
+    cells = [_describe_plan(chain) for chain in rows.listed]
     table = Table("", headings, cells, left=headings, fold=["configuration"], hide=_HIDE)
-    return Report([table], [*_list_skips(chains), *_summarize(chains, estimate, device)])
+    return Report([table], _summarize(rows, estimate, device))
 
 
-def report_network_plans(title: str, chains: Sequence[Chain], estimate: Estimate, device: str) -> Report:
+def report_network_plans(title: str, rows: PlannedRows, estimate: Estimate, device: str) -> Report:
     """The rows of a network and what each launches."""
     headings = ["kernel", "configuration", "device", "launches"]
-    cells = [
-        [chain.name, str(chain.config) or "-", chain.device, ", ".join(chain.launches)]
-        for chain in chains
-        if not chain.reason
-    ]
+    cells = [[chain.name, str(chain.config) or "-", chain.device, ", ".join(chain.launches)] for chain in rows.listed]
     table = Table(title, headings, cells, left=headings, fold=["configuration", "launches"], hide=["device"])
-    return Report([table], [*_list_skips(chains), *_summarize(chains, estimate, device)])
+    return Report([table], _summarize(rows, estimate, device))
 
 
 def _describe_plan(chain: Chain) -> list[str]:
@@ -44,16 +61,14 @@ def _describe_geometry(plan: Plan) -> list[str]:
     return ["x".join(map(str, extent)) or "-" for extent in (grid, block)]
 
 
-def _list_skips(chains: Sequence[Chain]) -> list[str]:
-    skips = Counter((chain.name, chain.reason) for chain in chains if chain.reason)
-    return [f"skipped {count}: {name}: {reason}" for (name, reason), count in skips.items()]
-
-
-def _summarize(chains: Sequence[Chain], estimate: Estimate, device: str) -> list[str]:
-    skipped = sum(bool(chain.reason) for chain in chains)
+def _summarize(rows: PlannedRows, estimate: Estimate, device: str) -> list[str]:
+    skips = [f"skipped {count}: {name}: {reason}" for (name, reason), count in rows.skips.items()]
+    skipped = sum(rows.skips.values())
     also = f" and {skipped} would be skipped" if skipped else ""
+    unlisted = f"; the first {len(rows.listed):,} are listed" if rows.able > len(rows.listed) else ""
     return [
-        f"{count_noun(len(chains) - skipped, 'row')} would run{also}.",
+        *skips,
+        f"{count_noun(rows.able, 'row')} would run{also}{unlisted}.",
         f"About {describe_estimate(estimate, device)}.",
     ]
 

@@ -162,3 +162,23 @@ def test_an_expression_survives_pickling():
     expression.value(NAMES)
     copy = pickle.loads(pickle.dumps(expression))
     assert (copy, copy.line, copy.value(NAMES)) == (expression, 7, 1)
+
+
+def test_values_stay_below_what_any_count_needs():
+    assert parse("N * N", ["N"]).value({"N": 2**64}) == 2**128
+    for text in ("N * N * 2", "N * N + 1", "0 - N * N - 1"):
+        with pytest.raises(ExpressionError, match=r"a value exceeds 2\^128"):
+            parse(text, ["N"]).value({"N": 2**64})
+
+
+def test_a_constant_of_many_digits_is_refused():
+    with pytest.raises(ExpressionError, match="a number of 19 digits is too long; at most 18"):
+        parse("N + " + "9" * 19, ["N"])
+
+
+def test_an_expression_that_is_nested_too_deeply_has_no_value():
+    deep = parse("1")
+    for _ in range(20):
+        deep = parse("-" * 200 + "x", lets={"x": deep})
+    with pytest.raises(ExpressionError, match="nested too deeply"):
+        deep.value({})

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.expressions import ExpressionError, InexactDivision, parse
 from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.named_expressions import list_names
 from gemmbench.planning.plans.configurations import count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
@@ -127,3 +129,14 @@ def test_plans_are_the_same_with_and_without_names(write_kernel):
     named = read_variant(write_kernel("named.cu", let={"rows": "cdiv(M, 4)"}, grid=["rows * 2"]))
     found = [replace(only_plan(variant), variant=plain) for variant in (plain, named)]
     assert isinstance(found[0], Plan) and found[0] == found[1]
+
+
+def test_names_that_read_two_others_each_are_read_once(write_kernel):
+    lets = {"x0": "N", "x1": "N", **{f"x{n}": f"x{n - 1} + x{n - 2}" for n in range(2, 60)}}
+    variant = read_variant(write_kernel("mine.cu", let=lets, require=["x59 > 0"]))
+    assert hash(variant) and list_names(variant.require[0]) == set(lets)
+
+
+def test_too_many_names_are_refused(write_kernel):
+    with pytest.raises(SpecError, match="let: 101 names are too many; at most 100"):
+        read_variant(write_kernel("mine.cu", let={f"x{n}": "N" for n in range(101)}, require=["x1 > 0"]))

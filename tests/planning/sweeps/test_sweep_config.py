@@ -101,7 +101,7 @@ def test_sizes_shapes_and_axes_give_problems_each_once(sweep, text, expected):
         ("shapes:\n  - [1, 2]", "mine.yaml:3: shapes: [1, 2] should be [M, N, K]"),
         ("shapes:\n  - [1, 2, -3]", "mine.yaml:3: size '1x2x-3': -3 is not positive"),
         ("axes: {M: [1], N: [1]}", "mine.yaml:2: axes: has M, N; give M, N and K"),
-        ("axes: {M: [0], N: [1], K: [1]}", "mine.yaml:2: size '0x1x1': 0 is not positive"),
+        ("axes: {M: [0], N: [1], K: [1]}", "mine.yaml:2: size '0': 0 is not positive"),
         ("sizes: 64", "mine.yaml:2: sizes: Expected `array`"),
         ("sizes: [1.5]", "mine.yaml:2: sizes.0: Expected "),
         ("sizes: [010]", "mine.yaml:2: YAML reads `010` as an octal number"),
