@@ -8,7 +8,8 @@ import click
 
 from gemmbench.backends.host import shorten_blas_spinning
 from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
-from gemmbench.errors import INTERRUPTED, GemmbenchError
+from gemmbench.cli.streams import discard_output, is_unwritable_output, open_closed_streams
+from gemmbench.errors import INTERRUPTED, USAGE, GemmbenchError
 from gemmbench.report.escaping import escape_controls
 from gemmbench.version import __version__
 
@@ -77,6 +78,7 @@ def group() -> None:
 
 def main() -> None:
     """Run the command line and exit: 0 ok, 1 bad rows, 2 usage, 3 no device, 130 interrupted."""
+    open_closed_streams()
     shorten_blas_spinning()
     try:
         code = group.main(prog_name="gemmbench", standalone_mode=False)
@@ -86,6 +88,12 @@ def main() -> None:
     except GemmbenchError as fault:
         click.echo(escape_controls(f"gemmbench: {fault}"), err=True)
         code = fault.exit_code
+    except OSError as fault:
+        if not is_unwritable_output(fault):
+            raise
+        discard_output()
+        click.echo(f"gemmbench: cannot write the output: {fault.strerror}", err=True)
+        code = USAGE
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     sys.exit(code if isinstance(code, int) else 0)

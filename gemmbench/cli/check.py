@@ -23,7 +23,7 @@ from gemmbench.cli.options import (
 )
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.reference_options import fail_on_option, force_option, margin_option
-from gemmbench.cli.results import save_csv
+from gemmbench.cli.results import refuse_incomplete_file, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -103,6 +103,7 @@ def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
     """The table, the results file, the JUnit file, and what GitHub shows. Raises StoreError."""
     report = report_check(checked.check)
     print_reports([report], options.style)
+    refuse_incomplete_file(checked.result)
     names = save_csv(checked.comparison)
     if checked.result.run.records:
         print_line(f"results: {' and '.join([str(checked.result.run.path), *names])}", to_stderr=True)

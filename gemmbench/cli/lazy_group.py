@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from gemmbench.cli.streams import discard_output
 from gemmbench.errors import OK
 from gemmbench.planning.paths import printable
 
@@ -78,5 +78,5 @@ class LazyGroup(click.Group):
             sys.stdout.flush()
             return code
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             return OK

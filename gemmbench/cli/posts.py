@@ -21,7 +21,7 @@ from gemmbench.cli.options import (
     style_option,
 )
 from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.results import choose_exit_code, save_csv
+from gemmbench.cli.results import choose_exit_code, refuse_incomplete_file, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -99,5 +99,7 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
 def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
     for result in repeat_posts(options.request, find_machine(options.where.device, TERMINAL), TERMINAL):
         comparison = compare_rows(result.run)
-        save_csv(comparison)
+        if not result.fault:
+            save_csv(comparison)
         yield choose_exit_code(result.run.records, result.interrupted), comparison
+        refuse_incomplete_file(result)

@@ -9,7 +9,7 @@ from pathlib import Path
 from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.cli.options import OutputOptions
 from gemmbench.cli.output import print_line, print_reports
-from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK
+from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.posts.find_post import find_post
@@ -28,14 +28,23 @@ def finish_run(
     StoreError, after the tables are printed.
     """
     run = result.run
-    print_results(comparison, options.style, options.wide, closing and not result.interrupted)
-    names = save_csv(comparison)
+    try:
+        print_results(comparison, options.style, options.wide, closing and not result.interrupted)
+    finally:
+        names = [] if result.fault else save_csv(comparison)
     if run.records:
         print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
     if energy and not any(record.telemetry and record.telemetry.energy for record in run.records):
         print_line("--energy: no row has a value; it needs a busy GPU with an energy counter", to_stderr=True)
     write_exports(comparison, options)
+    refuse_incomplete_file(result)
     return choose_exit_code([*run.records, *run.transfers], result.interrupted)
+
+
+def refuse_incomplete_file(result: RunResult) -> None:
+    """Raise StoreError if rows that were shown are not in the results file."""
+    if result.fault:
+        raise StoreError(f"{result.fault}; the run ended, and --resume continues it once that is solved")
 
 
 def save_csv(comparison: Comparison) -> list[str]:

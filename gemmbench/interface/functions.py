@@ -175,4 +175,6 @@ def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Sw
             Destination(folder, resume, typed),
         )
         result = run_sweep(request, find_machine(setup.device, reporter), reporter)
+        if result.fault:
+            reporter.message(result.fault)
     return RunResults(result.run, result.interrupted, result.run.path if setup.out else None)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class RunResults:
     """The rows of a run. A notebook shows them as its tables.
 
-    `interrupted` is true if the run ended early, after Ctrl-C or at its time limit.
+    `interrupted` is true if the run ended early: after Ctrl-C, at its time limit, or because its file
+    could not be written.
     `path` is the results file; None if none was kept.
     """
 

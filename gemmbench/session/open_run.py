@@ -37,24 +37,28 @@ class OpenRun:
     @property
     def result(self) -> RunResult:
         """What has been measured so far."""
-        return RunResult(self.run, self.session.is_interrupted())
+        return RunResult(self.run, self.is_interrupted(), self.journal.fault)
+
+    def is_interrupted(self) -> bool:
+        """Nothing new should begin: the user or a time limit says so, or rows cannot be written."""
+        return bool(self.journal.fault) or self.session.is_interrupted()
 
     @property
     def runner(self) -> Runner[Record]:
         """A runner that writes to the journal and leaves out the batches that the run has already."""
         session, done = self.session, complete_batches(self.run.records)
-        return Runner(session.worker, self.journal.write, session.progress, session.is_interrupted, done)
+        return Runner(session.worker, self.journal.write, session.progress, self.is_interrupted, done)
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
         """Measure whole jobs, copies included: the best configuration of each correct kernel."""
         session, machine = self.session, self.session.machine
         primary = machine.choice.primary
         chosen = choose_plans([plan for plan in plans if plan.device == primary], self.run.records)
-        if not chosen or session.is_interrupted():
+        if not chosen or self.is_interrupted():
             return
         jobs = plan_tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
         done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(self.run.transfers)}
-        runner = Runner(session.worker, self.journal.write, session.progress, session.is_interrupted, done)
+        runner = Runner(session.worker, self.journal.write, session.progress, self.is_interrupted, done)
         runner.run(split_tasks(jobs, primary, policy, cut))
 
 

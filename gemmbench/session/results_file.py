@@ -30,10 +30,11 @@ class Destination:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The rows of a run, and whether it was interrupted."""
+    """The rows of a run, whether it ended early, and why its file could not be written if that is the reason."""
 
     run: Run
     interrupted: bool
+    fault: str = ""
 
 
 def choose_results(environment: Environment, destination: Destination, reporter: Reporter) -> Run:

@@ -100,7 +100,8 @@ def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
     until = environment.policy.get("until", 0)
     if not isinstance(until, float) or not until:
         return ""
-    limits = {"rounds": "the round limit", "max-time": f"the time limit ({environment.policy['max_time']:g} s)"}
+    seconds = environment.policy.get("max_time")
+    limits = {"rounds": "the round limit", "max-time": "the time limit" + (f" ({seconds:g} s)" if seconds else "")}
     counts = Counter(record.stopped for record in timed)
     stopped = [(counts[reason], limit) for reason, limit in limits.items() if counts[reason]]
     if not stopped:
