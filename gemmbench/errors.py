@@ -12,7 +12,8 @@
         |   `-- DeviceLost     ... and the device's context is lost: a new process must continue
         |-- LaunchTimeout      the kernel did not finish in time
         |-- OutOfMemory        the operands do not fit
-        `-- NotOffered         the library has no such algorithm for this problem
+        |-- NotOffered         the library has no such algorithm for this problem
+        `-- HostError          gemmbench itself failed, which costs one batch
 
 A message gives the location, the fault and the next step. `gemmbench.cli` turns an
 error into its message and exit code; no other code does.
@@ -20,8 +21,12 @@ error into its message and exit code; no other code does.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
 
 OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 
@@ -124,6 +129,25 @@ class NotOffered(PlanError):
     """The library offers no such algorithm for this problem."""
 
     status = "skipped"
+
+
+class HostError(PlanError):
+    """gemmbench itself failed while it worked on this plan: too little memory of the host, or a bug.
+
+    Made of the exception, whose type, text and place are its message.
+    """
+
+    def __init__(self, fault: BaseException | str):
+        super().__init__(fault if isinstance(fault, str) else _describe_exception(fault))
+
+
+def _describe_exception(fault: BaseException) -> str:
+    text = " ".join(str(fault).split())
+    what = f"{type(fault).__name__}: {text}" if text else type(fault).__name__
+    frames = traceback.extract_tb(fault.__traceback__)
+    ours = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
+    where = f" ({Path(ours[-1].filename).relative_to(_PACKAGE)}:{ours[-1].lineno})" if ours else ""
+    return f"gemmbench failed, not the kernel: {what}{where}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

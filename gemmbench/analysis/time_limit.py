@@ -6,9 +6,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from gemmbench.errors import BuildTimeout
+
+_running: set[int] = set()
+"""Process groups of the commands that run now, in any thread."""
 
 
 def run_limited(
@@ -26,14 +30,30 @@ def run_limited(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        encoding="utf-8",
+        errors="replace",
         start_new_session=True,
     ) as process:
+        _running.add(process.pid)
         try:
             out, complaints = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # a compiler runs its passes as processes of their own
+            _kill_group(process.pid)  # a compiler runs its passes as processes of their own
             raise BuildTimeout(f"did not compile within {limit:g} s, the limit for one compilation") from None
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill_group(process.pid)
             raise
+        finally:
+            _running.discard(process.pid)
     return subprocess.CompletedProcess(list(command), process.returncode, out, complaints)
+
+
+def kill_running_commands() -> None:
+    """Kill every command that runs now, in whichever thread; each ends there as if it had crashed."""
+    for group in tuple(_running):
+        _kill_group(group)
+
+
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError):  # it may end meanwhile
+        os.killpg(group, signal.SIGKILL)

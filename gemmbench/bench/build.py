@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 
+from gemmbench.analysis.time_limit import kill_running_commands
 from gemmbench.backends.base import Artifact, Compiler
 from gemmbench.bench.experiments.context import Progress
-from gemmbench.errors import PlanError
+from gemmbench.errors import GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.plan import Plan
+
+_PAUSE = 0.02
 
 Built = Artifact | PlanError
 """Machine code, or why there is none."""
@@ -24,11 +29,25 @@ def compile_plans(plans: Sequence[Plan], compilers: Mapping[str, Compiler], prog
     built: dict[Plan, Built] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         jobs = {pool.submit(_compile, compilers[same[0].device], same[0]): same for same in distinct.values()}
-        for number, job in enumerate(as_completed(jobs)):
-            progress("compile", number + 1, len(jobs))
-            for plan in jobs[job]:
-                built[plan] = job.result()
+        with _end_after_errors(pool, jobs):
+            for number, job in enumerate(as_completed(jobs)):
+                progress("compile", number + 1, len(jobs))
+                for plan in jobs[job]:
+                    built[plan] = job.result()
     return built
+
+
+@contextmanager
+def _end_after_errors(pool: ThreadPoolExecutor, jobs: Collection[Future[Built]]) -> Iterator[None]:
+    """After an error or a signal inside the block, end what still compiles instead of waiting for it."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        while any(job.running() for job in jobs):
+            kill_running_commands()
+            time.sleep(_PAUSE)
+        raise
 
 
 def _compile(compiler: Compiler, plan: Plan) -> Built:
@@ -36,6 +55,10 @@ def _compile(compiler: Compiler, plan: Plan) -> Built:
         return compiler.compile(plan)
     except PlanError as fault:
         return fault
+    except GemmbenchError:
+        raise
+    except Exception as fault:  # costs the rows of this code, not the sweep
+        return HostError(fault)
 
 
 def name_code(built: Built) -> str:

@@ -9,7 +9,8 @@ import click
 from gemmbench.backends.host import shorten_blas_spinning
 from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.cli.streams import discard_output, is_unwritable_output, open_closed_streams
-from gemmbench.errors import INTERRUPTED, USAGE, GemmbenchError
+from gemmbench.cli.termination import Terminated, raise_on_sigterm
+from gemmbench.errors import INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
 from gemmbench.report.escaping import escape_controls
 from gemmbench.version import __version__
 
@@ -77,23 +78,32 @@ def group() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit: 0 ok, 1 bad rows, 2 usage, 3 no device, 130 interrupted."""
+    """Run the command line and exit with one of the codes in errors.EXIT_CODES."""
     open_closed_streams()
     shorten_blas_spinning()
+    with raise_on_sigterm():
+        code = _run_group()
+    sys.exit(code)
+
+
+def _run_group() -> int:
     try:
         code = group.main(prog_name="gemmbench", standalone_mode=False)
     except click.ClickException as fault:
         fault.show()
-        code = fault.exit_code
+        return fault.exit_code
     except GemmbenchError as fault:
         click.echo(escape_controls(f"gemmbench: {fault}"), err=True)
-        code = fault.exit_code
+        return fault.exit_code
     except OSError as fault:
         if not is_unwritable_output(fault):
             raise
         discard_output()
         click.echo(f"gemmbench: cannot write the output: {fault.strerror}", err=True)
-        code = USAGE
+        return USAGE
     except (click.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
-    sys.exit(code if isinstance(code, int) else 0)
+        return INTERRUPTED
+    except Terminated:
+        click.echo("gemmbench: terminated; every row that was complete is saved", err=True)
+        return TERMINATED
+    return code if isinstance(code, int) else OK

@@ -1,10 +1,15 @@
 """Compiling ahead: each distinct code once, on all cores."""
 
 import threading
+import time
 
+import pytest
+
+from gemmbench.analysis.time_limit import run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.context import ignore_progress
+from gemmbench.errors import DeviceError, HostError
 from gemmbench.planning.problems.problem import Problem
 
 SMALL = Problem(8, 8, 8)
@@ -42,3 +47,38 @@ def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
     found = compile_plans(plans, {"fake": Compiler()}, ignore_progress)
     assert sorted(built) == ["cuda/16.cu", "cuda/8.cu"]
     assert [found[plan].key for plan in plans] == ["cuda/8.cu", "cuda/16.cu", "cuda/8.cu"]
+
+
+def test_an_exception_of_the_host_costs_the_code_that_it_hit_and_a_missing_compiler_everything(make_plan):
+    class Compiler:
+        def __init__(self, fault):
+            self.fault = fault
+
+        def compile(self, plan):
+            if plan.variant.name == "bad":
+                raise self.fault
+            return Artifact("code", "", Build())
+
+    plans = [make_plan("bad", path="cuda/bad.cu"), make_plan("naive")]
+    built = compile_plans(plans, {"fake": Compiler(OSError("disk"))}, ignore_progress)
+    assert isinstance(built[plans[0]], HostError) and "OSError: disk (bench/build.py:" in str(built[plans[0]])
+    assert built[plans[1]].key == "code"
+    with pytest.raises(DeviceError, match="no nvcc"):
+        compile_plans(plans, {"fake": Compiler(DeviceError("no nvcc"))}, ignore_progress)
+
+
+def test_an_interruption_ends_what_still_compiles(make_plan):
+    class Compiler:
+        def compile(self, plan):
+            seconds = "0" if plan.variant.name == "quick" else "60"
+            run_limited(["sleep", seconds], 100)
+            return Artifact(plan.variant.name, "", Build())
+
+    def interrupt(what, done, of, left=None):
+        raise KeyboardInterrupt
+
+    plans = [make_plan(name, path=f"cuda/{name}.cu") for name in ("quick", *(f"slow{i}" for i in range(20)))]
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        compile_plans(plans, {"fake": Compiler()}, interrupt)
+    assert time.monotonic() - started < 30

@@ -8,10 +8,12 @@ from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.device_experiment import DeviceExperiment
 from gemmbench.bench.experiments.gemm import gemm_workload
 from gemmbench.bench.experiments.network import network_workload
-from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.experiments.trial import Placement, Trial, fail_together
 from gemmbench.bench.experiments.trial_record import make_record
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.record import Record
+
+NOT_PLACED = Placement(0, False)
 
 
 def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record]:
@@ -21,14 +23,16 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
     an interruption, chains that were not measured have no record. Raises DeviceLost.
     """
     trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
-    workload = _make_workload(batch)
-    placements = {}
-    for device in _order_devices(context, batch):
-        there = [trial for trial in trials if trial.chain.device == device]
-        experiment = DeviceExperiment(context, workload, batch.policy, context.backends[device], there, batch.anchors)
-        placements[device] = experiment.run()
+    placements: dict[str, Placement] = {}
+    with fail_together(trials):
+        workload = _make_workload(batch)
+        for device in _order_devices(context, batch):
+            there = [trial for trial in trials if trial.chain.device == device]
+            backend = context.backends[device]
+            experiment = DeviceExperiment(context, workload, batch.policy, backend, there, batch.anchors)
+            placements[device] = experiment.run()
     finished = [trial for trial in trials if _is_finished(context, trial)]
-    return [make_record(trial, batch, placements[trial.chain.device]) for trial in finished]
+    return [make_record(trial, batch, placements.get(trial.chain.device, NOT_PLACED)) for trial in finished]
 
 
 def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +12,7 @@ from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.rounds import Measurement
 from gemmbench.bench.verify.reference import Check
-from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.chain import Chain
 
 
@@ -80,6 +80,31 @@ class Trial:
         self.check = replace(check, error=worst)
         if not check.ok:
             self.status, self.reason = "wrong", f"{check.rule} check: {check.message}"
+
+
+@contextmanager
+def fail_together(trials: Sequence[Trial]) -> Iterator[None]:
+    """Turn an error that belongs to no single trial into the status of all that are alive.
+
+    An exception of the host, such as a MemoryError, costs its batch in this way and not the sweep.
+    Raises DeviceLost, and errors that end a sweep.
+    """
+    try:
+        yield
+    except PlanError as fault:
+        if isinstance(fault, DeviceLost):
+            raise
+        _fail_all(trials, fault)
+    except GemmbenchError:
+        raise
+    except Exception as fault:
+        _fail_all(trials, HostError(fault))
+
+
+def _fail_all(trials: Sequence[Trial], fault: PlanError) -> None:
+    for trial in trials:
+        if trial.alive:
+            trial.fail(fault)
 
 
 @dataclass(frozen=True)

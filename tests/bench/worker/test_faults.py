@@ -7,6 +7,7 @@ import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.bench.experiments import device_experiment
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -153,3 +154,32 @@ def test_what_did_not_compile_keeps_the_compiler_s_words(experiment):
     bad, good = experiment("bad", "naive", built={"bad": BuildError("cuda/bad.cu:7: error")})
     assert (bad.status, bad.reason, bad.registers, bad.artifact) == ("failed", "cuda/bad.cu:7: error", -1, "")
     assert good.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("place", "fault", "words"),
+    [
+        ("allocate", MemoryError("Unable to allocate 12 GiB"), "MemoryError: Unable to allocate 12 GiB"),
+        ("load", ValueError("a bug"), "ValueError: a bug"),
+        ("bind", RecursionError(), "RecursionError"),
+    ],
+)
+def test_an_exception_of_the_host_costs_the_rows_of_its_batch_and_says_where(
+    experiment, monkeypatch, place, fault, words
+):
+    def failing(self, *arguments, **options):
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeBackend, place, failing)
+        rows = experiment("naive", "tiled", built={"tiled": BuildError("tiled.cu:7: error")})
+    assert [row.status for row in rows] == ["failed", "failed"]
+    assert rows[0].reason.startswith(f"gemmbench failed, not the kernel: {words} (bench/")
+    assert rows[1].reason == "tiled.cu:7: error"  # a row that had failed already keeps its reason
+    assert [row.status for row in experiment("naive", "tiled")] == ["ok", "ok"]
+
+
+def test_an_exception_while_references_are_made_costs_the_batch_too(experiment, monkeypatch):
+    monkeypatch.setattr(device_experiment.Verification, "run", lambda *_: 1 / 0)
+    (row,) = experiment("naive")
+    assert row.status == "failed" and "ZeroDivisionError: division by zero" in row.reason

@@ -11,9 +11,10 @@ from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.transfers.batch import TransferBatch
 from gemmbench.bench.experiments.transfers.modes import ModeTrial, TransferExperiment
 from gemmbench.bench.experiments.transfers.tasks import TransferTask
+from gemmbench.bench.experiments.trial import fail_together
 from gemmbench.bench.experiments.trial_record import describe_chain, describe_result
 from gemmbench.bench.record import MODES, TransferRecord
-from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.errors import PlanError
 from gemmbench.planning.plans.chain import make_chain
 
 
@@ -24,13 +25,8 @@ def measure_transfers(context: ExperimentContext, batch: TransferBatch) -> list[
     """
     device = cast("TransferBackend", context.backends[batch.device])
     trials = [_make_trials(batch, number) for number in range(len(batch.tasks))]
-    try:
+    with fail_together([trial for modes in trials for trial in modes]):
         _measure(TransferExperiment(context, device, batch.problem, batch.policy), trials)
-    except DeviceLost:
-        raise
-    except PlanError as fault:
-        for trial in (trial for modes in trials for trial in modes if trial.alive):
-            trial.fail(fault)
     return [
         _make_record(batch, device, task, trial)
         for task, modes in zip(batch.tasks, trials, strict=True)
