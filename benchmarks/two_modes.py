@@ -6,6 +6,7 @@ working blocks to multiprocessors that it meets: how many windows had it, their 
 and pairs of neighbours (TPCs) the working blocks share.
 """
 
+import string
 import sys
 import tempfile
 from collections import defaultdict
@@ -87,6 +88,11 @@ def read_processors(module: Any) -> tuple[int, ...]:
     return tuple(int(sm) for sm in found)
 
 
+def count_shared(where: tuple[int, ...]) -> tuple[str, str]:
+    """How many working blocks share a multiprocessor, and a TPC, with another one."""
+    return str(len(where) - len(set(where))), str(len(where) - len({sm // 2 for sm in where}))
+
+
 def main() -> int:
     """Measure, and print the table."""
     with tempfile.TemporaryDirectory() as name:
@@ -104,21 +110,20 @@ def main() -> int:
                 where = read_processors(modules[0])[:WORKING]
                 seen[where].append(1e6 * seconds)
                 after[where].add(f"{plan.variant.name} {plan.config}".strip())
-    rows = []
-    for where, times in sorted(seen.items(), key=lambda pair: float(np.median(pair[1]))):
-        shared = WORKING - len(set(where)), WORKING - len({sm // 2 for sm in where})
-        low, high = min(times), max(times)
-        rows.append(
-            [
-                f"{np.median(times):.2f}",
-                f"{low:.2f} to {high:.2f}",
-                str(len(times)),
-                *map(str, shared),
-                " ".join(map(str, where[:8])) + " ...",
-                ", ".join(sorted(after[where]))[:60],
-            ]
-        )
-    show_table(["us", "range", "windows", "shared SMs", "shared TPCs", "SMs of the first blocks", "after"], rows, None)
+    found = sorted(seen.items(), key=lambda pair: float(np.median(pair[1])))
+    rows = [
+        [
+            letter,
+            f"{np.median(times):.2f}",
+            f"{min(times):.2f} to {max(times):.2f}",
+            str(len(times)),
+            *count_shared(where),
+        ]
+        for letter, (where, t) in zip(string.ascii_uppercase, found, strict=False)
+    ]
+    show_table(["assignment", "median us", "range", "windows", "shared SMs", "shared TPCs"], rows, None)
+    for letter, (where, _) in zip(string.ascii_uppercase, found, strict=False):
+        print(f"\n{letter}: {' '.join(map(str, sorted(where)))}\n   after {', '.join(sorted(after[where]))}")
     return 0
 
 

@@ -14,7 +14,8 @@ from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.batch_costs import Habits, Work, estimate_launch, find_habits
 from gemmbench.bench.experiments.context import FIRST_WARM_SECONDS, WARM_SECONDS
-from gemmbench.bench.experiments.splitting import choose_finalists, split_chains
+from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
+from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
 from gemmbench.bench.host_probe import HostSpeed, probe_host
 from gemmbench.bench.record import MODES
 from gemmbench.planning.plans.chain import Chain
@@ -86,9 +87,9 @@ def estimate_sweep(
     opened: set[str] = set()
     seconds = 0.0
     for _, same in groupby(chains, lambda chain: chain.problem_or_network):
-        rows = list(same)
+        rows, ranking = _estimate_ranking(list(same), devices, policy, host)
         batches = split_chains(rows, baseline)
-        seconds += sum(
+        seconds += ranking + sum(
             estimate_batch(batch, devices, policy, host, first=not opened and not number)
             for number, batch in enumerate(batches)
         )
@@ -96,6 +97,15 @@ def estimate_sweep(
         opened.update(chain.device for chain in rows)
     opening = sum(find_habits(devices[name]).open for name in opened)
     return seconds + (_START + opening) / host.share if opened else 0.0
+
+
+def _estimate_ranking(
+    rows: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, host: HostSpeed
+) -> tuple[list[Chain], float]:
+    """What is left to measure in full after the short loads, and the seconds that these take."""
+    candidates = find_candidates(rows)
+    seconds = sum(estimate_batch(group, devices, make_ranking_policy(policy), host) for group in candidates)
+    return choose_shortlist(rows, candidates, lambda chain: None), seconds
 
 
 def estimate_finals(

@@ -218,7 +218,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     Attributes:
         phase: `sweep`, or `final` for the best configuration of a sweep, measured again on fresh
-            rounds.
+            rounds; `ranking` for a short load, unverified, that only chooses what to measure.
         batch: The number of the batch.
         batch_key: A hash of what the batch measures.
         batch_rows: Rows in the batch.

@@ -9,7 +9,13 @@ from gemmbench.backends.base import Compiler
 from gemmbench.bench.build import Built, compile_plans, name_code
 from gemmbench.bench.estimate import estimate_batch, estimate_finals
 from gemmbench.bench.experiments.batch import ChainBatch
-from gemmbench.bench.experiments.splitting import choose_finalists, split_chains
+from gemmbench.bench.experiments.selection.shortlist import (
+    RANKING,
+    choose_shortlist,
+    find_candidates,
+    make_ranking_policy,
+)
+from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.host_probe import TYPICAL_HOST
 from gemmbench.bench.operands.network_parameters import Parameters
@@ -55,11 +61,29 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     able = [chain for chain in sweep.chains if not chain.reason]
     built = compile_plans(list_plans(able), compilers, runner.progress)
     _refuse_other_code(able, built, sweep.earlier)
-    batches = _make_batches(sweep, able, built, "sweep")
+    ranked, able = _rank_candidates(runner, sweep, able, built)
+    batches = _make_batches(sweep, able, built, "sweep", 1 + ranked)
     records += runner.run(batches, _make_pace(runner, batches, able, sweep))
-    medians = _find_medians(records)
+    medians = _find_medians(records, "sweep")
     finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline)
-    return records + runner.run(_make_batches(sweep, finalists, built, "final", 1 + len(batches)))
+    return records + runner.run(_make_batches(sweep, finalists, built, "final", 1 + ranked + len(batches)))
+
+
+def _rank_candidates(
+    runner: Runner[Record], sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built]
+) -> tuple[int, list[Chain]]:
+    """Give short loads to what has a shortlist; the number of batches, and the chains to measure in full.
+
+    The records of the short loads go to the results file only.
+    """
+    candidates = find_candidates(chains)
+    policy = make_ranking_policy(sweep.policy)
+    batches = [
+        ChainBatch(policy=policy, chains=group, built=_code_of(group, built), index=index, phase=RANKING)
+        for index, group in enumerate(candidates, 1)
+    ]
+    medians = _find_medians(runner.run(batches), RANKING)
+    return len(batches), choose_shortlist(chains, candidates, lambda chain: medians.get(_row_key(chain)))
 
 
 def _make_pace(
@@ -87,7 +111,7 @@ def measure_groups(
             ChainBatch(
                 policy=policy,
                 chains=tuple(group),
-                built=tuple(tuple(built[step] for step in chain.steps) for chain in group),
+                built=_code_of(group, built),
                 index=index,
                 anchors=(group[0].name,),
             )
@@ -103,7 +127,7 @@ def _make_batches(
         ChainBatch(
             policy=sweep.policy,
             chains=group,
-            built=tuple(tuple(built[step] for step in chain.steps) for chain in group),
+            built=_code_of(group, built),
             index=index,
             phase=phase,
             anchors=sweep.anchors,
@@ -113,9 +137,14 @@ def _make_batches(
     ]
 
 
-def _find_medians(records: Sequence[Record]) -> dict[tuple[object, ...], float]:
-    """Seconds of the rows that may win, by their keys."""
-    ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == "sweep"]
+def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tuple[Built, ...], ...]:
+    """The machine code of each chain's steps."""
+    return tuple(tuple(built[step] for step in chain.steps) for chain in chains)
+
+
+def _find_medians(records: Sequence[Record], phase: str) -> dict[tuple[object, ...], float]:
+    """Seconds of the rows of a phase that may win, by their keys."""
+    ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == phase]
     return {_row_key(record): stats.median_interval(record.by_round).value for record in ranked}
 
 

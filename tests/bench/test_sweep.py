@@ -224,3 +224,41 @@ def test_after_an_interruption_no_batch_begins(run, make_plan):
     asked = iter([False, True, True, True])
     records, worker, *_ = run(plans, is_interrupted=lambda: next(asked))
     assert [record.problem.M for record in records] == [8] and len(worker.batches) == 1
+
+
+def algorithms(make_plan, count, problem=SMALL):
+    return [make_plan("cublaslt", problem, {"ALGO": number}, kind="library", shortlist=3) for number in range(count)]
+
+
+def test_of_many_algorithms_short_loads_choose_three_to_measure_in_full(run, make_plan):
+    seconds = {f"cublaslt ALGO={number}": 1 + (number * 5 % 7) / 10 for number in range(7)}
+    plans = [make_plan("naive", SMALL), *algorithms(make_plan, 7), make_plan("cublas", SMALL)]
+    records, worker, _, emitted = run(plans, seconds)
+    ranking, sweep, final = worker.batches
+    assert [chain.name for chain in ranking.chains] == ["cublaslt"] * 7
+    assert (ranking.phase, ranking.policy.rounds, ranking.policy.until) == ("ranking", 2, 0.0)
+    fastest = sorted(range(7), key=lambda number: number * 5 % 7)[:3]
+    full = [str(chain.config) for chain in sweep.chains if chain.name == "cublaslt"]
+    assert full == [f"ALGO={number}" for number in sorted(fastest)]
+    assert {str(chain.config) for chain in final.chains if chain.name == "cublaslt"} == {f"ALGO={fastest[0]}"}
+    assert [batch.index for batch in worker.batches] == [1, 2, 3]
+    assert [record.phase for record in emitted].count("ranking") == 7  # in the results file, but not returned
+    assert "ranking" not in {record.phase for record in records}
+
+
+def test_as_many_algorithms_as_the_shortlist_holds_need_no_short_loads(run, make_plan):
+    _, worker, _, _ = run([*algorithms(make_plan, 3), make_plan("cublas", SMALL)])
+    assert [batch.phase for batch in worker.batches] == ["sweep", "final"]
+
+
+def test_where_no_algorithm_has_a_time_the_first_three_say_why(run, make_plan):
+    records, _, _, _ = run(algorithms(make_plan, 7), compiler=Compiler("cublaslt"))
+    assert [(record.configuration, record.status) for record in records] == [
+        (f"ALGO={number}", "failed") for number in range(3)
+    ]
+
+
+def test_every_problem_has_a_shortlist_of_its_own(run, make_plan):
+    plans = [*algorithms(make_plan, 5), *algorithms(make_plan, 5, LARGE)]
+    _, worker, _, _ = run(plans)
+    assert [batch.phase for batch in worker.batches] == ["ranking"] * 2 + ["sweep"] * 2 + ["final"] * 2

@@ -1,7 +1,6 @@
 """What to do with one batch.
 
 batch               ChainBatch, its key, and what every kind of batch has
-splitting           which chains share a batch, and which are measured again
 context             the open back ends and the line to the runner
 experiment          the experiment on a batch of chains: GEMMs and networks
 device_experiment   the same on one device: load, verify, time, check again
@@ -13,5 +12,6 @@ verification        every trial judged before anything is timed
 repeat_check        every copy of a result compared after timing
 one_launch          one launch for a profiler
 noise               a kernel against itself
+selection/          which chains share a batch, which are measured in full, which again
 transfers/          whole jobs, copies included
 """

@@ -78,7 +78,9 @@ class Variant:
     (empty if not declared). The first `zeroed` bytes of the workspace are zero at binding; with `state`
     it carries state from one launch to the next. `tensor_maps` are the arrays that TMA moves. `sass` is what must be
     true of the machine code of its hottest loop. A variant with `picks` has no code of its own: the
-    first row whose `when` holds names the variant that has. `text` and `path` are empty for a library.
+    first row whose `when` holds names the variant that has. If it has more configurations than
+    `shortlist` (0: no limit), only that many are measured in full: those that a short load ranks
+    first. `text` and `path` are empty for a library.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Variant:
     sass: tuple[Expression, ...] = ()
     computes: str = "gemm"
     epilogue: tuple[str, ...] = ()
+    shortlist: int = 0
     source: str = ""
     path: str = ""
     text: str = field(default="", repr=False)

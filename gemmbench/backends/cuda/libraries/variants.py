@@ -25,7 +25,7 @@ WORKSPACE = 32 << 20
 KERNELS = 2
 """Kernels a library may queue for one GEMM: the product and, if K is split, the sum of its parts."""
 
-ALGORITHMS = 8
+ALGORITHMS = 64
 """How many algorithms to request from the heuristic of cuBLASLt."""
 
 MATH = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores"
@@ -60,6 +60,7 @@ CUBLASLT = Variant(
     layouts=LAYOUTS,
     params=(("ALGO", tuple(range(ALGORITHMS))),),
     epilogue=("bias", "relu"),
+    shortlist=3,
     source="https://docs.nvidia.com/cuda/cublas/#cublasltmatmul",
 )
 
