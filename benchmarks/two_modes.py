@@ -114,9 +114,9 @@ def main() -> int:
     rows = [
         [
             letter,
-            f"{np.median(times):.2f}",
-            f"{min(times):.2f} to {max(times):.2f}",
-            str(len(times)),
+            f"{np.median(t):.2f}",
+            f"{min(t):.2f} to {max(t):.2f}",
+            str(len(t)),
             *count_shared(where),
         ]
         for letter, (where, t) in zip(string.ascii_uppercase, found, strict=False)
