@@ -10,6 +10,7 @@ from gemmbench.backends.health import Peaks
 from gemmbench.backends.monitor import Conditions
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.product_classes import is_weaker
 from gemmbench.planning.quantities import Amount, Count, Dimension, Integer, KnownCount, Rate, Scalar, Seconds
 
 SCHEMA = 2
@@ -169,6 +170,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         checked: Whether the result was verified.
         check_rule: The last check: `exact`, `rounding` or one of the others.
         error: The largest rounding error, in units of u (|alpha| |A| |B| + |beta| |C0|).
+        product_class: How exactly single products were computed: `f32`, `bf16x6`, `3xtf32`, `bf16x3`,
+            `tf32` and so on. Empty in older files, and for networks.
+        product_error: The largest error of a single product, in units of the last place of C.
         samples: Seconds per launch (of a transfer: per job), one per round.
         rounds: The round of each sample.
         launches: Launches in one window.
@@ -189,6 +193,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     checked: bool = False
     check_rule: str = ""
     error: Amount | None = None
+    product_class: str = ""
+    product_error: Amount | None = None
     samples: list[Seconds] = []
     rounds: list[Count] = []
     launches: Count = 0
@@ -196,6 +202,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     data: str = ""
     seed: Integer = 0
     gated: bool = True
+
+    @property
+    def ranked(self) -> bool:
+        """The result is right, and of the class of its precision: its speed may be compared with others."""
+        return self.status == "ok" and not self.is_of_weaker_class
+
+    @property
+    def is_of_weaker_class(self) -> bool:
+        """Its products are less exact than those that the precision stands for."""
+        return bool(self.product_class) and is_weaker(self.product_class, self.problem.precision.product_class)
 
     @property
     def by_round(self) -> dict[int, float]:

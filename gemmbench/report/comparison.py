@@ -100,5 +100,5 @@ def _ladder_position(row: Row) -> tuple[float, str, bool, float]:
 def _compare_record(environment: Environment, record: Record, baseline: Record | None) -> Row:
     if not record.samples:
         return Row(environment, record)
-    percent = percent_of_baseline(record, baseline) if baseline else UNKNOWN
+    percent = percent_of_baseline(record, baseline) if baseline and record.ranked else UNKNOWN
     return Row(environment, record, stats.median_interval(record.by_round), percent)

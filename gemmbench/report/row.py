@@ -13,6 +13,8 @@ from gemmbench.report.launch_occupancy import LaunchOccupancy, launch_occupancy
 from gemmbench.report.roofline import Roofline, is_too_good, peak_flops, roofline
 
 UNKNOWN = Interval(math.nan)
+UNRANKED = "unranked"
+"""The status of a right result whose products are of a weaker class than those of its precision."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,19 @@ class Row:
     number: int = 0
 
     @property
-    def ranked(self) -> bool:
+    def timed(self) -> bool:
         """The result is right, and the time is possible."""
         return self.valid and bool(self.record.samples) and not self.too_good
+
+    @property
+    def ranked(self) -> bool:
+        """It is timed, and its products are of the class of its precision."""
+        return self.timed and self.record.ranked
+
+    def is_comparable_with(self, other: Row) -> bool:
+        """Both are timed, and their products are of the same class."""
+        same = (self.record.ranked and other.record.ranked) or self.record.product_class == other.record.product_class
+        return self.timed and other.timed and same
 
     @property
     def valid(self) -> bool:
@@ -41,8 +53,10 @@ class Row:
 
     @property
     def status(self) -> str:
-        """The record's status, or `too good` for a time that the device cannot reach."""
-        return "too good" if self.too_good else self.record.status
+        """The record's status, `too good` for a time that the device cannot reach, or UNRANKED."""
+        if self.too_good:
+            return "too good"
+        return UNRANKED if self.valid and not self.record.ranked else self.record.status
 
     @property
     def gflops(self) -> float:

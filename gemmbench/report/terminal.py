@@ -11,7 +11,7 @@ from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line
 from gemmbench.report.table import Report
 
 _STYLES = {"": "", TITLE: "bold", HEADING: "bold", RULE: "dim", FOOTER: "dim"}
-_STATUSES = {"skipped": "dim", "timeout": "yellow", "too good": "yellow", "warning": "yellow"}
+_STATUSES = {"skipped": "dim", "unranked": "", "timeout": "yellow", "too good": "yellow", "warning": "yellow"}
 _GOOD = ("ok", "clean")
 _BAD = "red"
 

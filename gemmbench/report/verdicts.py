@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.row import Row
+from gemmbench.report.explanation.sentences import explain_class
+from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.text import interval_ends, number_within
 
 SLOWER, INCONCLUSIVE = "slower", "inconclusive"
@@ -32,7 +33,11 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
     for problem in comparison.problems:
         best = {name: find_best_row(problem.rows, name) for name in names}
         for earlier, later in itertools.combinations(names, 2):
-            verdict = _judge_pair(earlier, best[earlier], later, best[later], margin)
+            one, other = best[earlier], best[later]
+            if one is None or other is None:
+                verdict = _refuse_pair(problem.rows, earlier, later)
+            else:
+                verdict = _judge_pair(earlier, one, later, other, margin)
             verdicts.append(Verdict(verdict.word, f"{problem.title}: {verdict.sentence}"))
     return verdicts
 
@@ -50,10 +55,16 @@ def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:
     return {name: row for name, row in best.items() if row is not None}
 
 
-def _judge_pair(earlier: str, one: Row | None, later: str, other: Row | None, margin: float) -> Verdict:
-    if one is None or other is None:
-        missing = " and ".join(name for name, row in ((earlier, one), (later, other)) if row is None)
-        return Verdict(INCONCLUSIVE, f"{earlier} and {later} cannot be compared: no valid time for {missing}.")
+def _refuse_pair(rows: Sequence[Row], earlier: str, later: str) -> Verdict:
+    """Why two variants cannot be compared: one has no time, or is of a weaker class."""
+    unranked = [row for row in rows if row.record.variant in (earlier, later) and row.status == UNRANKED]
+    reasons = [f"{row.record.variant} is of {explain_class(row.record)}" for row in unranked[:1]]
+    missing = [name for name in (earlier, later) if find_best_row(rows, name) is None]
+    reason = "; ".join(reasons) or f"no valid time for {' and '.join(missing)}"
+    return Verdict(INCONCLUSIVE, f"{earlier} and {later} cannot be compared: {reason}.")
+
+
+def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -> Verdict:
     ratio = stats.speed_ratio(other.record.by_round, one.record.by_round)
     speed = f"{later} is {_format_speed(ratio)} {earlier}"
     if one.record.batch != other.record.batch or one.record.backend != other.record.backend:

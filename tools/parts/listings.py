@@ -71,10 +71,10 @@ def _write_keys(_: Page, name: str) -> str:
         raise StoreError(f"unknown model '{name}'; known: {', '.join(MODELS)}")
     meanings = _read_attributes(MODELS[name])
     fields = [field for field in msgspec.structs.fields(MODELS[name]) if field.name in MODELS[name].__annotations__]
-    missing = [field.name for field in fields if field.name not in meanings]
+    missing = [field.encode_name for field in fields if field.encode_name not in meanings]
     if missing or len(fields) < len(meanings):
         raise StoreError(f"the docstring of {MODELS[name].__name__} does not match its keys: {missing or meanings}")
-    rows = [[f"`{field.name}`", _format_default(field), meanings[field.name]] for field in fields]
+    rows = [[f"`{field.encode_name}`", _format_default(field), meanings[field.encode_name]] for field in fields]
     return format_table(["key", "default", "meaning"], rows)
 
 

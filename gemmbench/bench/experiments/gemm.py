@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from gemmbench.bench.experiments.workload import VerificationCase, Workload
+from gemmbench.bench.experiments.workload import Judge, VerificationCase, Workload
 from gemmbench.bench.operands.arena import Inputs
 from gemmbench.bench.operands.fill import Operands, make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
+from gemmbench.bench.verify.single_products import make_single_products
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -21,7 +22,7 @@ EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 
 
 def gemm_workload(problem: Problem) -> Workload:
-    """Verified on integers with EXACT_SCALARS, then on real data with the problem's scalars."""
+    """Verified on integers with EXACT_SCALARS, on single products, and on real data with the problem's scalars."""
     touched = sum(problem.operand_bytes(operand) for operand in "ABC")
     return Workload(GemmLayout(problem), touched, partial(_make_cases, problem), partial(_make_timed_inputs, problem))
 
@@ -37,13 +38,18 @@ def _make_timed_inputs(problem: Problem, policy: Policy) -> Inputs:
 
 def _make_cases(problem: Problem, seed: int) -> Iterator[VerificationCase]:
     for alpha, beta in EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]:
-        yield _make_case(make_reference(problem, "ints", seed + 1, alpha, beta), exact=True)
-    yield _make_case(make_reference(problem, "uniform", seed + 2, problem.alpha, problem.beta), exact=False)
+        yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
+    products = make_single_products(problem, seed + 3)
+    yield _make_case(products.reference, products.judge)
+    real = make_reference(problem, "uniform", seed + 2, problem.alpha, problem.beta)
+    yield _make_case(real, real.check_rounding)
 
 
-def _make_case(reference: Reference, exact: bool) -> VerificationCase:
-    judge = reference.check_exact if exact else reference.check_rounding
+def _make_exact_case(reference: Reference) -> VerificationCase:
+    return _make_case(reference, lambda result, _: reference.check_exact(result), exact=True)
 
+
+def _make_case(reference: Reference, judge: Judge, exact: bool = False) -> VerificationCase:
     def explain(check: Check, result: np.ndarray, relauncher: Relauncher, passed: bool) -> Check:
         return explain_by_relaunch(check, result, reference, relauncher, passed)
 

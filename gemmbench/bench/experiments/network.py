@@ -13,6 +13,7 @@ from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import Digits, Parameters
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.verify import network_cases
+from gemmbench.bench.verify.network_reference import Case
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.policy import Policy
@@ -23,7 +24,7 @@ def network_workload(network: Network, parameters: Parameters) -> Workload:
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
         for case in network_cases.verification_cases(network, parameters, seed):
-            yield VerificationCase(make_inputs(network, case.parameters, case.inputs), case.exact, case.judge)
+            yield _make_case(network, case)
 
     def make_timed_inputs(policy: Policy) -> Inputs:
         case = network_cases.timed_case(network, parameters, policy.data, policy.seed)
@@ -35,6 +36,11 @@ def network_workload(network: Network, parameters: Parameters) -> Workload:
 
     counted = None if parameters.digits is None else measure_accuracy
     return Workload(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, counted)
+
+
+def _make_case(network: Network, case: Case) -> VerificationCase:
+    inputs = make_inputs(network, case.parameters, case.inputs)
+    return VerificationCase(inputs, case.exact, lambda result, _: case.judge(result))
 
 
 def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Inputs:

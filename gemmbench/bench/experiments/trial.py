@@ -20,7 +20,8 @@ from gemmbench.planning.plans.chain import Chain
 class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
-    `scratch` holds its workspaces on the device, once it is loaded. `accuracy` is the share of test
+    `scratch` holds its workspaces on the device, once it is loaded. `product_class`
+    and `product_error` are what the check of single products found. `accuracy` is the share of test
     digits that a network recognizes.
     """
 
@@ -32,6 +33,8 @@ class Trial:
     status: str = "ok"
     reason: str = ""
     check: Check | None = None
+    product_class: str = ""
+    product_error: float | None = None
     measurement: Measurement = field(default_factory=Measurement)
     telemetry: Telemetry | None = None
     accuracy: float | None = None
@@ -78,6 +81,8 @@ class Trial:
         """Take over a check; a failed one ends the trial."""
         worst = max(check.error, self.check.error if self.check else 0.0)
         self.check = replace(check, error=worst)
+        if check.product_class:
+            self.product_class, self.product_error = check.product_class, check.product_error
         if not check.ok:
             self.status, self.reason = "wrong", f"{check.rule} check: {check.message}"
 

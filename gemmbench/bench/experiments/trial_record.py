@@ -66,6 +66,8 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "checked": check is not None,
         "check_rule": check.rule if check else "",
         "error": check.error if check and math.isfinite(check.error) else None,
+        "product_class": trial.product_class,
+        "product_error": trial.product_error,
         "samples": list(measurement.samples.values()),
         "rounds": list(measurement.samples),
         "launches": measurement.launches if timed else 0,

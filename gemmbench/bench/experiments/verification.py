@@ -91,7 +91,7 @@ class Verification:
             trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
             return
         self._buffers.reverse()
-        check = host.submit(case.judge, result)
+        check = host.submit(case.judge, result, trial.chain.declared_class)
         self._settle(case)
         self._launched = _Launched(trial, executable, result, check)
 

@@ -15,6 +15,8 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
 from gemmbench.planning.sweeps.policy import Policy
 
+Judge = Callable[[np.ndarray, str], Check]
+"""(result, class of products that the manifest declares or "") -> check."""
 Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
 """(failed check, result, relauncher, whether an earlier check passed) -> better explained check."""
 
@@ -29,7 +31,7 @@ class VerificationCase:
 
     inputs: Inputs
     exact: bool
-    judge: Callable[[np.ndarray], Check]
+    judge: Judge
     scalars: tuple[float, float] | None = None
     explain: Explain | None = None
 

@@ -18,7 +18,8 @@ from gemmbench.bench.verify.wrong_region import WrongRegion
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
-_LOWER_PRECISION = 1e5
+LOWER_PRECISION = "lower precision"
+_LARGEST_ROUNDING = 1e5
 """In units of rounding. One lost product of f32 gives a larger error from K = 8 to 4096."""
 
 
@@ -80,8 +81,8 @@ def _explain_values(wrong: WrongResult, region: WrongRegion) -> tuple[str, str] 
 def _explain_region(wrong: WrongResult, region: WrongRegion) -> tuple[str, str]:
     if region.advice:
         return f"edge {region.kind}", f"only {region.subject.rstrip(',')}: {region.advice}"
-    if math.isfinite(wrong.error) and wrong.error < _LOWER_PRECISION and wrong.mask.mean() > 0.2:
-        return "lower precision", f"{_error(wrong)}: computed in a lower precision, or products are lost"
+    if math.isfinite(wrong.error) and wrong.error < _LARGEST_ROUNDING and wrong.mask.mean() > 0.2:
+        return LOWER_PRECISION, f"{_error(wrong)}: computed in a lower precision, or products are lost"
     if region.kind in (regions.TILES, regions.STRIPES):
         return f"some {region.kind}", f"only {region.subject.rstrip(',')}"
     return UNKNOWN, ""

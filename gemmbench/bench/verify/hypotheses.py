@@ -20,6 +20,8 @@ from gemmbench.planning.problems.storage import FLOAT32, StorageType
 _SHIFTS = tuple(sign * step for step in (1, 2, 3, 4, 8, 16, 32, 64, 128) for sign in (1, -1))
 _TILES = (2, 4, 8, 16, 32, 64, 128, 256)
 _STRIDES = range(64, 1, -1)
+_NEAR = 1 / 8
+"""Sums kept in few bits are off by at most this share of |alpha| |A| |B| + |beta| |C0|."""
 
 
 @dataclass(frozen=True)
@@ -216,14 +218,15 @@ def _truncate(values: np.ndarray, lower: Precision) -> np.ndarray:
 
 
 def _sums_fit(sample: WrongSample, storage: StorageType) -> bool:
-    """Whether every element is alpha s + beta C0 for some s that the format can represent."""
+    """Whether every element is near the right one, and alpha s + beta C0 for some s that the format can represent."""
     alpha, beta = sample.wrong.alpha, sample.wrong.beta
     if not alpha or len(sample) < 4:
         return False
     base = beta * sample.before if beta else np.zeros(len(sample))
     held = ((sample.got - base) / alpha).astype(np.float32).astype(storage.numpy_type()).astype(np.float64)
     rounding = 4 * 2.0**-24 * (np.abs(alpha * held) + np.abs(base))
-    return bool((np.abs(alpha * held + base - sample.got) <= rounding).all())
+    near = np.abs(sample.apply_scalars(sample.terms.sum(axis=1)) - sample.got) <= _NEAR * sample.scale
+    return bool((near & (np.abs(alpha * held + base - sample.got) <= rounding)).all())
 
 
 _Hypothesis = Callable[[WrongSample], Iterator[Explanation]]

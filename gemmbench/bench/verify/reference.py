@@ -22,6 +22,7 @@ from gemmbench.bench.operands.fill import Operands, is_cached, make_operands
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.product_classes import CLASSES, is_weaker
 from gemmbench.planning.sweeps.overrides import Fill
 
 _FULL_CHECK_LIMIT = 1024**3
@@ -39,7 +40,8 @@ class Check:
 
     `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit
     roundoff of the accumulator, not counting what storing C in 16 bits costs. `rule` names the
-    check, `message` describes what is wrong, and `diagnosis` is the most likely cause.
+    check, `message` describes what is wrong, and `diagnosis` is the most likely cause. A check of
+    single products finds their class, and their largest error in units of the last place of C.
     """
 
     ok: bool
@@ -47,6 +49,8 @@ class Check:
     error: float = 0.0
     message: str = ""
     diagnosis: Diagnosis | None = None
+    product_class: str = ""
+    product_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,12 @@ class Reference:
         """The error that storing C may add on the compared rows."""
         return np.asarray(2 * self.problem.precision.result_unit * np.abs(self.expected))
 
-    @cached_property
-    def _bound(self) -> np.ndarray:
+    def _bound(self, declared: str) -> np.ndarray:
         """How far C may differ from C64 on the compared rows."""
-        return np.asarray(ROUNDING_FACTOR * self.problem.precision.accumulator.unit * self.scale + self._storage_error)
+        unit = ROUNDING_FACTOR * self.problem.precision.accumulator.unit
+        if declared and is_weaker(declared, self.problem.precision.product_class):
+            unit += CLASSES[declared].largest * 2.0**-23
+        return np.asarray(unit * self.scale + self._storage_error)
 
     @cached_property
     def vectors(self) -> np.ndarray:
@@ -147,8 +153,10 @@ class Reference:
             return Check(True, "exact")
         return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects)
 
-    def check_rounding(self, result: np.ndarray) -> Check:
+    def check_rounding(self, result: np.ndarray, declared: str = "") -> Check:
         """Compare a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
+
+        If the manifest has `declared` a weaker class of products, u grows by the error of a product.
 
         The bound: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
         section 3.5, with 16 instead of its factor K, which errors of random sign do not reach.
@@ -156,7 +164,7 @@ class Reference:
         got = result[self.rows].astype(np.float64)
         with np.errstate(invalid="ignore"):
             difference = np.abs(got - self.expected)
-            right = difference <= self._bound  # false for a NaN
+            right = difference <= self._bound(declared)  # false for a NaN
             if self.problem.precision.rounds_result:
                 difference -= self._storage_error
             units = float(np.max(difference * self._inverse_units))

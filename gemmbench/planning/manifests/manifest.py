@@ -28,6 +28,7 @@ from gemmbench.planning.networks.network import MACROS
 from gemmbench.planning.paths import display_path, printable
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
+from gemmbench.planning.problems.product_classes import CLASSES
 from gemmbench.planning.text_file import read_text_file
 from gemmbench.planning.yaml_document import Document, parse_document
 from gemmbench.planning.yaml_document import Path as DocumentPath
@@ -41,7 +42,7 @@ _ONE_LAUNCH = ("symbol", "grid", "block", "shared")
 _FIRST_TMA = 90  # compute capability
 _SCRATCH = ("zeroed", "state")
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
-_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "sass")
+_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", "sass")
 
 
 def read_variant(path: Path) -> Variant:
@@ -108,6 +109,7 @@ class _ManifestReader:
                 ("sass",), manifest.sass
             ),
             computes=manifest.computes,
+            product_class=manifest.product_class,
             epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
             source=manifest.source,
             path=self.document.location,
@@ -120,6 +122,8 @@ class _ManifestReader:
         self.check_words("precisions", manifest.precisions, tuple(PRECISIONS))
         self.check_words("layouts", manifest.layouts, LAYOUTS)
         self.check_words("computes", [manifest.computes], COMPUTES)
+        if manifest.product_class:
+            self.check_words("class", [manifest.product_class], tuple(CLASSES))
         if manifest.epilogue:
             self.check_words("epilogue", manifest.epilogue, EPILOGUES)
         self.check_combinations()

@@ -55,6 +55,10 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             its own.
         sass: Conditions on the machine code of the hottest loop, one expression per line.
             `gemmbench inspect --sass-mix` checks them.
+        class: The class of its products, if it is weaker than that of the precision: `bf16x6`,
+            `3xtf32`, `bf16x3`, `tf32` or `bf16` for a kernel that computes float32 from products of
+            fewer bits. Its rows are listed without being ranked. A weaker class that is not declared
+            is `wrong`.
         source: A link to where the kernel is from.
     """
 
@@ -81,4 +85,5 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []
     sass: list[str] = []
+    product_class: str = msgspec.field(name="class", default="")
     source: str = ""

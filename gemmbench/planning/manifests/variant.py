@@ -75,12 +75,13 @@ class Variant:
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
     the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
     memory besides the operands, `tile` the rows and columns of C that share one reading of A and B
-    (empty if not declared). The first `zeroed` bytes of the workspace are zero at binding; with `state`
-    it carries state from one launch to the next. `tensor_maps` are the arrays that TMA moves. `sass` is what must be
-    true of the machine code of its hottest loop. A variant with `picks` has no code of its own: the
-    first row whose `when` holds names the variant that has. If it has more configurations than
-    `shortlist` (0: no limit), only that many are measured in full: those that a short load ranks
-    first. `text` and `path` are empty for a library.
+    (empty if not declared). The first `zeroed` bytes of the workspace are zero at binding; with
+    `state` it carries state from one launch to the next. `tensor_maps` are the arrays that TMA
+    moves. `sass` is what must be true of the machine code of its hottest loop. `product_class` is
+    declared if it is weaker than that of a precision. A variant with `picks` has no code of its
+    own: the first row whose `when` holds names the variant that has. If it has more configurations
+    than `shortlist` (0: no limit), only that many are measured in full: those that a short load
+    ranks first. `text` and `path` are empty for a library.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Variant:
     computes: str = "gemm"
     epilogue: tuple[str, ...] = ()
     shortlist: int = 0
+    product_class: str = ""
     source: str = ""
     path: str = ""
     text: str = field(default="", repr=False)

@@ -54,6 +54,11 @@ class Chain:
         return ["+".join((step.variant.name, *step.epilogue)) for step in self.steps]
 
     @property
+    def declared_class(self) -> str:
+        """The class of products that the code of its last step declares; "" for that of the precision."""
+        return self.steps[-1].variant.product_class if self.steps else ""
+
+    @property
     def kernel_key(self) -> tuple[object, ...]:
         """Problem, row and configuration, as a Record has it."""
         return (self.problem, self.name, *sorted(self.config.values))

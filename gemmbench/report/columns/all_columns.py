@@ -21,6 +21,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     details.READS,
     *details.CARD,
     details.WORKSPACE,
+    *details.CLASS,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
@@ -39,6 +40,7 @@ _WIDE = pick_columns(
     "reads (MB)",
     "FLOP/B",
     "% of bound",
+    "class",
     "clock (GHz)",
     "deg C",
     "W",

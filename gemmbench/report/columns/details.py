@@ -179,6 +179,20 @@ _ENERGY: tuple[Column[Row], ...] = (
     ),
 )
 
+CLASS: tuple[Column[Row], ...] = (
+    Column(
+        "product_class",
+        "how exactly single products are computed: f32, bf16x6, 3xtf32, bf16x3, tf32 and so on",
+        lambda row: row.record.product_class,
+        "class",
+        lambda row: row.record.product_class or "-",
+    ),
+    Column(
+        "product_error",
+        "largest error of a single product, in units of the last place of C",
+        lambda row: row.record.product_error,
+    ),
+)
 READS: Column[Row] = Column(
     "bytes_read",
     "bytes of A and B that the kernel loads from global memory, by the tile of its manifest; caches serve most of them",

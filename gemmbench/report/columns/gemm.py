@@ -42,7 +42,7 @@ _RESULT: tuple[Column[Row], ...] = (
     ),
     Column(
         "status",
-        "ok, wrong, skipped, failed, timeout, out of memory, too good",
+        "ok, wrong, skipped, failed, timeout, out of memory, too good, unranked",
         lambda row: row.status,
         "status",
         _status,

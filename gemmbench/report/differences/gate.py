@@ -129,15 +129,25 @@ def check_pairs(pairs: Iterable[tuple[Row, Row]], margin: float) -> list[Checked
 
 
 def _measure_pair(reference: Row, row: Row) -> Interval:
-    """The paired speed of two rows of one batch; NaN if one is not right."""
-    if not (reference.ranked and row.ranked):
+    """The paired speed of two rows of one batch; NaN if one is not right, or of another class."""
+    if not reference.is_comparable_with(row):
         return UNKNOWN
     return stats.speed_ratio(row.record.by_round, reference.record.by_round)
 
 
 def check_differences(differences: RunDifferences, margin: float) -> list[CheckedRow]:
-    """Judge rows against another run, by their ratios to the baseline of each run."""
-    return [_check_difference(each, margin) for each in differences.rows if not each.is_baseline]
+    """Judge rows against another run, by their ratios to the baseline of each run.
+
+    Rows that are not ranked have no such ratio, and are left out.
+    """
+    judged = [each for each in differences.rows if not each.is_baseline and not each.unranked]
+    return [_check_difference(each, margin) for each in judged]
+
+
+def note_unranked(differences: RunDifferences) -> list[str]:
+    """Which rows a check leaves out because they are not ranked, if there are any."""
+    names = [name_row(each.row) for each in differences.rows if each.unranked]
+    return [f"Not checked, because not ranked: {', '.join(names)}."] if names else []
 
 
 def _check_difference(difference: Difference, margin: float) -> CheckedRow:

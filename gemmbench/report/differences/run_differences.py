@@ -16,7 +16,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.row import UNKNOWN, Row
+from gemmbench.report.row import UNKNOWN, UNRANKED, Row
 
 RUN_TO_RUN = 0.005
 """How much the ratio of the same code to a library differs between runs, for kernels over 100 us."""
@@ -31,8 +31,13 @@ class Difference:
 
     @property
     def timed(self) -> bool:
-        """Both results are right and have a time."""
-        return self.reference.ranked and self.row.ranked
+        """Both results are right, of the same class, and have a time."""
+        return self.reference.is_comparable_with(self.row)
+
+    @property
+    def unranked(self) -> bool:
+        """Both results are of a class that is not compared with the baseline."""
+        return self.reference.status == self.row.status == UNRANKED
 
     @property
     def baselines(self) -> set[str]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 from gemmbench.bench.record import Environment, Record, Telemetry
 from gemmbench.bench.timing import stats
+from gemmbench.planning.problems.product_classes import CLASSES
 from gemmbench.report.explanation.rerun import rerun_command
 from gemmbench.report.flags import MEANINGS, find_flags
 from gemmbench.report.roofline import MEMORY
-from gemmbench.report.row import Row
+from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.text import count_noun, number, percent, with_interval
 
 _WIDEST = 110
@@ -68,7 +69,8 @@ def name_row(row: Row) -> str:
 
 
 def _describe_status(row: Row) -> Iterator[str]:
-    reason = f": {row.record.reason}" if row.record.reason else ""
+    explained = explain_class(row.record) if row.status == UNRANKED else row.record.reason
+    reason = f": {explained}" if explained else ""
     yield f"{row.status}{reason}."
     if row.record.diagnosis:
         yield f"Likely cause: {row.record.diagnosis}."
@@ -82,6 +84,16 @@ def _describe_check(record: Record) -> Iterator[str]:
     if record.error is not None:
         unit = "sixteenths of what rounding may do" if record.network else "units of u (|alpha| |A| |B| + |beta| |C0|)"
         yield f"Largest error {number(record.error)} of 16 allowed, in {unit}."
+    if record.product_class:
+        yield f"Single products are of class {record.product_class}: off by at most"
+        yield f"{number(record.product_error, 3)} units in the last place."
+
+
+def explain_class(record: Record) -> str:
+    """Why a row is not ranked, by the class of its products."""
+    found, wanted = record.product_class, record.problem.precision.product_class
+    words = f"{CLASSES[found].words}, " if found in CLASSES else ""
+    return f"class {found}: {words}less exact than class {wanted}, with which it is not ranked"
 
 
 def _describe_time(row: Row) -> Iterator[str]:

@@ -10,7 +10,7 @@ from gemmbench.report.explanation.rerun import rerun_command
 from gemmbench.report.explanation.sentences import explain_in_paragraphs, name_row
 from gemmbench.report.page.html import Html, tag
 from gemmbench.report.page.tables import name_box, wrap_table
-from gemmbench.report.row import Row
+from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.text import count_noun
 from gemmbench.report.transfer_rows import TransferRow
 
@@ -25,7 +25,7 @@ def any_failed(comparison: Comparison) -> bool:
 
 
 def _list_failed(comparison: Comparison) -> list[Row]:
-    return [row for row in comparison.rows if row.status not in ("ok", "skipped")]
+    return [row for row in comparison.rows if row.status not in ("ok", "skipped", UNRANKED)]
 
 
 def _list_failed_transfers(comparison: Comparison) -> list[TransferRow]:

@@ -12,7 +12,7 @@ from gemmbench.report.columns.transfers import TABLE as TRANSFER_COLUMNS
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.page.headline import find_fastest, label_problem
 from gemmbench.report.page.html import Html, tag
-from gemmbench.report.row import Row
+from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.table import Table
 from gemmbench.report.transfer_rows import TransferRow
 
@@ -54,7 +54,7 @@ def render_kernels(comparison: Comparison) -> Html:
         return " ".join(name for name, holds in marks.items() if holds)
 
     def find_target(row: Row) -> str:
-        return "" if row.status in ("ok", "skipped") else f"#{name_box(row)}"
+        return "" if row.status in ("ok", "skipped", UNRANKED) else f"#{name_box(row)}"
 
     groups = [Group(problem.title, label_problem(problem), problem.rows) for problem in comparison.problems]
     style: RowStyle[Row] = RowStyle(lambda row: row.status, choose_classes, find_target)

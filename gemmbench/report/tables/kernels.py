@@ -9,8 +9,9 @@ from gemmbench.bench.record import Record
 from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import make_table
 from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.report.explanation.sentences import explain_class
 from gemmbench.report.flags import explain_letters
-from gemmbench.report.row import Row
+from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.table import Report, Table
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 
@@ -78,6 +79,8 @@ def _explain_status(row: Row) -> Iterator[str]:
         yield f"{name}: {record.status}: {record.reason}"
     elif row.too_good:
         yield f"{name}: faster than this device can be; not ranked"
+    elif row.status == UNRANKED:
+        yield f"{name}: {explain_class(record)}"
     elif record.stopped == "interrupted":
         yield f"{name}: interrupted after {len(record.samples)} rounds"
 

@@ -15,7 +15,7 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import list_conditions, name_run, note_transfers
-from gemmbench.report.differences.gate import Check, check_differences, check_pairs
+from gemmbench.report.differences.gate import Check, check_differences, check_pairs, note_unranked
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.explanation.rerun import find_recorded_option
 from gemmbench.report.explanation.sentences import name_row
@@ -107,7 +107,11 @@ def _judge_run(reference: Comparison, result: RunResult, request: CheckRequest) 
         request.margin,
         check_differences(differences, request.margin),
         [name_row(row) for row in missing],
-        notes=[*list_conditions(reference.environment, comparison.environment), *note_transfers(differences)],
+        notes=[
+            *list_conditions(reference.environment, comparison.environment),
+            *note_transfers(differences),
+            *note_unranked(differences),
+        ],
     )
     return CheckResult(result, comparison, check)
 

@@ -57,7 +57,7 @@ def verify(opened):
 
 def test_every_kernel_has_an_expectation_and_every_expectation_a_kernel():
     assert {path.stem for path in FOLDER.glob("*.cu")} == set(EXPECTED)
-    assert all(wanted["words"] for wanted in EXPECTED.values())
+    assert all(wanted["words"] or wanted["status"] == "ok" for wanted in EXPECTED.values())
 
 
 @pytest.mark.parametrize("name", ON_CPU)

@@ -81,13 +81,14 @@ def test_the_verifier_checks_and_does_not_time(experiment, monkeypatch):
     good, bad = experiment("naive", "bad", faults={"bad": "last_column"}, measured=False)
     assert (good.status, good.checked, good.samples) == ("ok", True, [])
     assert bad.status == "wrong"
-    assert set(windows) == {1} and len(windows) == 5  # two of the right one; the wrong one is launched twice more
+    assert set(windows) == {1} and len(windows) == 6  # three of the right one; the wrong one is launched twice more
 
 
 @pytest.mark.parametrize(
-    ("beta", "checks"), [(0.0, [(2.0, 0.0), (1.5, 0.0)]), (0.5, [(2.0, 0.0), (-1.0, 3.0), (1.5, 0.5)])]
+    ("beta", "checks"),
+    [(0.0, [(2.0, 0.0), (2.0, 0.0), (1.5, 0.0)]), (0.5, [(2.0, 0.0), (-1.0, 3.0), (2.0, 0.5), (1.5, 0.5)])],
 )
-def test_integers_are_checked_with_scalars_of_their_own_and_real_data_with_those_asked_for(
+def test_integers_and_products_are_checked_with_scalars_of_their_own_and_real_data_with_those_asked_for(
     experiment, monkeypatch, beta, checks
 ):
     seen = []
@@ -116,7 +117,7 @@ def test_every_way_to_run_is_verified_and_the_first_is_timed(experiment, monkeyp
     monkeypatch.setattr(FakeBackend, "bind", bind)
     experiment("naive", backend=backend)
     assert seen[:2] == ["forward", "backward"]
-    assert len(seen) > 3 and set(seen[2:]) == {"plain"}
+    assert len(seen) > 4 and set(seen[2:]) == {"plain"}
 
 
 def test_after_an_interruption_rows_without_samples_are_left_out(experiment, monkeypatch):

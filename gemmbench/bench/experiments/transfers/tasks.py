@@ -30,8 +30,8 @@ class TransferTask:
 
 
 def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
-    """The fastest configuration of every correct kernel; its final rounds decide if it has any."""
-    timed = [record for record in records if record.status == "ok" and record.samples]
+    """The fastest configuration of every ranked kernel; its final rounds decide if it has any."""
+    timed = [record for record in records if record.ranked and record.samples]
     finals = {(record.problem, record.variant) for record in timed if record.phase == "final"}
     seconds: dict[tuple[object, ...], float] = {}
     for record in timed:

@@ -1,0 +1,228 @@
+"""The class of a kernel's products, found where every element of C is a single one.
+
+Each column of B has one number that is not 0, so there is nothing to sum: whatever K is, the error
+of an element is that of one product. A bound on rounding errors cannot show it, because it grows
+with K: from K = 1024 on it accepts three bf16 products as float32.
+
+The factors fill their significand. Half of them lose something to every way of splitting them into
+fewer bits, always with the same sign, so that no losses cancel; some are powers of two, whose
+products are exact if the parts of the other factor add up to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+
+import numpy as np
+
+from gemmbench.bench.operands.fill import Operands, is_cached
+from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
+from gemmbench.bench.verify.reference import Check, Reference
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.product_classes import CLASSES, choose_weaker, is_weaker, name_class
+from gemmbench.planning.problems.storage import StorageType
+
+RULE = "class"
+_POOL = 65_537  # a prime, so that rows of A begin at different factors
+_CHUNK = 1 << 18  # elements that are judged at a time
+_THREADS = 4
+_SHORT = 1000  # numbers below it are printed with three digits
+_KEPT_BITS = (4, 8, 11, 17, 24)
+"""Bits that fewer or smaller parts keep: fp8, bf16, TF32 and f16, two parts of bf16, f32."""
+_SURELY_IMPRECISE = CLASSES["tf32"].largest
+"""An error of this size comes from a precision; a larger one may also come from a wrong element."""
+_LARGEST_EXPONENT = 4  # of alpha, so that no result leaves the range of f16
+_STORED = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
+"""The class of an exact product of two numbers as they are stored; other types have their own names."""
+
+
+@dataclass(frozen=True)
+class ProductError:
+    """The largest error of a product, and of one with a power of two, in units of C's last bit.
+
+    `count` elements are not the product rounded once.
+    """
+
+    largest: float = 0.0
+    by_powers: float = 0.0
+    count: int = 0
+
+    def merge(self, other: ProductError) -> ProductError:
+        """The errors of two parts of C together."""
+        largest, by_powers = max(self.largest, other.largest), max(self.by_powers, other.by_powers)
+        return ProductError(largest, by_powers, self.count + other.count)
+
+
+@dataclass(frozen=True)
+class SingleProducts:
+    """A problem in which column j of B holds only `factors[j]`, in row `rows[j]`.
+
+    alpha is a power of two and C0 is 0, so that neither adds an error.
+    """
+
+    problem: Problem
+    operands: Operands
+    rows: np.ndarray
+    factors: np.ndarray
+
+    @property
+    def scalars(self) -> tuple[float, float]:
+        """The power of two next to the alpha of the problem, within bounds; its beta."""
+        alpha = self.problem.alpha
+        if not alpha or not math.isfinite(alpha):
+            return 1.0, self.problem.beta
+        exponent = round(math.log2(abs(alpha)))
+        near = min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
+        return math.copysign(2.0**near, alpha), self.problem.beta
+
+    @cached_property
+    def _a(self) -> np.ndarray:
+        return self.operands.A.T if self.problem.trans_a else self.operands.A
+
+    def measure_error(self, result: np.ndarray) -> ProductError:
+        """The largest error of the elements of C; infinite for a NaN."""
+        step = max(1, _CHUNK // self.problem.N)
+        starts = range(0, self.problem.M, step)
+        with ThreadPoolExecutor(_THREADS) as pool, np.errstate(all="ignore"):
+            worst = ProductError()
+            for error in pool.map(partial(self._measure_rows, result, step), starts):
+                worst = worst.merge(error)
+        return worst
+
+    def _measure_rows(self, result: np.ndarray, step: int, start: int) -> ProductError:
+        got = result[start : start + step]
+        kind = self.problem.precision.accumulator.type.numpy_type()
+        a = self._a[start : start + step].take(self.rows, axis=1).astype(kind, copy=False)
+        right = a * self.factors.astype(kind, copy=False) * kind.type(self.scalars[0])
+        differs = got != right.astype(got.dtype, copy=False)  # true for a NaN
+        return self._measure_elements(got, a, differs) if differs.any() else ProductError()
+
+    def _measure_elements(self, got: np.ndarray, a: np.ndarray, differs: np.ndarray) -> ProductError:
+        """The errors where a result is not the product rounded once."""
+        column = np.nonzero(differs)[1]
+        one, other = a[differs].astype(np.float64), self.factors[column].astype(np.float64)
+        exact = one * other * self.scalars[0]
+        error = np.abs(got[differs].astype(np.float64) - exact) / _find_last_bit(exact, self.problem.storage("C"))
+        error[~np.isfinite(error)] = math.inf
+        powers = (np.abs(np.frexp(one)[0]) == 0.5) | (np.abs(np.frexp(other)[0]) == 0.5)
+        return ProductError(float(error.max()), float(error[powers].max(initial=0.0)), error.size)
+
+    def judge(self, result: np.ndarray, declared: str = "") -> Check:
+        """Name the class of the products, and compare it with that of the precision.
+
+        A weaker one is accepted if it is not weaker than the one `declared` by the manifest.
+        """
+        error = self.measure_error(result)
+        wanted = self.problem.precision.product_class
+        found = self._find_class(error)
+        if not found:
+            return self._describe_failure(result)
+        accepted = not is_weaker(found, choose_weaker(declared, wanted))
+        check = Check(accepted, RULE, product_class=found, product_error=max(error.largest, self._rounding))
+        return check if accepted else self._refuse(check, error, result, declared)
+
+    @property
+    def _rounding(self) -> float:
+        """The error of a product that is rounded once, in units of C's last bit."""
+        return 0.0 if self.problem.storage("C").is_integer else 0.5
+
+    def _find_class(self, error: ProductError) -> str:
+        stored = _STORED.get(self.problem.storage("A").name, self.problem.precision.product_class)
+        most = 1.0 if self.problem.precision.rounds_result else self._rounding  # C may be truncated to 16 bits
+        if error.largest <= most:
+            return stored
+        scale = 2.0 ** (24 - self.problem.storage("C").significand)
+        return name_class(stored, error.largest * scale, error.by_powers * scale)
+
+    def _refuse(self, check: Check, error: ProductError, result: np.ndarray, declared: str) -> Check:
+        found, name = CLASSES[check.product_class], self.problem.precision.name
+        likely = self.reference.check_rounding(result).diagnosis
+        imprecise = likely is None or likely.cause == LOWER_PRECISION
+        if found.largest > _SURELY_IMPRECISE and not imprecise:
+            return self._describe_failure(result)
+        share = f"in {error.count} of {result.size} elements" if error.count < result.size else "in every element"
+        size = f"single products are off by up to {_format_error(error)} units in the last place {share}"
+        wanted = self.problem.precision.product_class
+        limit = f"the manifest declares class {declared}" if declared else f"{name} needs class {wanted}"
+        words = f"{size}: class {found.name}, {found.words}; {limit}"
+        if not declared:
+            words += f", or `class: {found.name}` in the manifest, which lists the kernel without ranking it"
+        if likely and likely.words.startswith("as if"):
+            words += f"; {likely.words.partition(', the error is')[0]}"
+        diagnosis = Diagnosis(LOWER_PRECISION, words)
+        return Check(False, RULE, math.inf, words, diagnosis, check.product_class, check.product_error)
+
+    def _describe_failure(self, result: np.ndarray) -> Check:
+        """The error is larger than that of any class: the result is wrong, not imprecise."""
+        check = self.reference.check_rounding(result)
+        if not check.ok:
+            return check
+        words = "elements that are one product are wrong, in rows that other checks do not compare"
+        return Check(False, RULE, math.inf, words)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The same problem with its usual checks."""
+        return Reference(self.problem, self.operands, *self.scalars)
+
+
+def _format_error(error: ProductError) -> str:
+    return f"{error.largest:.3g}" if error.largest < _SHORT else f"{error.largest:,.0f}"
+
+
+def make_single_products(problem: Problem, seed: int) -> SingleProducts:
+    """The operands of a problem whose sums have one product each; small ones are kept for later batches."""
+    return (_make_cached if is_cached(problem) else _make)(problem, seed)
+
+
+def _make(problem: Problem, seed: int) -> SingleProducts:
+    rng = np.random.default_rng([seed, 1])
+    storage = [problem.storage(name) for name in "ABC"]
+    a = np.resize(_draw_factors(rng, storage[0], _POOL), problem.shape("A"))
+    factors = _draw_factors(rng, storage[1], problem.N)
+    rows = rng.integers(0, problem.K, problem.N)
+    rows[-1], rows[0] = problem.K - 1, 0
+    b = np.zeros(problem.shape("B"), storage[1].numpy_type())
+    (b.T if problem.trans_b else b)[rows, np.arange(problem.N)] = factors
+    return SingleProducts(problem, Operands(a, b, np.zeros(problem.shape("C"), storage[2].numpy_type())), rows, factors)
+
+
+_make_cached = lru_cache(maxsize=1)(_make)
+
+
+def _draw_factors(rng: np.random.Generator, storage: StorageType, count: int) -> np.ndarray:
+    """Numbers of full significands: every second one hard to split, every fourth one a power of two."""
+    bits = storage.significand
+    whole = rng.integers(1 << (bits - 1), 1 << bits, count)
+    whole[::2] = _make_hard(whole[::2], bits)
+    whole[3::4] = 1 << (bits - 1)
+    signs = rng.integers(0, 2, count) * 2 - 1
+    exponents = 0 if storage.is_integer else rng.integers(-2, 2, count) - (bits - 1)
+    return np.asarray(np.ldexp((signs * whole).astype(np.float64), exponents).astype(storage.numpy_type()))
+
+
+def _make_hard(whole: np.ndarray, bits: int) -> np.ndarray:
+    """Integers of so many bits whose remainder after each kind of rounding is a quarter to a half of a unit.
+
+    The last bits are 01, so that a remainder is never exactly a part of fewer bits.
+    """
+    hard = whole | 1
+    for dropped in _list_dropped(bits):
+        hard = (hard & ~(1 << (dropped - 1))) | 1 << (dropped - 2)
+    return hard
+
+
+def _list_dropped(bits: int) -> Iterator[int]:
+    """How many bits each kind of rounding drops; 2 for the last bits."""
+    yield from sorted({2, *(bits - kept for kept in _KEPT_BITS if bits - kept > 2)}, reverse=True)
+
+
+def _find_last_bit(values: np.ndarray, storage: StorageType) -> np.ndarray:
+    """The value of the last significand bit of each number."""
+    if storage.is_integer:
+        return np.ones_like(values)
+    return np.asarray(np.ldexp(1.0, np.frexp(values)[1] - storage.significand))

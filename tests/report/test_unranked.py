@@ -1,0 +1,123 @@
+"""Rows of a weaker class than their precision's are listed, and ranked nowhere."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.choices import Choices
+from gemmbench.report.charts.kinds.selection import note_unranked, select_rows
+from gemmbench.report.columns.all_columns import COLUMNS
+from gemmbench.report.columns.column import export_rows
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.differences.gate import INCONCLUSIVE, check_differences, check_pairs
+from gemmbench.report.differences.gate import note_unranked as note_unchecked
+from gemmbench.report.differences.run_differences import compare_runs
+from gemmbench.report.explanation.sentences import explain_row
+from gemmbench.report.page.headline import find_fastest
+from gemmbench.report.store import Run
+from gemmbench.report.tables.fastest import list_fastest
+from gemmbench.report.tables.kernels import report_kernels
+from gemmbench.report.verdicts import judge_variants
+
+CUBLAS, NAIVE, EMULATED = [2e-3, 2.1e-3] * 6, [4e-3, 4.2e-3] * 6, [1e-3, 1.1e-3] * 6
+
+
+@pytest.fixture
+def compare(make_record, environment):
+    """The comparison of a run in which the fastest kernel is of this class."""
+
+    def compared(found="bf16x6", variant="emulated", **changed):
+        records = [
+            make_record("cublas", CUBLAS, product_class="f32"),
+            make_record("naive", NAIVE, product_class="f32"),
+            make_record(variant, EMULATED, product_class=found, product_error=0.9, checked=True, **changed),
+        ]
+        return compare_rows(Run(environment, records, Path("it.jsonl")))
+
+    return compared
+
+
+def find_row(comparison, name="emulated"):
+    return next(row for row in comparison.rows if row.record.variant == name)
+
+
+def test_its_row_is_listed_with_its_time_and_class_and_without_a_percentage(compare):
+    comparison = compare()
+    row = find_row(comparison)
+    assert (row.status, row.ranked, row.timed) == ("unranked", False, True)
+    assert math.isnan(row.percent_of_baseline.value)
+    text = report_kernels(comparison, wide=True).format("simple")
+    assert "emulated: class bf16x6: six or more products of bf16 parts, less exact than class f32" in text
+    assert "1.05" in text
+
+
+def test_the_same_row_of_the_right_class_or_of_an_older_file_is_ranked(compare):
+    for found in ("f32", "f64", ""):
+        row = find_row(compare(found))
+        assert (row.status, row.ranked) == ("ok", True) and row.percent_of_baseline.value > 180
+
+
+def test_a_precision_has_a_class_of_its_own(compare):
+    assert find_row(compare("tf32", precision_name="tf32")).ranked
+    assert not find_row(compare("bf16", precision_name="tf32")).ranked
+
+
+def test_it_is_never_the_fastest(compare):
+    comparison = compare()
+    assert list_fastest(comparison) == ["64: cublas is fastest; naive reaches 50.0 % of it"]
+    assert find_fastest(comparison.problems[0], "cublas").record.variant == "naive"
+
+
+def test_no_other_row_is_measured_by_it(compare):
+    comparison = compare(variant="cublas", batch=2, batch_key="other")
+    assert [row.status for row in comparison.rows if row.record.variant == "cublas"] == ["unranked"]
+    emulated_baseline = find_row(comparison, "naive").percent_of_baseline.value
+    assert emulated_baseline == pytest.approx(50, rel=0.01)  # of the cublas of its own batch, which is ranked
+
+
+def test_charts_leave_it_out_and_say_so(compare):
+    comparison = compare()
+    drawn = select_rows([comparison], Choices())
+    assert {row.record.variant for row in drawn} == {"cublas", "naive"}
+    assert note_unranked([comparison], Choices()) == ["Not drawn: 1 row that is not ranked (1 unranked)."]
+    with pytest.raises(UsageError, match="1 unranked"):
+        select_rows([comparison], Choices(variants=("emulated",)))
+
+
+def test_compare_says_why_there_is_no_verdict(compare):
+    (verdict,) = judge_variants(compare(), ["naive", "emulated"])
+    assert verdict.word == "inconclusive"
+    assert "naive and emulated cannot be compared: emulated is of class bf16x6" in verdict.sentence
+
+
+def test_a_check_leaves_it_out_and_names_it(compare):
+    differences = compare_runs(compare(), compare())
+    assert [checked.row.record.variant for checked in check_differences(differences, 0.03)] == ["naive"]
+    assert note_unchecked(differences) == ["Not checked, because not ranked: emulated at 64 nn f32."]
+
+
+def test_a_row_whose_class_became_weaker_is_not_compared_with_its_past(compare):
+    differences = compare_runs(compare("f32"), compare())
+    (checked,) = (each for each in check_differences(differences, 0.03) if each.row.record.variant == "emulated")
+    assert checked.verdict == INCONCLUSIVE and "the row is unranked" in checked.reason
+    (pair,) = check_pairs([(find_row(compare("f32")), find_row(compare()))], 0.03)
+    assert pair.verdict == INCONCLUSIVE
+
+
+def test_two_rows_of_one_weaker_class_are_compared_in_the_same_rounds(compare):
+    (pair,) = check_pairs([(find_row(compare()), find_row(compare()))], 0.03)
+    assert pair.verdict == "pass"
+
+
+def test_exports_hold_the_class_and_the_error(compare):
+    (row,) = export_rows(COLUMNS, [find_row(compare())])
+    assert (row["status"], row["product_class"], row["product_error"]) == ("unranked", "bf16x6", 0.9)
+    assert row["percent_of_baseline"] is None
+
+
+def test_an_explanation_names_the_class(compare):
+    text = " ".join(" ".join(explain_row(find_row(compare()))).split())
+    assert "unranked: class bf16x6" in text
+    assert "Single products are of class bf16x6: off by at most 0.900 units in the last place." in text
