@@ -9,7 +9,7 @@
     host       the host's cores, and who else uses them
     monitor    power, temperature and clocks of a device while it works
     health     what `doctor` finds out; doctor asks the back ends for it
-    cache      compiled code, kept by content
+    cache/     compiled code, kept by content
     source     the text that compilers get
     passes/    kernels that add a bias or apply an activation to a finished C
     cuda/, cpu/, fake/   the back ends; only the registry imports them

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemmbench.backends import cache
-from gemmbench.backends.health import HealthCheck, Peaks, check_writable
+from gemmbench.backends.cache.folder import cache_folder, refuse_unsafe
+from gemmbench.backends.health import HealthCheck, Peaks, check_writable, failed_check
 from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.backends.registry import AUTO, find_entry, list_entries, load_services, parse_device
+from gemmbench.errors import DeviceError
 
 
 def examine_machine(option: str, results: Path) -> list[HealthCheck]:
@@ -19,8 +20,17 @@ def examine_machine(option: str, results: Path) -> list[HealthCheck]:
     checks: list[HealthCheck] = []
     for name in _examined_backends(option, choice):
         checks += load_services(name).examine(choice, required=name == choice.primary)
-    checks.append(check_writable("cache", cache.cache_folder(), "name another folder in GEMMBENCH_CACHE_DIR"))
+    checks.append(_check_cache())
     return [*checks, check_writable("results", results, "name another folder with --out")]
+
+
+def _check_cache() -> HealthCheck:
+    home, next_step = cache_folder(), "name another folder in GEMMBENCH_CACHE_DIR"
+    try:
+        refuse_unsafe(home)
+    except DeviceError as fault:
+        return failed_check("cache", str(fault), "", fatal=True)
+    return check_writable("cache", home, next_step)
 
 
 def _examined_backends(option: str, choice: DeviceChoice) -> list[str]:

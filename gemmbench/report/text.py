@@ -6,6 +6,7 @@ import math
 
 from gemmbench.bench.timing.stats import Interval
 
+_KIB = 1024
 _DIGITS, _DIGITS_ALONE, _LEAST, _MOST, _FINEST = 4, 3, 2, 5, 8
 """Significant digits: of exact figures, of estimates without an interval, least and most of others, and of widths."""
 
@@ -70,6 +71,16 @@ def percent(share: float | None) -> str:
 def count_noun(count: int, noun: str) -> str:
     """`1 panel`, `8 panels`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def format_bytes(count: float) -> str:
+    """`512 bytes`, `98.2 MiB`, `2 GiB`."""
+    if count < _KIB:
+        return f"{count:.0f} bytes"
+    units = ("KiB", "MiB", "GiB", "TiB")
+    power = min(int(math.log(count, _KIB)), len(units))
+    value = count / _KIB**power
+    return f"{number(value, 3) if value % 1 else f'{value:.0f}'} {units[power - 1]}"
 
 
 def format_duration(seconds: float) -> str:

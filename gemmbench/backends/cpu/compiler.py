@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from gemmbench.analysis.time_limit import run_limited
-from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cpu import library
 from gemmbench.backends.cpu.device import cpu_name
 from gemmbench.backends.cpu.executable_file import read_static_shared
@@ -98,16 +98,14 @@ class CpuCompiler:
         if plan.variant.is_library:
             return library.openblas_artifact()
         unit = translation_unit(plan)
-        return cache.fetch_or_build(
-            self._make_key(unit), _SUFFIX, lambda path: self._build(plan.variant.kind, unit, path)
-        )
+        return fetch_or_build(self._make_key(unit), _SUFFIX, lambda path: self._build(plan.variant.kind, unit, path))
 
     def is_compiled(self, plan: Plan) -> bool:
         """As Compiler."""
-        return plan.variant.is_library or cache.holds(self._make_key(translation_unit(plan)), _SUFFIX)
+        return plan.variant.is_library or holds(self._make_key(translation_unit(plan)), _SUFFIX)
 
     def _make_key(self, unit: str) -> str:
-        return cache.content_key([unit, *self._surroundings])
+        return content_key([unit, *self._surroundings])
 
     @cached_property
     def version(self) -> str:
@@ -143,7 +141,7 @@ class CpuCompiler:
             self._run_checked([*self._flags, "-c", source, "-o", path.name], path.parent)
             return Build()
 
-        return cache.fetch_or_build(cache.content_key([source, *self._surroundings]), ".o", build).path
+        return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
 
     def _run(self, arguments: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "LC_ALL": "C"}

@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build, Rotation, Step
+from gemmbench.backends.cache.artifacts import content_key
 from gemmbench.backends.fake.device import describe_fake
 from gemmbench.backends.fake.jobs import FakeHost, FakeJob
 from gemmbench.backends.fake.kernels import FakeExecutable, FakeMemory
@@ -37,7 +37,7 @@ class FakeCompiler:
         name = plan.variant.name
         if self.script.faults.get(name) == "build":
             raise BuildError(f"{plan.variant.path}:1: error: as scripted")
-        text = cache.content_key([plan.variant.text])[:8]
+        text = content_key([plan.variant.text])[:8]
         return Artifact(f"fake-{name}-{plan.config}-{text}", "", Build(registers=32, shared=0, spills=0))
 
     def is_compiled(self, plan: Plan) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from gemmbench.analysis.time_limit import run_limited
 from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc, nvcc_version
-from gemmbench.backends import cache
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cuda.compiling import ptxas
 from gemmbench.backends.source import compiler_text
 from gemmbench.errors import BuildError, DeviceError
@@ -65,16 +65,16 @@ class NvccCompiler:
                 raise BuildError(f"{location}: no extern \"C\" kernel '{symbol}'; kernels here: {others}")
             return facts
 
-        return cache.fetch_or_build(self._make_key(text, arch, symbol), _SUFFIX, build)
+        return fetch_or_build(self._make_key(text, arch, symbol), _SUFFIX, build)
 
     def is_compiled(self, plan: Plan) -> bool:
         """As Compiler."""
         if plan.variant.launch is None:
             return True
-        return cache.holds(self._make_key(compiler_text(plan), plan.arch, plan.symbols[-1]), _SUFFIX)
+        return holds(self._make_key(compiler_text(plan), plan.arch, plan.symbols[-1]), _SUFFIX)
 
     def _make_key(self, text: str, arch: str, symbol: str) -> str:
-        return cache.content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
+        return content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of a plan. Raises as compile does."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.analysis import toolkit
-from gemmbench.backends import cache
+from gemmbench.backends.cache.artifacts import read_intact
 from gemmbench.backends.cuda.system import peaks
 from gemmbench.errors import DeviceError
 
@@ -30,7 +30,7 @@ def path(tmp_path, monkeypatch):
 
 
 def test_it_keeps_its_sums_in_registers_and_fits_a_block(path):
-    build = cache._read_facts(Path(path).with_suffix(".json"))
+    build = read_intact(Path(path))
     assert build.spills == 0
     assert peaks._ROWS * peaks._COLUMNS < build.registers <= 65536 // peaks._THREADS
 

@@ -1,0 +1,7 @@
+"""The cache of compiled code: what has the same inputs is compiled once.
+
+artifacts   finds an artifact by its key, verifies its checksum, and builds what is missing or damaged
+folder      where the cache is, and whether others could have written to it
+usage       which processes use the cache now: what one has touched is not pruned before it ends
+pruning     what the cache holds; deletes what was used least recently, and what killed runs left behind
+"""
