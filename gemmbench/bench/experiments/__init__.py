@@ -9,7 +9,7 @@ gemm, network       a GEMM and a network as workloads
 trial               one row on its way through an experiment
 trial_record        from a trial to its record
 verification        every trial judged before anything is timed
-repeat_check        every copy of a result compared after timing
+auditing/           the audit of what was timed
 one_launch          one launch for a profiler
 noise               a kernel against itself
 selection/          which chains share a batch, which are measured in full, which again

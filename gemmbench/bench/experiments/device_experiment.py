@@ -7,19 +7,24 @@ from contextlib import suppress
 from functools import partial
 
 from gemmbench.backends.base import Backend, Executable
+from gemmbench.bench.experiments.auditing.audit import Audit
 from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
-from gemmbench.bench.experiments.repeat_check import RepeatCheck
 from gemmbench.bench.experiments.trial import Placement, Trial
 from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload
+from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.timing import energy
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.telemetry import TelemetrySampler
-from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
+from gemmbench.bench.verify.reference import Check
+from gemmbench.errors import DeviceLost, LaunchError, PlanError
 from gemmbench.planning.sweeps.policy import Policy
+
+_DAMAGED = "something wrote over A, B or the guard zones"
 
 
 class DeviceExperiment:
@@ -60,7 +65,7 @@ class DeviceExperiment:
             verification = Verification(self.context, self.backend, self.arena, self._bind_first_set)
             verification.run(self.alive, self.workload.make_cases(self.policy.seed))
             if self.context.measured and self.alive and not self.context.is_interrupted():
-                self._measure(placement.sets)
+                self._measure()
         finally:
             with suppress(DeviceLost):
                 self._free()
@@ -109,25 +114,52 @@ class DeviceExperiment:
             bound = bind(mode=mode)
         return AnnouncedExecutable(bound, trial.number, self.context.announce)
 
-    def _measure(self, sets: int) -> None:
-        """Time every trial that is alive, in the same rounds; then check it again."""
+    def _measure(self) -> None:
+        """Time every trial that is alive, and audit it.
+
+        One that wrote over operands ends, and the others are measured again without it.
+        """
+        while (trials := self.alive) and not self._measure_together(trials):
+            if self.context.is_interrupted():
+                break
+            if self.alive == trials:
+                self._find_culprit(trials)
+        self._measure_accuracy()
+
+    def _find_culprit(self, trials: Sequence[Trial]) -> None:
+        """End the trial that writes over operands when it is timed alone, or all if there is none."""
+        for trial in trials:
+            if not self._measure_together([trial]):
+                if trial.alive:
+                    trial.judge(Check(False, "guard", message=_DAMAGED, diagnosis=Diagnosis(OUTSIDE)))
+                return
+        for trial in trials:
+            trial.fail(LaunchError(f"{_DAMAGED} when its batch was timed, but no row does so alone"))
+
+    def _measure_together(self, trials: Sequence[Trial]) -> bool:
+        """Time trials in the same rounds, then audit them; whether all left the operands as they were."""
+        sets = self.arena.rotation.sets
         self._report_operands(0, sets)
         inputs = self.workload.make_timed_inputs(self.policy)
         self.arena.write(inputs, sets)
-        self.arena.reset(inputs, sets)
+        self.arena.reset(inputs, sets, guards.FINITE)  # the audit finds out what is not written
+        self.arena.seal()
         bound: list[tuple[Trial, Executable]] = []
-        for trial in self.alive:
+        for trial in trials:
             with trial.catch_faults():
                 bound.append((trial, self._bind(trial, sets)))
         self._time(bound)
-        repeat = RepeatCheck(self.arena, inputs, self._bind, self.policy.max_time, self.backend.max_launches)
+        intact = not self.arena.find_damage()
+        case = self.workload.make_audit_case(self.policy)
+        audit = Audit(self.arena, inputs, case, self.policy.max_time, self.backend.max_launches)
+        audit.begin(write=not intact)
         for number, (trial, executable) in enumerate(bound):
-            self.context.progress(f"repeat {trial.name}", number, len(bound))
+            self.context.progress(f"audit {trial.name}", number, len(bound))
             if trial.alive and not self.context.is_interrupted():
                 with trial.catch_faults():
-                    repeat.run(trial, sets)
+                    intact &= audit.run(trial, executable)
                 self._measure_energy(trial, executable)
-        self._measure_accuracy()
+        return intact
 
     def _time(self, bound: Sequence[tuple[Trial, Executable]]) -> None:
         last = {trial.name: number for number, (trial, _) in enumerate(bound)}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache
 
 import numpy as np
 
+from gemmbench.bench.experiments.auditing.audit_case import choose_audit_fill
+from gemmbench.bench.experiments.auditing.gemm_case import GemmCase
 from gemmbench.bench.experiments.workload import Judge, VerificationCase, Workload
 from gemmbench.bench.operands.arena import Inputs
-from gemmbench.bench.operands.fill import Operands, make_operands
+from gemmbench.bench.operands.fill import Operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.bench.verify.single_products import make_single_products
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
@@ -22,27 +25,38 @@ EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 
 
 def gemm_workload(problem: Problem) -> Workload:
-    """Verified on integers with EXACT_SCALARS, on single products, and on real data with the problem's scalars."""
+    """Verified on integers with EXACT_SCALARS, on single products, and on the data that are timed."""
+
+    @cache
+    def find_reference(fill: Fill, seed: int) -> Reference:
+        return make_reference(problem, fill, seed, problem.alpha, problem.beta)
+
+    @cache
+    def find_inputs(fill: Fill, seed: int) -> Inputs:
+        return make_inputs(find_reference(fill, seed).operands, problem.beta)
+
+    def make_cases(seed: int) -> Iterator[VerificationCase]:
+        for alpha, beta in EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]:
+            yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
+        products = make_single_products(problem, seed + 3)
+        yield _make_case(products.reference, products.judge)
+        real = find_reference("uniform", seed)
+        yield _make_case(real, real.check_rounding)
+
+    def make_timed_inputs(policy: Policy) -> Inputs:
+        return find_inputs(policy.data, policy.seed)
+
+    def make_audit_case(policy: Policy) -> GemmCase:
+        fill = choose_audit_fill(policy.data)
+        return GemmCase(find_inputs(fill, policy.seed), find_reference(fill, policy.seed))
+
     touched = sum(problem.operand_bytes(operand) for operand in "ABC")
-    return Workload(GemmLayout(problem), touched, partial(_make_cases, problem), partial(_make_timed_inputs, problem))
+    return Workload(GemmLayout(problem), touched, make_cases, make_timed_inputs, make_audit_case)
 
 
 def make_inputs(operands: Operands, beta: float) -> Inputs:
     """A and B, and C if beta makes a kernel read it."""
     return Inputs((operands.A, operands.B), operands.C if beta else None)
-
-
-def _make_timed_inputs(problem: Problem, policy: Policy) -> Inputs:
-    return make_inputs(make_operands(problem, policy.data, policy.seed), problem.beta)
-
-
-def _make_cases(problem: Problem, seed: int) -> Iterator[VerificationCase]:
-    for alpha, beta in EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]:
-        yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
-    products = make_single_products(problem, seed + 3)
-    yield _make_case(products.reference, products.judge)
-    real = make_reference(problem, "uniform", seed + 2, problem.alpha, problem.beta)
-    yield _make_case(real, real.check_rounding)
 
 
 def _make_exact_case(reference: Reference) -> VerificationCase:

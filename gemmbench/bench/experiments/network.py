@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
 from gemmbench.backends.base import Backend, Compiler, Executable
+from gemmbench.bench.experiments.auditing.audit_case import choose_audit_fill
+from gemmbench.bench.experiments.auditing.network_case import NetworkCase
 from gemmbench.bench.experiments.workload import VerificationCase, Workload
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.layouts import NetworkLayout
@@ -16,6 +19,7 @@ from gemmbench.bench.verify import network_cases
 from gemmbench.bench.verify.network_reference import Case
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 
 
@@ -26,16 +30,23 @@ def network_workload(network: Network, parameters: Parameters) -> Workload:
         for case in network_cases.verification_cases(network, parameters, seed):
             yield _make_case(network, case)
 
+    @cache
+    def find_audit_case(fill: Fill, seed: int) -> NetworkCase:
+        case = network_cases.timed_case(network, parameters, fill, seed)
+        return NetworkCase(make_inputs(network, case.parameters, case.inputs), case)
+
     def make_timed_inputs(policy: Policy) -> Inputs:
-        case = network_cases.timed_case(network, parameters, policy.data, policy.seed)
-        return make_inputs(network, case.parameters, case.inputs)
+        return find_audit_case(policy.data, policy.seed).inputs
+
+    def make_audit_case(policy: Policy) -> NetworkCase:
+        return find_audit_case(choose_audit_fill(policy.data), policy.seed)
 
     def measure_accuracy(arena: Arena, executable: Executable) -> float:
         assert parameters.digits is not None
         return _measure_accuracy(network, parameters, parameters.digits, arena, executable)
 
     counted = None if parameters.digits is None else measure_accuracy
-    return Workload(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, counted)
+    return Workload(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, make_audit_case, counted)
 
 
 def _make_case(network: Network, case: Case) -> VerificationCase:

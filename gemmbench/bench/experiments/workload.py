@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemmbench.backends.base import Executable
+from gemmbench.bench.experiments.auditing.audit_case import AuditCase
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.cold_sets import count_cold_sets
 from gemmbench.bench.operands.layouts import SetLayout
@@ -48,8 +49,10 @@ class Workload:
     touched: int
     make_cases: Callable[[int], Iterable[VerificationCase]]
     make_timed_inputs: Callable[[Policy], Inputs]
+    make_audit_case: Callable[[Policy], AuditCase]
     measure_accuracy: Callable[[Arena, Executable], float] | None = None
 
     def count_cold_sets(self, last_level_cache: int, room: int) -> tuple[int, bool]:
         """How many operand sets keep every launch cold, and whether they do."""
-        return count_cold_sets(self.touched, self.layout.guarded.total, last_level_cache, room)
+        kept = self.layout.guarded.outputs[-1].nbytes  # a copy of one result
+        return count_cold_sets(self.touched, self.layout.guarded.total, last_level_cache, room - kept)

@@ -7,19 +7,19 @@ the bounds of allocations, which guard zones would hide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, Rotation, Step
+from gemmbench.backends.base import Backend, Rotation, ScaledArray, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.layouts import SetLayout
 from gemmbench.bench.operands.scratch import Scratch
+from gemmbench.bench.operands.seal import Seal
+from gemmbench.bench.operands.set_factors import list_set_factors
 from gemmbench.planning.plans.plan import Plan
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ def ignore_sets(done: int, of: int) -> None:
 class Arena:
     """`count` operand sets on a device; `progress` takes how many are made, of how many.
 
-    `rotation` is that of everything bound to all sets. Raises OutOfMemory.
+    Once several are written, the sets differ: the first input of set i is that of set 0 times
+    `factors[i]`, and so is the initial result. `rotation` is that of everything bound to all sets.
+    Raises OutOfMemory.
     """
 
     def __init__(
@@ -56,19 +58,27 @@ class Arena:
         count: int,
         progress: Callable[[int, int], None] = ignore_sets,
     ):
-        self._progress, self.rotation = progress, Rotation(count)
+        self.rotation, self.factors = Rotation(count), list_set_factors(count)
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
         if backend.guards:
-            self.memory = backend.allocate(count * self._guarded.total)
-            bases = [index * self._guarded.total for index in range(count)]
+            self.memory = backend.allocate(count * self._guarded.total + self.result.nbytes)
+            *bases, self._kept = [index * self._guarded.total for index in range(count + 1)]
             self.starts = [{region.name: base + region.offset for region in regions} for base in bases]
-            for base in self._report(bases):
+            for number, base in enumerate(bases):
+                progress(number, count)
                 self._guarded.fill(self.memory, base)
         else:
-            self.memory = backend.allocate(*(region.nbytes for region in regions * count))
-            starts = iter(self.memory.starts)
+            self.memory = backend.allocate(*(region.nbytes for region in [*regions * count, self.result]))
+            *each, self._kept = self.memory.starts
+            starts = iter(each)
             self.starts = [{region.name: next(starts) for region in regions} for _ in range(count)]
+        self._seal = Seal(self.memory, self._guarded, self.starts, self._guards)
+
+    @property
+    def result(self) -> guards.Region:
+        """The array that holds the result of a set."""
+        return self._guarded.outputs[-1]
 
     def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], sets: int, scratch: Scratch) -> list[Step]:
         """The steps of a chain on the first `sets` sets, with their workspaces in `scratch`."""
@@ -77,46 +87,100 @@ class Arena:
         return [Step(code, plan, operands, workspace) for code, plan, operands, workspace in each]
 
     def write(self, inputs: Inputs, sets: int) -> None:
-        """Write the inputs into the first `sets` sets.
+        """Write the inputs into the first set, and times their factors into the others up to `sets`.
 
-        If that is one of several, also into the last, with which `find_changed_input` compares.
+        If that is one of several, also as they are into the last, with which `find_changed_input`
+        compares.
         """
-        pairs = list(zip(self._guarded.inputs, inputs.arrays, strict=True))
-        first = self.starts[0]
-        for region, array in pairs:
+        first, last = self.starts[0], self.starts[-1]
+        for number, (region, array) in enumerate(zip(self._guarded.inputs, inputs.arrays, strict=True)):
             self.memory.write(first[region.name], array)
-        for other in self._report(self.starts[1:sets]) if sets > 1 else self.starts[1:][-1:]:
-            for region, array in pairs:
-                self.memory.copy(first[region.name], other[region.name], array.nbytes)
+            if sets > 1:
+                self._scale_from_first(region, sets, scaled=number == 0)
+            elif last is not first:
+                self.memory.copy(first[region.name], last[region.name], array.nbytes)
 
-    def _report(self, sets: Sequence[T]) -> Iterator[T]:
-        for number, one in enumerate(sets):
-            self._progress(number, len(sets))
-            yield one
+    def _scale_from_first(self, region: guards.Region, sets: int, scaled: bool) -> None:
+        """Write an array of the first set into the others, times their factors if `scaled`."""
+        source = self.starts[0][region.name]
+        pairs = zip(self.starts[1:sets], self.factors[1:sets], strict=True)
+        arrays = [ScaledArray(source, starts[region.name], factor if scaled else 1.0) for starts, factor in pairs]
+        self.memory.scale(arrays, region.kind, region.elements)
 
-    def reset(self, inputs: Inputs, sets: int) -> None:
-        """Fill the outputs of the first sets with NaN, or the result with its initial values."""
-        first, result = self.starts[0][self._result.name], self._result
-        if inputs.initial is not None:
-            self.memory.write(first, inputs.initial)
+    def _scale_in_place(self, region: guards.Region, sets: int, factor: float) -> None:
+        starts = [starts[region.name] for starts in self.starts[:sets]]
+        self.memory.scale([ScaledArray(start, start, factor) for start in starts], region.kind, region.elements)
+
+    def scale_inputs(self, factors: Sequence[float]) -> None:
+        """Multiply each input of every set by its factor."""
+        for region, factor in zip(self._guarded.inputs, factors, strict=True):
+            self._scale_in_place(region, len(self.starts), factor)
+
+    def scale_outputs(self, sets: int, factor: float) -> None:
+        """Multiply what is in the outputs of the first sets."""
+        for region in self._guarded.outputs:
+            self._scale_in_place(region, sets, factor)
+
+    def fill_outputs(self, sets: int, byte: int) -> None:
+        """Set every byte of the outputs of the first sets."""
         for starts in self.starts[:sets]:
             for region in self._guarded.outputs:
-                start = starts[region.name]
-                if region is not result or inputs.initial is None:
-                    self.memory.fill(start, region.nbytes, guards.NAN)
-                elif start != first:
-                    self.memory.copy(first, start, region.nbytes)
+                self.memory.fill(starts[region.name], region.nbytes, byte)
+
+    def reset(self, inputs: Inputs, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
+        """Fill the outputs of the first sets with a byte, or the result with `factor` times its initial values."""
+        self.fill_outputs(sets, byte)
+        if inputs.initial is not None:
+            self.memory.write(self.starts[0][self.result.name], inputs.initial)
+            self._scale_in_place(self.result, 1, factor)
+            if sets > 1:
+                self._scale_from_first(self.result, sets, scaled=True)
 
     def read(self, index: int = 0, into: np.ndarray | None = None) -> np.ndarray:
         """Copy the result of one set to the host, into `into` if given, which saves allocating."""
         out = self.layout.empty_result() if into is None else into
-        self.memory.read(self.starts[index][self._result.name], out)
+        self.memory.read(self.starts[index][self.result.name], out)
         return out
 
-    def equals_first(self, index: int) -> bool:
-        """The result of a set equals that of the first, bit by bit."""
-        name = self._result.name
-        return self.memory.equal(self.starts[0][name], self.starts[index][name], self._result.nbytes)
+    def read_rows(self, rows: np.ndarray, index: int) -> np.ndarray:
+        """Copy these rows of the result of one set to the host, runs of rows at a time."""
+        whole, start = self.layout.empty_result(), self.starts[index][self.result.name]
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
+            part = whole[run[0] : run[-1] + 1]
+            self.memory.read(start + int(run[0]) * whole.strides[0], part)
+        return np.asarray(whole[rows])
+
+    def count_unlike(self, pairs: Sequence[tuple[int, int, float]]) -> list[int]:
+        """For each (set, other set, factor): the elements of the other's result that are not factor times the set's."""
+        name = self.result.name
+        arrays = [ScaledArray(self.starts[one][name], self.starts[other][name], factor) for one, other, factor in pairs]
+        return self.memory.count_unlike(arrays, self.result.kind, self.result.elements) if arrays else []
+
+    def keep_result(self) -> None:
+        """Keep a copy of the first set's result on the device."""
+        self.memory.copy(self.starts[0][self.result.name], self._kept, self.result.nbytes)
+
+    def holds_kept_result(self) -> bool:
+        """The result of the first set is the one kept, bit by bit."""
+        return self.memory.equal(self.starts[0][self.result.name], self._kept, self.result.nbytes)
+
+    def seal(self) -> None:
+        """Remember what every set holds outside its outputs, for `find_damage`."""
+        self._seal.take()
+
+    def find_damage(self) -> str:
+        """What was written outside the outputs of any set since `seal`, in words, or "".
+
+        Guard zones are restored, but inputs are not.
+        """
+        broken = self._seal.find_broken()
+        if broken is None:
+            return ""
+        breaches = [breach for index in range(len(self.starts)) if (breach := self.find_breach(index))]
+        if broken.input:
+            where = f" of set {broken.index}" if len(self.starts) > 1 else ""
+            return f"changed the input {broken.input}{where}"
+        return breaches[0] if breaches else "wrote outside its output"
 
     def find_breach(self, index: int = 0) -> str:
         """What was written outside the outputs of a set, in words, or ""; restores the bytes."""
@@ -137,10 +201,6 @@ class Arena:
             if not unchanged:
                 return f"changed its input {region.name}"
         return ""
-
-    @property
-    def _result(self) -> guards.Region:
-        return self._guarded.outputs[-1]
 
     def _holds(self, start: int, array: np.ndarray) -> bool:
         there = np.empty_like(array)

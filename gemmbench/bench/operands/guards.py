@@ -11,10 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemmbench.backends.base import ALIGN, Memory
+from gemmbench.planning.problems.storage import StorageType
 
 NAN = 0xFF
 """Every byte 0xFF is a NaN in every floating-point format."""
 PATTERN = 0xA5
+FINITE = 0x3C
+"""Every byte 0x3C is a number of normal size in every floating-point format."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,18 @@ class Breach:
 
 @dataclass(frozen=True)
 class Region:
-    """An array of an operand set: where it begins in the set, its bytes, and its rows (0: none)."""
+    """An array of an operand set: its type, where it begins in the set, its bytes, and its rows (0: none)."""
 
     name: str
+    kind: StorageType
     offset: int
     nbytes: int
     rows: int = 0
+
+    @property
+    def elements(self) -> int:
+        """The number of its elements."""
+        return self.nbytes * 8 // self.kind.bits
 
     def distance(self, offset: int) -> int:
         """How far an offset of the set is from the array."""
@@ -77,17 +86,17 @@ class GuardedLayout:
         if self.total > start:
             self.zones.append(Zone(start, self.total - start, byte))
 
-    def add_input(self, name: str, nbytes: int, rows: int = 0) -> None:
+    def add_input(self, name: str, kind: StorageType, nbytes: int, rows: int = 0) -> None:
         """Place the next array, which kernels read."""
-        self.inputs.append(self._add_region(name, nbytes, rows, NAN))
+        self.inputs.append(self._add_region(name, kind, nbytes, rows, NAN))
 
-    def add_output(self, name: str, nbytes: int, rows: int = 0) -> None:
+    def add_output(self, name: str, kind: StorageType, nbytes: int, rows: int = 0) -> None:
         """Place the next array, which kernels write."""
-        self.outputs.append(self._add_region(name, nbytes, rows, PATTERN))
+        self.outputs.append(self._add_region(name, kind, nbytes, rows, PATTERN))
 
-    def _add_region(self, name: str, nbytes: int, rows: int, byte: int) -> Region:
+    def _add_region(self, name: str, kind: StorageType, nbytes: int, rows: int, byte: int) -> Region:
         """Place an array; what is left of its last ALIGN bytes is guarded."""
-        region = Region(name, self.total, nbytes, rows)
+        region = Region(name, kind, self.total, nbytes, rows)
         self.total += nbytes
         self.guard(-nbytes % ALIGN, byte)
         return region

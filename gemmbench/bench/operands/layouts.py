@@ -17,6 +17,7 @@ from gemmbench.bench.operands.guards import GuardedLayout
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.storage import FLOAT32, StorageType
 
 _NETWORK_GUARD = 16 << 10
 
@@ -47,10 +48,10 @@ class GemmLayout:
         guard += -guard % ALIGN
         for name in "AB":
             self.guarded.guard(guard, guards.NAN)
-            self.guarded.add_input(name, problem.operand_bytes(name), problem.shape(name)[0])
+            self.guarded.add_input(name, *_describe_array(problem, name))
         self.guarded.guard(guard, guards.NAN)
         self.guarded.guard(guard, guards.PATTERN)
-        self.guarded.add_output("C", problem.operand_bytes("C"), problem.shape("C")[0])
+        self.guarded.add_output("C", *_describe_array(problem, "C"))
         self.guarded.guard(guard, guards.PATTERN)
 
     def empty_result(self) -> np.ndarray:
@@ -62,6 +63,11 @@ class GemmLayout:
         return [OperandSet(starts["A"], starts["B"], starts["C"]) for _ in steps]
 
 
+def _describe_array(problem: Problem, name: str) -> tuple[StorageType, int, int]:
+    """Type, bytes and rows of A, B or C."""
+    return problem.storage(name), problem.operand_bytes(name), problem.shape(name)[0]
+
+
 class NetworkLayout:
     """Inputs X, parameters and every layer's output: h1, h2, ..., Y."""
 
@@ -70,12 +76,12 @@ class NetworkLayout:
         inputs, *outputs = network.sizes
         self._outputs = [*(f"h{number}" for number in range(1, network.layers)), "Y"]
         self.guarded.guard(_NETWORK_GUARD, guards.NAN)
-        self.guarded.add_input("X", 4 * network.batch * inputs, network.batch)
+        self.guarded.add_input("X", FLOAT32, 4 * network.batch * inputs, network.batch)
         self.guarded.guard(_NETWORK_GUARD, guards.NAN)
-        self.guarded.add_input("parameters", 4 * network.parameters)
+        self.guarded.add_input("parameters", FLOAT32, 4 * network.parameters)
         for name, width in zip(self._outputs, outputs, strict=True):
             self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
-            self.guarded.add_output(name, 4 * network.batch * width, network.batch)
+            self.guarded.add_output(name, FLOAT32, 4 * network.batch * width, network.batch)
         self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
 
     def empty_result(self) -> np.ndarray:

@@ -86,7 +86,7 @@ def _lay_out(steps: Sequence[Plan]) -> GuardedLayout:
     for step in steps:
         if step.workspace:
             layout.guard(_GUARD, guards.NAN)
-            layout.add_input("the workspace", step.workspace)
+            layout.add_input("the workspace", step.problem.storage("workspace"), step.workspace)
     if layout.total:
         layout.guard(_GUARD, guards.NAN)
     return layout

@@ -55,12 +55,16 @@ class Check:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a problem's result must be for given operands and scalars; computed once, in float64."""
+    """What a problem's result must be for given operands and scalars; computed once, in float64.
+
+    `chosen` are the rows to compare, if not the usual ones.
+    """
 
     problem: Problem
     operands: Operands
     alpha: float
     beta: float
+    chosen: np.ndarray | None = None
 
     @property
     def compares_all(self) -> bool:
@@ -79,6 +83,8 @@ class Reference:
     def rows(self) -> np.ndarray:
         """The rows to compare: all, or 128 (the first, the last, tile edges, random ones)."""
         M = self.problem.M
+        if self.chosen is not None:
+            return self.chosen
         if self.compares_all or M <= _ROWS:
             return np.arange(M)
         edges = [row for tile in (8, 16, 32, 64, 128, 256) for row in (tile - 1, tile, M - M % tile - 1, M - M % tile)]
@@ -161,7 +167,14 @@ class Reference:
         The bound: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
         section 3.5, with 16 instead of its factor K, which errors of random sign do not reach.
         """
-        got = result[self.rows].astype(np.float64)
+        return self.check_rows(result[self.rows], declared=declared)
+
+    def check_rows(self, rows: np.ndarray, factor: float = 1.0, declared: str = "") -> Check:
+        """As check_rounding, for the compared rows of a result that should be `factor` times the reference.
+
+        `factor` is a power of two.
+        """
+        got = rows.astype(np.float64) / factor
         with np.errstate(invalid="ignore"):
             difference = np.abs(got - self.expected)
             right = difference <= self._bound(declared)  # false for a NaN
@@ -172,6 +185,12 @@ class Reference:
         if right.all():
             return Check(True, "rounding", error)
         return self._describe_failure("rounding", error, self.rows, got, self.expected, ~right)
+
+    def are_rows_right(self, rows: np.ndarray, factor: float, declared: str = "") -> bool:
+        """What check_rows finds, without a diagnosis."""
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(rows.astype(np.float64) / factor - self.expected)
+            return bool((difference <= self._bound(declared)).all())
 
     def _describe_failure(
         self,

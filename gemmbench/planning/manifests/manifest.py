@@ -102,6 +102,7 @@ class _ManifestReader:
             workspace=sections.read_optional(("workspace",), manifest.workspace),
             zeroed=sections.read_optional(("zeroed",), manifest.zeroed),
             state=manifest.state,
+            deterministic=manifest.deterministic,
             tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
             picks=sections.read_picks(manifest.pick),

@@ -46,6 +46,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             expression. Each launch must leave them zero, as flags that the last reader resets.
         state: `true` if the workspace carries state from one launch to the next. It is then never
             filled again, and the zeroed bytes may change.
+        deterministic: `false` if the order of its sums changes from launch to launch, as with atomic
+            additions. Its results then need not be the same bit by bit; each is compared with the
+            reference.
         tensor_maps: Arrays that TMA moves, each described by the keys below. The kernel gets a
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
             (`#include <cuda.h>`).
@@ -81,6 +84,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     workspace: str | int | None = None
     zeroed: str | int | None = None
     state: bool = False
+    deterministic: bool = True
     tensor_maps: list[TensorMapFields] = []
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []

@@ -74,14 +74,14 @@ class Variant:
     `params` pairs a name with its values, the default first. `arch` is empty unless the code is
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
     the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
-    memory besides the operands, `tile` the rows and columns of C that share one reading of A and B
-    (empty if not declared). The first `zeroed` bytes of the workspace are zero at binding; with
-    `state` it carries state from one launch to the next. `tensor_maps` are the arrays that TMA
-    moves. `sass` is what must be true of the machine code of its hottest loop. `product_class` is
-    declared if it is weaker than that of a precision. A variant with `picks` has no code of its
-    own: the first row whose `when` holds names the variant that has. If it has more configurations
-    than `shortlist` (0: no limit), only that many are measured in full: those that a short load
-    ranks first. `text` and `path` are empty for a library.
+    memory besides the operands; its first `zeroed` bytes are zero at binding, and with `state` it
+    carries state from one launch to the next. Unless `deterministic`, equal launches may give other
+    bits. `tile` is the rows and columns of C that share one reading of A and B (empty if not declared),
+    `tensor_maps` are the arrays that TMA moves. `sass` is what must be true of the machine code of its
+    hottest loop. `product_class` is declared if it is weaker than that of a precision. A variant with
+    `picks` has no code of its own: the first row whose `when` holds names the variant that has. If it
+    has more configurations than `shortlist` (0: no limit), only that many are measured in full: those
+    that a short load ranks first. `text` and `path` are empty for a library.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Variant:
     workspace: Expression | None = None
     zeroed: Expression | None = None
     state: bool = False
+    deterministic: bool = True
     tile: tuple[Expression, ...] = ()
     tensor_maps: tuple[TensorMap, ...] = ()
     picks: tuple[Pick, ...] = ()

@@ -59,6 +59,11 @@ class Chain:
         return self.steps[-1].variant.product_class if self.steps else ""
 
     @property
+    def deterministic(self) -> bool:
+        """Equal launches give equal bits."""
+        return all(step.variant.deterministic for step in self.steps)
+
+    @property
     def kernel_key(self) -> tuple[object, ...]:
         """Problem, row and configuration, as a Record has it."""
         return (self.problem, self.name, *sorted(self.config.values))

@@ -211,7 +211,7 @@ def test_rows_are_verified_and_timed(fake):
     [
         ("unwritten", "wrong", "never written"),
         ("zero", "wrong", "outputs wrong"),
-        ("race", "wrong", "repeat check"),
+        ("race", "wrong", "audit check"),
         ("crash", "failed", "crashed, as scripted"),
         ("build", "failed", "error: as scripted"),
     ],
@@ -268,7 +268,7 @@ def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_
     )
     assert [record.status for record in records] == ["ok", "ok"]
     arrays = (13 * 31 * 4, SMALL.parameters * 4, 13 * 20 * 4, 13 * 7 * 4, 13 * 5 * 4)
-    assert asked == [arrays * records[0].sets]
+    assert asked == [(*arrays * records[0].sets, arrays[-1])]
 
 
 # Rows on the CPU, where the kernels really run

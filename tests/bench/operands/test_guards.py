@@ -5,6 +5,7 @@ import pytest
 from gemmbench.backends.base import ALIGN
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.operands.guards import NAN, PATTERN, Breach, GuardedLayout, Zone
+from gemmbench.planning.problems.storage import FLOAT32
 
 BASE = 1 << 12
 
@@ -14,7 +15,7 @@ def layout():
     """Guards of 512 bytes around an array of 100."""
     found = GuardedLayout()
     found.guard(512, NAN)
-    found.add_output("C", 100)
+    found.add_output("C", FLOAT32, 100)
     assert found.outputs[0].offset == 512
     found.guard(512, PATTERN)
     return found
