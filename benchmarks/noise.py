@@ -21,7 +21,7 @@ import numpy as np
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.stats import MIN_PAIRS, speed_ratio, verdict
+from gemmbench.bench.timing.stats import MIN_BLOCKS, speed_ratio, verdict
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -33,9 +33,9 @@ UNTIL = Policy().until
 class EveryPairRule(DoublingRule):
     """Checks the intervals after every pair of rounds, which the rule of gemmbench avoids."""
 
-    def is_due(self, rounds: int) -> bool:
+    def is_due(self, blocks: int) -> bool:
         """As StoppingRule."""
-        return rounds >= 2 * MIN_PAIRS and rounds % 2 == 0
+        return blocks >= MIN_BLOCKS
 
 
 RULES: dict[str, tuple[int, StoppingRule]] = {

@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from gemmbench.bench.record import Record
-from gemmbench.bench.timing.stats import median_interval
+from gemmbench.bench.timing.stats import time_interval
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES, parse
 from gemmbench.report import store
 
@@ -59,7 +59,7 @@ def find_winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]
             name = f"{record.variant} {record.configuration}"
             candidates[name] = record
             problem = record.problem.M, record.problem.N, record.problem.K
-            seconds[kind_of(record, run.environment.sms)][problem][name] = median_interval(record.by_round).value
+            seconds[kind_of(record, run.environment.sms)][problem][name] = time_interval(record.by_turn).value
     winners = []
     for kind in KINDS:
         problems = seconds.get(kind, {})

@@ -6,6 +6,7 @@ import os
 import platform
 import secrets
 import subprocess
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -26,8 +27,10 @@ def describe_run(
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
     host = machine.host
+    run = f"{now:%Y%m%d-%H%M%S}-{sweep.name}-{secrets.token_hex(2)}"
     return Environment(
-        run=f"{now:%Y%m%d-%H%M%S}-{sweep.name}-{secrets.token_hex(2)}",
+        run=run,
+        shuffle=zlib.crc32(run.encode()),
         started=now.isoformat(timespec="seconds"),
         sweep=sweep.name,
         post=sweep.post.config if sweep.post else "",

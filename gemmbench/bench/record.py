@@ -8,12 +8,13 @@ import msgspec
 
 from gemmbench.backends.health import Peaks
 from gemmbench.backends.monitor import Conditions
+from gemmbench.bench.timing.stats import Turn
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.product_classes import is_weaker
 from gemmbench.planning.quantities import Amount, Count, Dimension, Integer, KnownCount, Rate, Scalar, Seconds
 
-SCHEMA = 2
+SCHEMA = 3
 STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "out of memory")
 """Every status that a row can have."""
 MODES = ("pageable", "pinned", "panels", "overlapped")
@@ -57,6 +58,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         uuid: The UUID of the GPU, which tells it from another card of the same model; empty in
             older files, and where the driver does not report it.
         vbios: The version of its firmware (VBIOS).
+        shuffle: The seed of the placements and permutations, derived from `run`.
     """
 
     schema: Dimension = SCHEMA
@@ -87,6 +89,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     gpu: bool | None = None
     uuid: str = ""
     vbios: str = ""
+    shuffle: Count = 0
 
     @property
     def is_gpu(self) -> bool:
@@ -175,6 +178,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         product_error: The largest error of a single product, in units of the last place of C.
         samples: Seconds per launch (of a transfer: per job), one per round.
         rounds: The round of each sample.
+        blocks: The block of each sample: placement, binding and permutations differ between blocks. Empty
+            in older files, where each mirrored pair of rounds counts as a block.
         launches: Launches in one window.
         stopped: Why measuring ended: `until`, `rounds`, `max-time`, `interrupted` or `failed`.
         data: Contents of A and B.
@@ -197,6 +202,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     product_error: Amount | None = None
     samples: list[Seconds] = []
     rounds: list[Count] = []
+    blocks: list[Count] = []
     launches: Count = 0
     stopped: str = ""
     data: str = ""
@@ -214,9 +220,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.product_class) and is_weaker(self.product_class, self.problem.precision.product_class)
 
     @property
-    def by_round(self) -> dict[int, float]:
-        """Samples by round."""
-        return dict(zip(self.rounds, self.samples, strict=True))
+    def by_turn(self) -> dict[Turn, float]:
+        """Samples by block and round."""
+        blocks = self.blocks or [round_ // 2 for round_ in self.rounds]
+        return dict(zip(map(Turn, blocks, self.rounds), self.samples, strict=True))
 
     @property
     def configuration(self) -> str:

@@ -33,7 +33,8 @@ class ChainSweep:
     """The chains of a sweep, and how to measure and compare them.
 
     `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
-    are those of a network. `earlier` holds all rows of the run that is resumed.
+    are those of a network. `earlier` holds all rows of the run that is resumed. `shuffle` is the
+    seed of placements and permutations.
     """
 
     chains: Sequence[Chain]
@@ -42,6 +43,7 @@ class ChainSweep:
     rivals: tuple[str, ...] = ()
     parameters: Parameters | None = None
     earlier: Sequence[Record] = ()
+    shuffle: int = 0
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -100,10 +102,11 @@ def measure_groups(
     compilers: Mapping[str, Compiler],
     groups: Sequence[Sequence[Chain]],
     policy: Policy,
+    shuffle: int = 0,
 ) -> list[Record]:
     """Emit and return a record per chain, each group in rounds of its own.
 
-    The chains of a group are compared with its first one.
+    The chains of a group are compared with its first one. `shuffle` is as in ChainSweep.
     """
     built = compile_plans(list_plans(chain for group in groups for chain in group), compilers, runner.progress)
     return runner.run(
@@ -114,6 +117,7 @@ def measure_groups(
                 built=_code_of(group, built),
                 index=index,
                 anchors=(group[0].name,),
+                shuffle=shuffle,
             )
             for index, group in enumerate(groups, 1)
         ]
@@ -132,6 +136,7 @@ def _make_batches(
             phase=phase,
             anchors=sweep.anchors,
             parameters=sweep.parameters,
+            shuffle=sweep.shuffle,
         )
         for index, group in enumerate(split_chains(chains, sweep.baseline), first)
     ]
@@ -145,7 +150,7 @@ def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tupl
 def _find_medians(records: Sequence[Record], phase: str) -> dict[tuple[object, ...], float]:
     """Seconds of the rows of a phase that may win, by their keys."""
     ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == phase]
-    return {_row_key(record): stats.median_interval(record.by_round).value for record in ranked}
+    return {_row_key(record): stats.time_interval(record.by_turn).value for record in ranked}
 
 
 def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], earlier: Sequence[Record]) -> None:

@@ -101,4 +101,4 @@ def _compare_record(environment: Environment, record: Record, baseline: Record |
     if not record.samples:
         return Row(environment, record)
     percent = percent_of_baseline(record, baseline) if baseline and record.ranked else UNKNOWN
-    return Row(environment, record, stats.median_interval(record.by_round), percent)
+    return Row(environment, record, stats.time_interval(record.by_turn), percent)

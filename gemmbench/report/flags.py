@@ -13,6 +13,8 @@ MOST_TIME_SPREAD = 0.02
 """The 95 % interval of the time may span this share of it."""
 MOST_TIME_SPREAD_ON_CPU = 0.2
 """The same on a CPU, for the flag in a table."""
+LEAST_GAP = 0.005
+"""Two modes of the samples are reported if they are further apart than this share of the time."""
 LEAST_WINDOW = 1e-3
 """Seconds that a window should last."""
 _TOLERANCE = 0.9  # the launches in a window are chosen from a slower window before it
@@ -36,7 +38,8 @@ MEANINGS = {
     "T": "throttled: power or heat held the clock down",
     "O": "others: other processes had the GPU open",
     "N": _explain_noise(MOST_TIME_SPREAD),
-    "F": f"few samples: fewer than {stats.MIN_PAIRS} pairs of rounds, no interval",
+    "B": f"bimodal: the times have two modes, more than {100 * LEAST_GAP:g} % apart",
+    "F": f"few samples: fewer than {stats.MIN_BLOCKS} blocks of rounds, no interval",
     "S": f"short windows: shorter than {1e3 * LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
 }
@@ -100,9 +103,16 @@ def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
 def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     record, time = row.record, row.time
     if not time.known:
-        yield "F", f"{len(record.samples)} rounds; an interval needs {stats.MIN_PAIRS} mirrored pairs of rounds"
+        yield (
+            "F",
+            f"{len(record.samples)} rounds; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds",
+        )
     elif (share := _time_spread(row)) > MOST_TIME_SPREAD:
         yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
+    modes = stats.find_modes(record.samples)
+    if modes and modes[1] - modes[0] > LEAST_GAP * time.value:
+        low, high = (f"{1e3 * seconds:.4g}" for seconds in modes)
+        yield "B", f"some rounds take about {low} ms, the others about {high} ms, and none takes a time between"
     window = time.value * record.launches
     if 0 < window < _TOLERANCE * LEAST_WINDOW:
         yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"

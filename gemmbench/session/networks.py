@@ -107,7 +107,9 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
     sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy, post=sweep.post)
     with open_run(machine, header, planned.devices, request.limits, request.destination, reporter) as opened:
-        chains = ChainSweep(rows, sweep.policy, sweep.baseline, parameters=parameters, earlier=opened.earlier)
+        chains = ChainSweep(
+            rows, sweep.policy, sweep.baseline, (), parameters, opened.earlier, opened.run.environment.shuffle
+        )
         measure_sweep(opened.runner, opened.session.compilers, chains)
         return opened.result
 

@@ -41,7 +41,14 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
     planned = plan_request(request, machine)
     sweep = planned.sweep
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
-        chains = ChainSweep(planned.chains, sweep.policy, sweep.baseline, sweep.rivals, earlier=opened.earlier)
+        chains = ChainSweep(
+            planned.chains,
+            sweep.policy,
+            sweep.baseline,
+            sweep.rivals,
+            earlier=opened.earlier,
+            shuffle=opened.run.environment.shuffle,
+        )
         measure_sweep(opened.runner, opened.session.compilers, chains)
         if request.transfers is not None:
             opened.measure_transfers(planned.plans, sweep.policy, request.transfers)

@@ -10,6 +10,7 @@ trial               one row on its way through an experiment
 trial_record        from a trial to its record
 verification        every trial judged before anything is timed
 auditing/           the audit of what was timed
+blocks/             what differs between the blocks in which a batch is timed
 one_launch          one launch for a profiler
 noise               a kernel against itself
 selection/          which chains share a batch, which are measured in full, which again

@@ -18,7 +18,7 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
-METHOD = 3
+METHOD = 4
 """Goes up when the way a number is measured changes, so that a resumed sweep never mixes two."""
 
 R = TypeVar("R")
@@ -66,7 +66,8 @@ class ChainBatch(Batch[Record]):
     """At most 16 chains of one problem or network; ratios are formed only inside a batch.
 
     `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the
-    rows that the others are compared with. `parameters` are those of a network.
+    rows that the others are compared with. `parameters` are those of a network. `shuffle` is the
+    seed of placements and permutations.
     """
 
     chains: tuple[Chain, ...]
@@ -75,6 +76,7 @@ class ChainBatch(Batch[Record]):
     phase: str = "sweep"
     anchors: tuple[str, ...] = ()
     parameters: Parameters | None = None
+    shuffle: int = 0
 
     @property
     def problem_or_network(self) -> Problem | Network:

@@ -8,12 +8,12 @@ from functools import partial
 
 from gemmbench.backends.base import Backend, Executable
 from gemmbench.bench.experiments.auditing.audit import Audit
+from gemmbench.bench.experiments.blocks.block_steps import TrialSteps
 from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
 from gemmbench.bench.experiments.trial import Placement, Trial
 from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload
-from gemmbench.bench.operands import guards
-from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.timing import energy
@@ -24,11 +24,16 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, LaunchError, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
+_AUDIT_SHARE = 0.05
+"""Of the time limit: the most that a turn of an audit may take, of which every block has two."""
 _DAMAGED = "something wrote over A, B or the guard zones"
 
 
 class DeviceExperiment:
-    """The trials of a batch on one device; `anchors` names the rows others are compared with."""
+    """The trials of a batch on one device; `anchors` names the rows others are compared with.
+
+    `shuffle` is the seed of everything that differs from block to block.
+    """
 
     arena: Arena
 
@@ -40,9 +45,10 @@ class DeviceExperiment:
         backend: Backend,
         trials: Sequence[Trial],
         anchors: Sequence[str] = (),
+        shuffle: Sequence[int] = (0,),
     ):
         self.context, self.workload, self.policy, self.backend = context, workload, policy, backend
-        self.trials, self.anchors = trials, anchors
+        self.trials, self.anchors, self.shuffle = trials, anchors, shuffle
 
     @property
     def alive(self) -> list[Trial]:
@@ -97,9 +103,10 @@ class DeviceExperiment:
         return self._bind(trial, 1, mode, scalars)
 
     def _bind(
-        self, trial: Trial, sets: int, mode: str | None = None, scalars: tuple[float, float] | None = None
+        self, trial: Trial, sets: int | None = None, mode: str | None = None, scalars: tuple[float, float] | None = None
     ) -> Executable:
-        """Bind a trial to the first sets, by default as it is timed. Raises PlanError."""
+        """Bind a trial to the first sets, by default to all, as it is timed. Raises PlanError."""
+        sets = sets or self.arena.rotation.sets
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
         assert trial.scratch is not None, "it is loaded"
         trial.scratch.prepare()
@@ -137,57 +144,54 @@ class DeviceExperiment:
             trial.fail(LaunchError(f"{_DAMAGED} when its batch was timed, but no row does so alone"))
 
     def _measure_together(self, trials: Sequence[Trial]) -> bool:
-        """Time trials in the same rounds, then audit them; whether all left the operands as they were."""
+        """Time trials in the same rounds, and audit them after every block.
+
+        Returns whether all left the operands as they were.
+        """
         sets = self.arena.rotation.sets
         self._report_operands(0, sets)
-        inputs = self.workload.make_timed_inputs(self.policy)
-        self.arena.write(inputs, sets)
-        self.arena.reset(inputs, sets, guards.FINITE)  # the audit finds out what is not written
-        self.arena.seal()
-        bound: list[tuple[Trial, Executable]] = []
-        for trial in trials:
-            with trial.catch_faults():
-                bound.append((trial, self._bind(trial, sets)))
-        self._time(bound)
-        intact = not self.arena.find_damage()
-        case = self.workload.make_audit_case(self.policy)
-        audit = Audit(self.arena, inputs, case, self.policy.max_time, self.backend.max_launches)
-        audit.begin(write=not intact)
-        for number, (trial, executable) in enumerate(bound):
-            self.context.progress(f"audit {trial.name}", number, len(bound))
-            if trial.alive and not self.context.is_interrupted():
-                with trial.catch_faults():
-                    intact &= audit.run(trial, executable)
-                self._measure_energy(trial, executable)
-        return intact
+        inputs, case = self.workload.make_timed_inputs(self.policy), self.workload.make_audit_case(self.policy)
+        seconds = self.policy.max_time * _AUDIT_SHARE
+        audit = Audit(self.arena, inputs, case, seconds, self.backend.max_launches)
+        steps = TrialSteps(self.context, self.arena, inputs, trials, self._bind, audit, self.shuffle)
+        self._time(trials, steps)
+        if self.policy.energy:
+            self._measure_energy(inputs)
+        return steps.intact
 
-    def _time(self, bound: Sequence[tuple[Trial, Executable]]) -> None:
-        last = {trial.name: number for number, (trial, _) in enumerate(bound)}
+    def _time(self, trials: Sequence[Trial], steps: TrialSteps) -> None:
+        last = {trial.name: number for number, trial in enumerate(trials)}
         with TelemetrySampler(self.backend.monitor) as sampler:
             rounds = Rounds(
-                [sampler.track(executable) for _, executable in bound],
+                [sampler.track(executable) for executable in steps.executables],
                 self.policy,
                 self.backend.max_launches,
                 self.context.is_interrupted,
                 self.context.progress,
                 [last[name] for name in self.anchors if name in last],
                 monitor=self.backend.monitor,
+                steps=steps,
+                seed=self.shuffle,
             )
-            measurements = rounds.run(self.context.warm_seconds())
-        for number, ((trial, _), measurement) in enumerate(zip(bound, measurements, strict=True)):
-            trial.measurement = measurement
-            trial.telemetry = sampler.summarize(number, len(measurement.samples))
+            for trial, measurement in zip(trials, rounds.measurements, strict=True):
+                trial.measurement = measurement
+            rounds.run(self.context.warm_seconds())
+        for number, trial in enumerate(trials):
+            measurement = trial.measurement
+            trial.telemetry = sampler.summarize(number, len(measurement.windows))
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
 
-    def _measure_energy(self, trial: Trial, executable: Executable) -> None:
-        """Measure energy under steady load, if it is asked for and the device has a counter."""
-        monitor, seconds = self.backend.monitor, self.policy.energy
-        if monitor is not None and trial.telemetry is not None and trial.alive and seconds:
-            with trial.catch_faults():
-                limits = self.backend.max_launches, self.context.is_interrupted
-                measured = energy.measure_energy(executable, monitor, seconds, *limits)
-                trial.telemetry = energy.with_energy(trial.telemetry, measured)
+    def _measure_energy(self, inputs: Inputs) -> None:
+        """Measure the energy of each trial under steady load, if the device has a counter."""
+        self.arena.write(inputs, self.arena.rotation.sets)
+        self.arena.reset(inputs, self.arena.rotation.sets)
+        monitor, limits = self.backend.monitor, (self.backend.max_launches, self.context.is_interrupted)
+        for trial in self.alive:
+            if monitor is not None and trial.telemetry is not None and not self.context.is_interrupted():
+                with trial.catch_faults():
+                    measured = energy.measure_energy(self._bind(trial), monitor, self.policy.energy, *limits)
+                    trial.telemetry = energy.with_energy(trial.telemetry, measured)
 
     def _measure_accuracy(self) -> None:
         """Count the inputs that each row classifies correctly, if the answers are known."""

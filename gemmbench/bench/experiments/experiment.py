@@ -28,8 +28,8 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
         workload = _make_workload(batch)
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
-            backend = context.backends[device]
-            experiment = DeviceExperiment(context, workload, batch.policy, backend, there, batch.anchors)
+            backend, seed = context.backends[device], (batch.shuffle, batch.index)
+            experiment = DeviceExperiment(context, workload, batch.policy, backend, there, batch.anchors, seed)
             placements[device] = experiment.run()
     finished = [trial for trial in trials if _is_finished(context, trial)]
     return [make_record(trial, batch, placements.get(trial.chain.device, NOT_PLACED)) for trial in finished]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from gemmbench.bench.build import Built
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
-from gemmbench.bench.timing.stats import MARGIN, Interval
+from gemmbench.bench.timing.stats import MARGIN, Interval, Samples
 from gemmbench.bench.worker.worker import Worker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
@@ -60,14 +59,14 @@ def compare_with_itself(worker: Worker, plan: Plan, built: Built, policy: Policy
     for record in records:
         if record.status != "ok":
             raise LaunchError(f"{record.variant} at {record.problem.size}: {record.status}: {record.reason}")
-    if len(records) < 2 or len(records[0].samples) < 2 * stats.MIN_PAIRS:
+    if len(records) < 2 or len(set(records[0].blocks)) < stats.MIN_BLOCKS:
         raise LaunchError(f"{plan.variant.name} at {plan.problem.size}: too few rounds in {policy.max_time:g} s")
     one, other = records
-    ratio = stats.speed_ratio(other.by_round, one.by_round)
-    return Noise(one, stats.median_interval(one.by_round), ratio, _estimate_scatter(other.by_round, one.by_round))
+    ratio = stats.speed_ratio(other.by_turn, one.by_turn)
+    return Noise(one, stats.time_interval(one.by_turn), ratio, _estimate_scatter(other.by_turn, one.by_turn))
 
 
-def _estimate_scatter(samples: Mapping[int, float], base: Mapping[int, float]) -> float:
-    logs = np.array([math.log(base[round_] / samples[round_]) for round_ in sorted(samples) if round_ in base])
+def _estimate_scatter(samples: Samples, base: Samples) -> float:
+    logs = np.array([math.log(base[turn] / samples[turn]) for turn in sorted(samples) if turn in base])
     pairs = logs[: len(logs) // 2 * 2].reshape(-1, 2).mean(axis=1)
     return float(_SIGMA * np.median(np.abs(pairs - np.median(pairs))))

@@ -10,7 +10,7 @@ from typing import Any
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Telemetry
-from gemmbench.bench.timing.rounds import Measurement
+from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.chain import Chain

@@ -59,7 +59,7 @@ def describe_chain(chain: Chain) -> dict[str, Any]:
 def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
     """The fields of a Result for what came of it."""
     check, measurement = trial.check, trial.measurement
-    timed = bool(measurement.samples)
+    timed = bool(measurement.windows)
     return {
         "status": trial.status,
         "reason": trial.reason,
@@ -69,7 +69,8 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "product_class": trial.product_class,
         "product_error": trial.product_error,
         "samples": list(measurement.samples.values()),
-        "rounds": list(measurement.samples),
+        "rounds": [turn.round for turn in measurement.windows],
+        "blocks": [turn.block for turn in measurement.windows],
         "launches": measurement.launches if timed else 0,
         "stopped": measurement.stopped if timed else "",
         "data": policy.data,

@@ -19,6 +19,7 @@ from gemmbench.bench.operands.layouts import SetLayout
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.operands.seal import Seal
 from gemmbench.bench.operands.set_factors import list_set_factors
+from gemmbench.bench.operands.set_placement import SetPlacement
 from gemmbench.planning.plans.plan import Plan
 
 
@@ -58,27 +59,39 @@ class Arena:
         count: int,
         progress: Callable[[int, int], None] = ignore_sets,
     ):
-        self.rotation, self.factors = Rotation(count), list_set_factors(count)
+        self._progress, self.rotation, self.factors = progress, Rotation(count), list_set_factors(count)
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
+        self._placement = SetPlacement(count, self._guarded.total)
         if backend.guards:
-            self.memory = backend.allocate(count * self._guarded.total + self.result.nbytes)
-            *bases, self._kept = [index * self._guarded.total for index in range(count + 1)]
-            self.starts = [{region.name: base + region.offset for region in regions} for base in bases]
-            for number, base in enumerate(bases):
-                progress(number, count)
-                self._guarded.fill(self.memory, base)
+            self.memory = backend.allocate(self._placement.total + self.result.nbytes)
+            self._kept = self._placement.total
+            self.place(0)
         else:
             self.memory = backend.allocate(*(region.nbytes for region in [*regions * count, self.result]))
             *each, self._kept = self.memory.starts
             starts = iter(each)
             self.starts = [{region.name: next(starts) for region in regions} for _ in range(count)]
-        self._seal = Seal(self.memory, self._guarded, self.starts, self._guards)
+            self._seal = Seal(self.memory, self._guarded, self.starts, self._guards)
 
     @property
     def result(self) -> guards.Region:
         """The array that holds the result of a set."""
         return self._guarded.outputs[-1]
+
+    def place(self, shift: int) -> None:
+        """Place all sets anew, `shift` bytes into the slack; what their arrays hold is lost.
+
+        Without guard zones every array stays where it is.
+        """
+        if self._guards:
+            self._bases = self._placement.find_bases(shift)
+            regions = self._guarded.regions
+            self.starts = [{region.name: base + region.offset for region in regions} for base in self._bases]
+            for number, base in enumerate(self._bases):
+                self._progress(number, len(self._bases))
+                self._guarded.fill(self.memory, base)
+            self._seal = Seal(self.memory, self._guarded, self.starts, self._guards)
 
     def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], sets: int, scratch: Scratch) -> list[Step]:
         """The steps of a chain on the first `sets` sets, with their workspaces in `scratch`."""
@@ -186,7 +199,7 @@ class Arena:
         """What was written outside the outputs of a set, in words, or ""; restores the bytes."""
         if not self._guards:
             return ""
-        breach = self._guarded.find_breach(self.memory, index * self._guarded.total)
+        breach = self._guarded.find_breach(self.memory, self._bases[index])
         return self._guarded.describe(breach) if breach else ""
 
     def find_changed_input(self, inputs: Inputs) -> str:

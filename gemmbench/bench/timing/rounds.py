@@ -1,63 +1,45 @@
-"""Timing: all executables of a batch in interleaved rounds.
+"""Timing: all executables of a batch in blocks of interleaved rounds.
 
 A round is a seeded permutation of the executables and the next round its mirror image, so
 that slow drift of the clock affects all alike. A sample is one window: launches back
-to back for at least 1 ms, divided by their number.
+to back for at least 1 ms, divided by their number. A block is a few mirrored pairs of rounds;
+between blocks everything changes that a repetition would change (`blocks`).
 
 They end when a stopping rule (stopping.py) is satisfied or a limit of the policy is reached.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from gemmbench.backends.base import Executable, Window
 from gemmbench.backends.monitor import Monitor
 from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.blocks import BlockSteps, Measurement, NoSteps
+from gemmbench.bench.timing.stats import MIN_BLOCKS, Turn
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.bench.timing.warm_up import WarmUp
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
+MOST_PAIRS = 3
+"""Mirrored pairs in a block: their median is not spoilt by one disturbed window."""
 _LONG_WINDOW = 0.2
-
-
-@dataclass
-class Measurement:
-    """The samples of one executable: seconds per launch by round; the SM clock and competitors of each window.
-
-    `stopped` is why there are no more: "until" (its interval is narrow enough), "rounds",
-    "max-time", "interrupted", or "failed" with `fault`.
-    """
-
-    launches: int = 1
-    samples: dict[int, float] = field(default_factory=dict)
-    clocks: list[float] = field(default_factory=list)
-    competitors: list[float] = field(default_factory=list)
-    stopped: str = "rounds"
-    fault: PlanError | None = None
-
-    def add(self, round_: int, window: Window) -> None:
-        """Keep one window."""
-        self.samples[round_] = window.seconds / window.launches
-        if window.clock_hz:
-            self.clocks.append(window.clock_hz)
-        if window.competitors is not None:
-            self.competitors.append(window.competitors)
 
 
 class Rounds:
     """Measures executables together; one that fails or satisfies the stopping rule drops out.
 
     `anchors` are the indices of the executables that the others are compared with. An executable is
-    done when its speed ratio to each anchor is known well enough, or its own median where there is
+    done when its speed ratio to each anchor is known well enough, or its own time where there is
     no anchor. An anchor stays as long as another executable needs it. Without a `rule` it is
     DoublingRule(policy.until). `progress` takes an activity, the amount done and the total. The
-    warm-up reads the power from `monitor`.
+    warm-up reads the power from `monitor`. The samples of a block count only for executables that
+    pass the check at its end.
     """
 
     def __init__(
@@ -70,37 +52,58 @@ class Rounds:
         anchors: Collection[int] = (),
         rule: StoppingRule | None = None,
         monitor: Monitor | None = None,
+        steps: BlockSteps | None = None,
+        seed: int | Sequence[int] = 0,
     ):
         self.executables, self.policy, self.max_launches = executables, policy, max_launches
         self.is_interrupted, self.progress, self.anchors = is_interrupted, progress, anchors
-        self.rule, self.monitor = rule or DoublingRule(policy.until), monitor
+        self.rule, self.monitor, self.steps = rule or DoublingRule(policy.until), monitor, steps or NoSteps()
         self.measurements = [Measurement() for _ in executables]
         self.quota = [policy.rounds] * len(executables)
+        self._rng, self._rounds = np.random.default_rng(seed), 0
 
     def run(self, warm_seconds: float) -> list[Measurement]:
         """Warm up for at most `warm_seconds`, then measure; one measurement per executable."""
+        self._begin_block(0)
         for index in range(len(self.executables)):
             self.progress("first launches", index, len(self.executables))
             self._size_window(index)
         self.progress("warm up", 0, 0)
         self._warm_up(warm_seconds)
-        rng = np.random.default_rng(self.policy.seed)
-        order = np.arange(len(self.executables))
-        for round_ in range(max(self.quota, default=0)):
-            order = rng.permutation(len(self.executables)) if round_ % 2 == 0 else order[::-1]
-            self._time_round(round_, order.tolist())
-            done = round_ + 1
-            self.progress("round", done, self.policy.rounds)
-            if done < self.policy.rounds and self.rule.is_due(done):
-                self._retire_known(done)
-            if self.is_interrupted() or not self._active(done):
+        for block in itertools.count():
+            if block:
+                self._begin_block(block)
+            self._time_block(block)
+            self._end_block(block)
+            if self.rule.is_due(block + 1):
+                self._retire_known()
+            if self.is_interrupted() or not self._active():
                 break
         self._set_stop_reasons()
         return self.measurements
 
+    def _begin_block(self, block: int) -> None:
+        active = self._active()
+        ready = self.steps.begin(block, {index: self.measurements[index].launches for index in active})
+        self._drop_out(set(active) - set(ready))
+
+    def _end_block(self, block: int) -> None:
+        """Drop the samples of a block that do not pass its check."""
+        timed = [index for index, one in enumerate(self.measurements) if one.has_block(block)]
+        sound = [index for index in timed if self.measurements[index].fault is None]
+        failed = set(timed) - set(self.steps.end(block, sound))
+        for index in failed:
+            self.measurements[index].drop_block(block)
+        if not self.is_interrupted():
+            self._drop_out(failed)
+
+    def _drop_out(self, failed: Collection[int]) -> None:
+        for index in failed:
+            self.quota[index], self.measurements[index].stopped = 0, "failed"
+
     def _time_window(self, index: int) -> Window | None:
         measurement = self.measurements[index]
-        if measurement.fault is not None:
+        if measurement.fault is not None or not self.quota[index]:
             return None
         try:
             return self.executables[index].time(measurement.launches)
@@ -136,38 +139,54 @@ class Rounds:
         warming = [index for index, quota in enumerate(self.quota) if quota > 1]
         WarmUp(self._time_window, self.is_interrupted, self.monitor).run(warming, seconds)
 
-    def _time_round(self, round_: int, order: Sequence[int]) -> None:
+    def _time_block(self, block: int) -> None:
+        for pair in range(max(map(self._count_pairs, self._active()), default=0)):
+            order = self._rng.permutation(len(self.executables)).tolist()
+            for direction in (order, order[::-1]):
+                active = set(self._active())
+                members = [index for index in direction if index in active and pair < self._count_pairs(index)]
+                if members:
+                    self._time_round(block, members)
+
+    def _count_pairs(self, index: int) -> int:
+        """The mirrored pairs of an executable in a block: fewer if there would not be enough blocks."""
+        return max(1, min(MOST_PAIRS, self.quota[index] // 2 // MIN_BLOCKS))
+
+    def _time_round(self, block: int, order: Sequence[int]) -> None:
+        turn = Turn(block, self._rounds)
+        self._rounds += 1
         for index in order:
-            if round_ < self.quota[index] and not self.is_interrupted():
+            if not self.is_interrupted():
                 window = self._time_window(index)
                 if window is not None:
-                    self.measurements[index].add(round_, window)
+                    self.measurements[index].windows[turn] = window
+        self.progress("round", min(self._rounds, self.policy.rounds), self.policy.rounds)
 
-    def _active(self, done: int) -> list[int]:
-        """The executables that take part in the round after `done` rounds."""
+    def _active(self) -> list[int]:
+        """The executables that take part in the next block."""
         pairs = enumerate(zip(self.measurements, self.quota, strict=True))
-        return [index for index, (measurement, quota) in pairs if measurement.fault is None and done < quota]
+        return [index for index, (one, quota) in pairs if one.fault is None and len(one.windows) < quota]
 
-    def _retire_known(self, done: int) -> None:
+    def _retire_known(self) -> None:
         """Retire whatever is known well enough, unless another executable needs it as an anchor."""
-        active = self._active(done)
+        active = self._active()
         needed: set[int] = set()
         for index in active:
             anchors = [anchor for anchor in self.anchors if anchor != index and anchor in active]
             unknown = [anchor for anchor in anchors or [index] if not self._is_known(index, anchor)]
             needed |= {index, *unknown} if unknown else set()
         for index in set(active) - needed:
-            self.quota[index], self.measurements[index].stopped = done, "until"
+            self.quota[index], self.measurements[index].stopped = len(self.measurements[index].windows), "until"
 
     def _is_known(self, index: int, anchor: int) -> bool:
-        """Whether the ratio of two executables, or the median of one, is known well enough."""
+        """Whether the ratio of two executables, or the time of one, is known well enough."""
         samples, base = self.measurements[index].samples, self.measurements[anchor].samples
-        interval = stats.median_interval(samples) if index == anchor else stats.speed_ratio(samples, base)
+        interval = stats.time_interval(samples) if index == anchor else stats.speed_ratio(samples, base)
         return self.rule.is_narrow(interval)
 
     def _set_stop_reasons(self) -> None:
         for measurement, quota in zip(self.measurements, self.quota, strict=True):
-            if measurement.fault is None and len(measurement.samples) < quota:
+            if measurement.fault is None and len(measurement.windows) < quota:
                 measurement.stopped = "interrupted"
             elif measurement.stopped == "rounds" and quota < self.policy.rounds:
                 measurement.stopped = "max-time"

@@ -1,7 +1,7 @@
 """When the rounds of a batch may end: when to check the intervals, and how narrow they must be.
 
 An interval that is checked after every round is sooner or later narrow by luck, so the rule here
-checks only after 10, 20, 40, ... rounds. Simulated (`benchmarks/noise.py`: clocks that drift by 0.8
+checks only after 5, 10, 20, ... blocks. Simulated (`benchmarks/noise.py`: clocks that drift by 0.8
 %, windows with noise of 0.2 to 2 %, 200 runs of each kind): identical code was never called faster
 or slower. A difference of 2 % was found in 98 of 100 runs up to a noise of 1 % (92 where every
 tenth window is disturbed by 5 %; 16 rounds find 64 and 42). The intervals covered the truth in 90
@@ -14,14 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from gemmbench.bench.timing.stats import MIN_PAIRS, Interval
+from gemmbench.bench.timing.stats import MIN_BLOCKS, Interval
 
 
 class StoppingRule(Protocol):
     """Decides when an executable has been measured well enough."""
 
-    def is_due(self, rounds: int) -> bool:
-        """Whether to check the intervals after this many rounds."""
+    def is_due(self, blocks: int) -> bool:
+        """Whether to check the intervals after this many blocks."""
 
     def is_narrow(self, interval: Interval) -> bool:
         """Whether an interval is narrow enough to stop."""
@@ -29,16 +29,16 @@ class StoppingRule(Protocol):
 
 @dataclass(frozen=True)
 class DoublingRule:
-    """Checks after 10, 20, 40, ... rounds whether the interval is within +- `until` of its value.
+    """Checks after 5, 10, 20, ... blocks whether the interval is within +- `until` of its value.
 
-    With `until` 0 it never stops the rounds.
+    With `until` 0 it never stops them.
     """
 
     until: float
 
-    def is_due(self, rounds: int) -> bool:
+    def is_due(self, blocks: int) -> bool:
         """As StoppingRule."""
-        doublings, rest = divmod(rounds, 2 * MIN_PAIRS)
+        doublings, rest = divmod(blocks, MIN_BLOCKS)
         return self.until > 0 and doublings > 0 and rest == 0 and doublings & (doublings - 1) == 0
 
     def is_narrow(self, interval: Interval) -> bool:

@@ -24,7 +24,7 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
             set.
         data: Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.
         seed: Seed of the data.
-        rounds: Number of rounds; with `until`, the maximum. Empty: 64.
+        rounds: Number of rounds; with `until`, the maximum. They count over all blocks. Empty: 96.
         until: Measure until the 95 % interval is within this share of the value, such as `0.5%`.
             Empty: 0.5%, unless `rounds` is given.
         max_time: Maximum seconds of timing per kernel and problem.
@@ -57,7 +57,7 @@ class Policy:
     cache: Cache = "cold"
     data: Fill = "uniform"
     seed: int = 0
-    rounds: int = 64
+    rounds: int = 96
     max_time: float = 5.0
     window: float = 1e-3
     gate: bool = True

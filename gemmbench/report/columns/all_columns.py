@@ -22,12 +22,14 @@ COLUMNS: tuple[Column[Row], ...] = (
     *details.CARD,
     details.WORKSPACE,
     *details.CLASS,
+    *details.PLACEMENTS,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
 _WIDE = pick_columns(
     (*COLUMNS, *details.ONLY_IN_TABLES),
     "row",
+    "spread (%)",
     "registers",
     "spilled (B)",
     "shared (B)",

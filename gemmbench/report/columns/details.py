@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from gemmbench.bench.record import Telemetry
+from gemmbench.bench.timing import stats
 from gemmbench.report.columns.column import Column
 from gemmbench.report.flags import flag_letters, notable_letters
 from gemmbench.report.row import Row
@@ -57,6 +58,10 @@ def _shared_bytes(row: Row) -> int:
     """Static and dynamic bytes per block, -1 if unknown."""
     record = row.record
     return record.shared_static + record.shared_dynamic if record.shared_static >= 0 and record.grid else -1
+
+
+def _placement_spread(row: Row) -> float:
+    return stats.spread_of_blocks(row.record.by_turn) if row.record.blocks else math.nan
 
 
 def _format_count(value: int | None) -> str:
@@ -212,6 +217,20 @@ CARD: tuple[Column[Row], ...] = (
     Column("vbios", "version of its firmware", lambda row: row.environment.vbios),
     Column("driver", "version of its driver", lambda row: row.environment.software.get("driver", "")),
     Column("power_limit_w", "its power limit in watts", _power_limit),
+)
+PLACEMENTS: tuple[Column[Row], ...] = (
+    Column(
+        "placements",
+        "blocks of rounds, which differ in placement, binding and permutations",
+        lambda row: len(set(row.record.blocks)),
+    ),
+    Column(
+        "placement_spread",
+        "how much longer the slowest block takes than the fastest, as a share",
+        _placement_spread,
+        "spread (%)",
+        lambda row: number(100 * _placement_spread(row), 2),
+    ),
 )
 COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *_ENERGY)
 """The columns of the exports."""

@@ -52,7 +52,7 @@ _RESULT: tuple[Column[Row], ...] = (
 _TIMES: tuple[Column[Row], ...] = (
     Column(
         "time_s",
-        "seconds per launch: median over the rounds",
+        "seconds per launch: mean of the blocks, each the median of its mirrored pairs of rounds",
         lambda row: row.time.value,
         "time (ms)",
         lambda row: show_if_valid(row, with_interval(row.time.scale(1e3))),

@@ -63,7 +63,7 @@ class CheckedRow:
             if not row.ranked:
                 return f"{label} is {row.status}"
         baseline = self.row.environment.baseline
-        few = min(len(self.row.record.samples), len(self.reference.record.samples)) < 2 * stats.MIN_PAIRS
+        few = not (self.row.time.known and self.reference.time.known)
         return "too few rounds for an interval" if few else f"no ratio to {baseline or 'a baseline'} in both runs"
 
 
@@ -132,7 +132,7 @@ def _measure_pair(reference: Row, row: Row) -> Interval:
     """The paired speed of two rows of one batch; NaN if one is not right, or of another class."""
     if not reference.is_comparable_with(row):
         return UNKNOWN
-    return stats.speed_ratio(row.record.by_round, reference.record.by_round)
+    return stats.speed_ratio(row.record.by_turn, reference.record.by_turn)
 
 
 def check_differences(differences: RunDifferences, margin: float) -> list[CheckedRow]:

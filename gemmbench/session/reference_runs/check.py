@@ -80,7 +80,9 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     planned = plan_repeat(reference, variants, open_catalog(kernels), machine)
     reporter.message(f"checking against {name_run(earlier)}, measured {reference.environment.started}")
     with open_run(machine, planned.sweep, planned.devices, request.limits, request.destination, reporter) as opened:
-        chains = ChainSweep(planned.chains, planned.sweep.policy, planned.sweep.baseline)
+        chains = ChainSweep(
+            planned.chains, planned.sweep.policy, planned.sweep.baseline, shuffle=opened.run.environment.shuffle
+        )
         measure_sweep(opened.runner, opened.session.compilers, chains)
         result = opened.result
     return _judge_run(earlier, result, request)
@@ -127,7 +129,8 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     reporter.message(f"checking against revision {label}, in the same rounds")
     sweep = replace(planned.sweep, name=NAME, post=None)
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
-        measure_groups(opened.runner, opened.session.compilers, pairs.groups, sweep.policy)
+        shuffle = opened.run.environment.shuffle
+        measure_groups(opened.runner, opened.session.compilers, pairs.groups, sweep.policy, shuffle)
         result = opened.result
     return _judge_pairs(label, pairs, result, request.margin)
 

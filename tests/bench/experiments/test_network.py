@@ -248,7 +248,7 @@ def test_a_write_outside_the_outputs_is_seen_and_restored():
     backend = FakeBackend()
     arena = Arena(backend, NetworkLayout(SMALL), 2)
     assert arena.find_breach(1) == ""
-    at = arena.memory.nbytes // 2 - 1000  # the last guard of the first set
+    at = arena.starts[0]["Y"] + 4 * 13 * 5 + 1000  # in the last guard of the first set
     arena.memory.fill(at, 4, 0)
     assert "4 bytes after the end of Y changed" in arena.find_breach(0)
     assert arena.find_breach(0) == ""

@@ -8,7 +8,7 @@ import pytest
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.stats import Interval, median_interval, speed_ratio, verdict
+from gemmbench.bench.timing.stats import Interval, Turn, speed_ratio, time_interval, verdict
 from gemmbench.bench.timing.stopping import DoublingRule
 from gemmbench.errors import LaunchError, LaunchTimeout
 from gemmbench.planning.sweeps.policy import Policy
@@ -32,9 +32,20 @@ class Kernel:
 
 @pytest.fixture
 def measure():
-    def run(kernels, warm=0.0, most=1000, is_interrupted=lambda: False, progress=lambda *_: None, anchors=(), **policy):
+    def run(
+        kernels,
+        warm=0.0,
+        most=1000,
+        is_interrupted=lambda: False,
+        progress=lambda *_: None,
+        anchors=(),
+        steps=None,
+        seed=0,
+        **policy,
+    ):
         chosen = Policy(**{"until": 0.0, **policy})
-        return Rounds(kernels, chosen, most, is_interrupted, progress, anchors).run(warm)
+        rounds = Rounds(kernels, chosen, most, is_interrupted, progress, anchors, steps=steps, seed=seed)
+        return rounds.run(warm)
 
     return run
 
@@ -62,7 +73,7 @@ def test_the_permutations_are_fresh_and_follow_from_the_seed(measure):
 def test_a_sample_is_the_window_over_its_launches(measure):
     (found,) = measure([Kernel("a", 1e-4, clock=1.5e9)], rounds=4)
     assert found.launches == 11
-    assert found.samples == {round_: pytest.approx(1e-4) for round_ in range(4)}
+    assert found.samples == {Turn(round_ // 2, round_): pytest.approx(1e-4) for round_ in range(4)}
     assert found.clocks == [1.5e9] * 4 and found.stopped == "rounds"
 
 
@@ -110,13 +121,14 @@ def test_a_slow_kernel_gets_whole_pairs_under_its_time_or_one_launch(measure, se
     kernel = Kernel("a", seconds)
     (found,) = measure([kernel], rounds=16, max_time=10.5)
     assert (len(found.samples), found.stopped) == (rounds, stopped)
-    assert sorted(found.samples) == list(range(rounds))
+    assert [turn.round for turn in found.samples] == list(range(rounds))
 
 
 def test_a_slow_kernel_does_not_change_the_rounds_of_the_others(measure):
-    fast, slow = measure([Kernel("fast", 0.01), Kernel("slow", 1.0)], rounds=16, max_time=4.0)
-    assert (len(fast.samples), fast.stopped) == (16, "rounds")
-    assert (sorted(slow.samples), slow.stopped) == ([0, 1, 2, 3], "max-time")
+    fast, slow = measure([Kernel("fast", 0.01), Kernel("slow", 1.0)], rounds=30, max_time=4.0)
+    assert (len(fast.samples), fast.stopped) == (30, "rounds")
+    assert {turn.block for turn in fast.samples} == set(range(5))
+    assert (list(slow.samples), slow.stopped) == ([Turn(0, 0), Turn(0, 1), Turn(1, 6), Turn(1, 7)], "max-time")
 
 
 @pytest.mark.parametrize("fault", [LaunchError("crashed"), LaunchTimeout("too long")])
@@ -126,7 +138,7 @@ def test_a_kernel_that_fails_drops_out_and_the_others_go_on(measure, fault, fail
     first, second = measure([good, bad], rounds=4, max_time=100)
     assert len(first.samples) == 4 and first.fault is None
     assert second.fault is fault and second.stopped == "failed"
-    assert len(second.samples) == max(0, fails_at - 1)
+    assert len(second.samples) == (2 if fails_at == 3 else 0)  # those of the blocks before
     assert len(bad.windows) == fails_at
 
 
@@ -161,7 +173,8 @@ def noisy(seed, seconds, noise):
 
 def test_a_time_that_is_known_well_enough_is_measured_no_longer(measure):
     (found,) = measure([Kernel("a", 1e-2)], rounds=64, until=0.005)
-    assert (len(found.samples), found.stopped) == (10, "until")
+    assert (len(found.samples), found.stopped) == (30, "until")
+    assert {turn.block for turn in found.samples} == set(range(5))
 
 
 def test_a_noisy_time_takes_all_rounds(measure):
@@ -170,28 +183,28 @@ def test_a_noisy_time_takes_all_rounds(measure):
 
 
 @pytest.mark.parametrize("until", [0.01, 0.02, 0.04])
-def test_rounds_double_until_the_interval_is_narrow(measure, until):
+def test_blocks_double_until_the_interval_is_narrow(measure, until):
     (found,) = measure([noisy(1, 1e-2, 0.05)], rounds=1000, until=until, max_time=1e9)
-    count, narrow = len(found.samples), median_interval(found.samples).spread
+    blocks, narrow = len(found.samples) / 6, time_interval(found.samples).spread
     assert found.stopped == "until" and narrow <= until
-    assert count in (10, 20, 40, 80, 160, 320, 640)
-    before = {round_: found.samples[round_] for round_ in range(count // 2)}
-    assert count == 10 or median_interval(before).spread > until
+    assert blocks in (5, 10, 20, 40, 80)
+    before = {turn: sample for turn, sample in found.samples.items() if turn.block < blocks / 2}
+    assert blocks == 5 or time_interval(before).spread > until
 
 
 def test_a_common_drift_ends_when_the_ratio_is_known(measure):
     # the two wander together, so that their own medians are wide and the ratio is not
     wander = [1e-2 * (1 + 0.02 * math.sin(step)) for step in range(200)]
-    base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=64, until=0.005, anchors=[0])
-    assert (len(mine.samples), mine.stopped) == (10, "until")
-    assert (len(base.samples), base.stopped) == (64, "rounds")
+    base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=54, until=0.005, anchors=[0])
+    assert (len(mine.samples), mine.stopped) == (30, "until")
+    assert (len(base.samples), base.stopped) == (54, "rounds")
 
 
 def test_an_anchor_stays_for_those_who_are_not_known_yet(measure):
     base, quiet, wild = measure(
         [Kernel("base", 1e-2), Kernel("quiet", 2e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, anchors=[0]
     )
-    assert (len(quiet.samples), quiet.stopped) == (10, "until")
+    assert (len(quiet.samples), quiet.stopped) == (30, "until")
     assert (len(wild.samples), wild.stopped) == (48, "rounds")
     assert len(base.samples) == 48
 
@@ -199,13 +212,13 @@ def test_an_anchor_stays_for_those_who_are_not_known_yet(measure):
 def test_an_anchor_without_time_is_not_waited_for(measure):
     base, mine = measure([Kernel("base", 1.0), Kernel("mine", 1e-2)], rounds=64, until=0.005, max_time=4, anchors=[0])
     assert (len(base.samples), base.stopped) == (4, "max-time")
-    assert (len(mine.samples), mine.stopped) == (10, "until")
+    assert (len(mine.samples), mine.stopped) == (30, "until")
 
 
 def test_an_anchor_that_fails_is_not_waited_for(measure):
     bad = Kernel("base", 1e-2, fails_at=6, fault=LaunchError("crashed"))
     _, mine = measure([bad, Kernel("mine", 1e-2)], rounds=64, until=0.005, anchors=[0])
-    assert (len(mine.samples), mine.stopped) == (10, "until")
+    assert (len(mine.samples), mine.stopped) == (30, "until")
 
 
 def test_rivals_go_on_until_each_is_known_against_each(measure):
@@ -215,10 +228,10 @@ def test_rivals_go_on_until_each_is_known_against_each(measure):
 
 
 class FirstCheck:
-    """Stops at the first check, after six rounds, whatever the interval."""
+    """Stops at the first check, after two blocks, whatever the interval."""
 
-    def is_due(self, rounds):
-        return rounds == 6
+    def is_due(self, blocks):
+        return blocks == 2
 
     def is_narrow(self, interval):
         return True
@@ -227,13 +240,73 @@ class FirstCheck:
 def test_another_stopping_rule_can_be_given():
     kernels = [Kernel("a", 1e-2), noisy(5, 1e-2, 0.3)]
     found = Rounds(kernels, Policy(), 1000, lambda: False, lambda *_: None, rule=FirstCheck()).run(0.0)
-    assert [(len(each.samples), each.stopped) for each in found] == [(6, "until")] * 2
+    assert [(len(each.samples), each.stopped) for each in found] == [(12, "until")] * 2
 
 
-def test_intervals_are_checked_after_10_20_40_rounds_and_so_on():
-    due = [rounds for rounds in range(200) if DoublingRule(0.005).is_due(rounds)]
-    assert due == [10, 20, 40, 80, 160]
-    assert not any(DoublingRule(0.0).is_due(rounds) for rounds in range(200))
+def test_intervals_are_checked_after_5_10_20_blocks_and_so_on():
+    due = [blocks for blocks in range(100) if DoublingRule(0.005).is_due(blocks)]
+    assert due == [5, 10, 20, 40, 80]
+    assert not any(DoublingRule(0.0).is_due(blocks) for blocks in range(100))
+
+
+# Blocks
+
+
+class Steps:
+    """Notes what happens between blocks; the executable `bad` fails the check after block `fails_at`."""
+
+    def __init__(self, bad=None, fails_at=None, never_ready=None):
+        self.bad, self.fails_at, self.never_ready, self.log = bad, fails_at, never_ready, []
+
+    def begin(self, block, launches):
+        self.log.append(("begin", block, sorted(launches)))
+        return [index for index in launches if index != self.never_ready]
+
+    def end(self, block, active):
+        self.log.append(("end", block, sorted(active)))
+        return [index for index in active if (index, block) != (self.bad, self.fails_at)]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "blocks", "pairs"),
+    [(10, 5, 1), (18, 9, 1), (20, 5, 2), (28, 7, 2), (30, 5, 3), (60, 10, 3), (96, 16, 3)],
+)
+def test_rounds_are_spread_over_at_least_five_blocks(measure, rounds, blocks, pairs):
+    steps = Steps()
+    (found,) = measure([Kernel("a", 1e-2)], rounds=rounds, steps=steps)
+    assert len(found.samples) == rounds
+    assert {turn.block for turn in found.samples} == set(range(blocks))
+    assert sum(turn.block == 0 for turn in found.samples) == 2 * pairs
+    assert [(what, block) for what, block, _ in steps.log] == [
+        (what, block) for block in range(blocks) for what in ("begin", "end")
+    ]
+
+
+def test_a_slow_kernel_has_five_blocks_if_its_time_allows_ten_rounds(measure):
+    (found,) = measure([Kernel("slow", 1.0)], rounds=96, max_time=10.5)
+    assert {turn.block for turn in found.samples} == set(range(5))
+
+
+def test_samples_count_only_if_their_block_passes_its_check(measure):
+    kernels = [Kernel("good", 1e-2), Kernel("bad", 1e-2)]
+    steps = Steps(bad=1, fails_at=2)
+    good, bad = measure(kernels, rounds=30, steps=steps)
+    assert {turn.block for turn in good.samples} == {0, 1, 2, 3, 4}
+    assert ({turn.block for turn in bad.samples}, bad.stopped) == ({0, 1}, "failed")
+    assert [active for what, block, active in steps.log if block > 2] == [[0]] * 4
+
+
+def test_an_executable_that_cannot_be_bound_drops_out(measure):
+    good, bad = measure([Kernel("good", 1e-2), Kernel("bad", 1e-2)], rounds=10, steps=Steps(never_ready=1))
+    assert len(good.samples) == 10
+    assert (len(bad.samples), bad.stopped) == (0, "failed")
+
+
+def test_until_adds_blocks_and_not_rounds_to_a_block(measure):
+    steps = Steps()
+    (found,) = measure([noisy(0, 1e-2, 0.2)], rounds=96, until=0.005, steps=steps)
+    assert len(steps.log) == 2 * 16
+    assert max(sum(turn.block == block for turn in found.samples) for block in range(16)) == 6
 
 
 def test_an_unknown_interval_is_not_narrow():
@@ -249,7 +322,7 @@ def test_rounds_after_a_departure_are_still_mirrored(measure):
     log = []
     names = [Kernel(name, 1e-2, log=log) for name in "abc"]
     names.append(Kernel("w", *(1e-2 * np.random.default_rng(4).lognormal(0, 0.1, 99)), log=log))
-    measure(names, rounds=14, until=0.005, anchors=[0])
+    measure(names, rounds=34, until=0.005, anchors=[0])
     last = log[-8:]  # a and w are left
     assert [sorted(last[start : start + 2]) for start in range(0, 8, 2)] == [["a", "w"]] * 4
     assert last[0:2] == last[2:4][::-1] and last[4:6] == last[6:8][::-1]

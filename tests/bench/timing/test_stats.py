@@ -1,4 +1,4 @@
-"""Statistics: medians, intervals, paired ratios, verdicts; by hand where they are simple."""
+"""Statistics: times, intervals, paired ratios, verdicts; by hand where they are simple."""
 
 import math
 
@@ -7,17 +7,23 @@ import pytest
 
 from gemmbench.bench.timing.stats import (
     Interval,
+    Turn,
+    block_values,
     count_outliers,
-    median_interval,
+    find_modes,
     quartiles,
     speed_ratio,
+    spread_of_blocks,
+    t_quantile,
+    time_interval,
     unpaired_ratio,
     verdict,
 )
 
 
 def rounds(values):
-    return dict(enumerate(values))
+    """Rounds in mirrored pairs, each pair a block."""
+    return {Turn(number // 2, number): value for number, value in enumerate(values)}
 
 
 def pairs(values):
@@ -25,56 +31,75 @@ def pairs(values):
     return rounds([value for value in values for _ in range(2)])
 
 
-def test_the_value_is_the_median_of_all_samples():
-    assert median_interval(rounds([5.0, 1.0, 3.0])).value == 3.0
-    assert median_interval(rounds([4.0, 1.0, 3.0, 100.0])).value == 3.5
+def blocks(*values):
+    """Blocks of mirrored pairs, each pair of two equal rounds."""
+    turns = [(block, value) for block, pairs in enumerate(values) for value in pairs for _ in range(2)]
+    return {Turn(block, number): value for number, (block, value) in enumerate(turns)}
 
 
-def test_five_pairs_have_the_interval_from_their_least_to_their_greatest():
-    # The median of 5 drawn pairs is the least with probability sum_{k>2} C(5,k) 0.2^k 0.8^(5-k) = 5.8 % > 2.5 %.
-    found = median_interval(pairs([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert (found.value, found.low, found.high) == (3.0, 1.0, 5.0)
+def test_without_a_pair_the_value_is_the_median():
+    assert time_interval({Turn(0, 0): 5.0, Turn(1, 2): 1.0, Turn(2, 4): 3.0}).value == 3.0
 
 
-def test_nine_pairs_leave_the_extremes_out():
-    # The median of 9 drawn is the least with probability sum_{k>4} C(9,k) (1/9)^k (8/9)^(9-k) = 0.15 %, under 2.5 %;
-    # it is at most the second with 3.0 %, above.
-    found = median_interval(pairs([float(value) for value in range(1, 10)]))
-    assert (found.value, found.low, found.high) == (5.0, 2.0, 8.0)
+def test_a_block_is_the_median_of_its_pairs():
+    assert time_interval(blocks([2.0, 2.0, 100.0])).value == pytest.approx(2.0)
+    assert block_values(blocks([1.0, 2.0, 9.0], [4.0])) == [2.0, 4.0]
+
+
+def test_a_pair_is_the_mean_of_its_rounds():
+    assert time_interval(rounds([1.0, 4.0])).value == pytest.approx(2.0)  # a geometric mean
+
+
+def test_an_interval_is_that_of_student_s_t_on_the_logarithms_of_blocks():
+    # Logarithms -2 to 2: mean 0, standard deviation sqrt(2.5); t with 4 degrees of freedom is 2.7764.
+    found = time_interval(pairs([math.exp(value) for value in (-2, -1, 0, 1, 2)]))
+    reach = 2.7764 * math.sqrt(2.5 / 5)
+    assert found.value == pytest.approx(1)
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx((-reach, reach))
+
+
+def test_pairs_of_one_block_are_one_value():
+    # What differs between blocks shows in the interval, however often each is measured.
+    apart = [1.0, 1.02, 1.0, 1.02, 1.01]
+    once, often = time_interval(pairs(apart)), time_interval(blocks(*([value] * 20 for value in apart)))
+    assert often.spread == pytest.approx(once.spread)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"), [(1, 12.706), (4, 2.776), (10, 2.228), (11, 2.201), (30, 2.042), (120, 1.980)]
+)
+def test_quantiles_of_student_s_t(freedom, quantile):
+    assert t_quantile(freedom) == pytest.approx(quantile, abs=5e-4)
 
 
 def test_equal_samples_have_an_interval_of_no_width():
-    assert median_interval(pairs([2.0] * 8)) == Interval(2.0, 2.0, 2.0)
+    found = time_interval(pairs([2.0] * 8))
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9])
-def test_under_five_pairs_there_is_no_interval(count):
-    found = median_interval(rounds([1.0] * count))
+def test_under_five_blocks_there_is_no_interval(count):
+    found = time_interval(rounds([1.0] * count))
     assert found.value == 1.0 and not found.known
     assert math.isnan(found.low) and math.isnan(found.high)
+    assert not time_interval(blocks([1.0] * 9, [1.0] * 9)).known
 
 
-def test_rounds_without_their_mirror_count_only_for_the_median():
+def test_rounds_without_their_mirror_do_not_count():
     samples = pairs([1.0] * 5)
-    del samples[3]
-    assert not median_interval(samples).known
-    assert median_interval(pairs([1.0] * 5)).known
-
-
-def test_a_bootstrap_is_the_same_every_time():
-    samples = rounds(np.random.default_rng(3).random(16).tolist())
-    assert median_interval(samples) == median_interval(samples)
+    del samples[Turn(1, 3)]
+    assert not time_interval(samples).known
+    assert time_interval(pairs([1.0] * 5)).known
 
 
 def test_a_ratio_says_how_many_times_as_fast():
     found = speed_ratio(pairs([1.0] * 8), pairs([3.0] * 8))
-    assert found.value == pytest.approx(3.0) == found.low == found.high
+    assert (found.value, found.low, found.high) == pytest.approx((3.0, 3.0, 3.0))
 
 
-def test_the_ratio_is_the_median_of_the_pairs_and_not_of_the_samples():
-    base, mine = pairs([1, 2, 3, 4, 5]), pairs([1, 1, 1, 4, 5])
-    found = speed_ratio(mine, base)
-    assert (found.value, found.low, found.high) == (pytest.approx(1), pytest.approx(1), pytest.approx(3))
+def test_the_ratio_is_that_of_the_pairs_and_not_of_the_samples():
+    found = speed_ratio(blocks([1, 1, 1, 4, 5]), blocks([1, 2, 3, 4, 5]))
+    assert found.value == pytest.approx(1)
 
 
 def test_a_common_drift_does_not_change_the_ratio():
@@ -89,13 +114,52 @@ def test_only_rounds_both_took_part_in_are_compared():
 
 
 def test_without_a_shared_pair_the_medians_are_compared_and_there_is_no_interval():
-    found = speed_ratio({0: 1.0, 1: 1.0}, {2: 3.0, 3: 3.0})
+    found = speed_ratio({Turn(0, 0): 1.0, Turn(0, 1): 1.0}, {Turn(1, 2): 3.0, Turn(1, 3): 3.0})
     assert found.value == 3.0 and not found.known
 
 
-def test_under_five_shared_pairs_a_ratio_has_no_interval():
+def test_under_five_shared_blocks_a_ratio_has_no_interval():
     found = speed_ratio(pairs([1.0] * 4), pairs([2.0] * 8))
     assert found.value == pytest.approx(2) and not found.known
+
+
+def test_the_spread_of_blocks_is_the_slowest_against_the_fastest():
+    assert spread_of_blocks(pairs([2.0, 2.1, 2.02])) == pytest.approx(0.05)
+    assert math.isnan(spread_of_blocks(pairs([2.0])))
+
+
+@pytest.mark.parametrize("kind", ["normal", "exponential", "bimodal", "spikes"])
+def test_five_blocks_cover_the_truth(kind):
+    rng = np.random.default_rng(7)
+    draws = {
+        "normal": lambda: rng.normal(0, 1, 30),
+        "exponential": lambda: rng.exponential(1, 30),
+        "bimodal": lambda: 6 * (rng.random(30) < 0.5) + rng.normal(0, 1, 30),
+        "spikes": lambda: rng.normal(0, 1, 30) + (rng.random(30) < 0.1) * rng.exponential(8, 30),
+    }
+    factors = [np.exp(0.005 * draws[kind]()) for _ in range(800)]
+    intervals = [
+        speed_ratio({Turn(number // 6, number): value for number, value in enumerate(mine)}, dict.fromkeys(TURNS, 1.0))
+        for mine in factors
+    ]
+    truth = math.exp(float(np.mean([math.log(each.value) for each in intervals])))
+    assert 0.92 <= np.mean([each.low <= truth <= each.high for each in intervals]) <= 0.98
+
+
+TURNS = [Turn(number // 6, number) for number in range(30)]
+
+
+def test_two_modes_are_told_from_scatter():
+    assert find_modes([1.0, 1.01, 1.0, 1.1, 1.11, 1.1]) == (1.0, 1.1)
+    assert find_modes([1.0, 1.0, 1.0, 1.0, 1.1, 1.1]) is None  # two are not a mode
+    assert find_modes([1.0, 1.02, 1.04, 1.06, 1.08, 1.1]) is None
+    assert find_modes([1.0] * 10) is None
+    assert find_modes([]) is None
+
+
+def test_a_normal_scatter_seldom_has_two_modes():
+    rng = np.random.default_rng(8)
+    assert np.mean([find_modes(rng.normal(1, 0.01, 30)) is not None for _ in range(400)]) <= 0.01
 
 
 @pytest.mark.parametrize(
@@ -153,7 +217,7 @@ def test_two_runs_have_an_interval_if_both_have_one(unknown):
 def test_the_interval_of_two_runs_covers_the_truth():
     rng, covered = np.random.default_rng(5), 0
     for _ in range(200):
-        slow, fast = (median_interval(pairs(rng.normal(scale, 0.02, 20).tolist())) for scale in (1.0, 0.5))
+        slow, fast = (time_interval(pairs(rng.normal(scale, 0.02, 20).tolist())) for scale in (1.0, 0.5))
         ratio = unpaired_ratio(slow, fast)
         covered += ratio.low <= 2 <= ratio.high
     assert covered >= 180

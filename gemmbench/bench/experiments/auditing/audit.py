@@ -43,6 +43,7 @@ class Audit:
 
     def begin(self, write: bool = False) -> None:
         """Change the inputs of every set; `write` them first if they are not intact."""
+        self._right = None
         self._change_inputs(write or self.timed is not self.case.inputs)
 
     def _change_inputs(self, write: bool) -> None:

@@ -1,0 +1,83 @@
+"""What happens between the blocks of a batch.
+
+A repetition of a measurement would find the operands at other addresses, bind kernels anew and shuffle
+them differently. So every block does: otherwise its interval would hold for one such accident only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from gemmbench.backends.base import Executable
+from gemmbench.bench.experiments.auditing.audit import Audit
+from gemmbench.bench.experiments.blocks.rebound import Rebound
+from gemmbench.bench.experiments.context import ExperimentContext
+from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.operands import guards
+from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.set_placement import draw_shift
+
+
+class TrialSteps:
+    """The `BlockSteps` of trials: places operand sets, binds trials to all of them, audits the same executables.
+
+    `shuffle` is the seed of the placements. If a trial writes over operands or guard zones, `intact`
+    becomes False and no trial passes.
+    """
+
+    def __init__(
+        self,
+        context: ExperimentContext,
+        arena: Arena,
+        inputs: Inputs,
+        trials: Sequence[Trial],
+        bind: Callable[[Trial], Executable],
+        audit: Audit,
+        shuffle: Sequence[int],
+    ):
+        self._context, self._arena, self._inputs = context, arena, inputs
+        self._trials, self._bind, self._audit = trials, bind, audit
+        self._rng = np.random.default_rng([*shuffle, len(trials)])
+        self.executables, self.intact = [Rebound() for _ in trials], True
+
+    def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
+        """Place the operand sets, and bind every trial anew; after the first block, run each for a moment."""
+        self._place()
+        for index in launches:
+            with self._trials[index].catch_faults():
+                self.executables[index].bound = self._bind(self._trials[index])
+        for index in self._list_alive(launches):
+            with self._trials[index].catch_faults():
+                self.executables[index].warm_up(launches[index])
+        return list(self._list_alive(launches))
+
+    def _place(self) -> None:
+        sets = self._arena.rotation.sets
+        self._arena.place(draw_shift(self._rng))
+        self._arena.write(self._inputs, sets)
+        self._arena.reset(self._inputs, sets, guards.FINITE)  # the audit finds out what is not written
+        self._arena.seal()
+
+    def end(self, block: int, active: Collection[int]) -> Collection[int]:
+        """Audit the executables that were timed, and let go of them."""
+        damaged = bool(self._arena.find_damage())
+        self._audit.begin(write=damaged)
+        self.intact &= not damaged
+        for number, index in enumerate(active):
+            self._context.progress(f"audit {self._trials[index].name}", number, len(active))
+            if not self._context.is_interrupted():
+                self._audit_trial(index)
+        for executable in self.executables:
+            executable.bound = None
+        return list(self._list_alive(active)) if self.intact and not self._context.is_interrupted() else []
+
+    def _audit_trial(self, index: int) -> None:
+        trial, bound = self._trials[index], self.executables[index].bound
+        assert bound is not None, "it was timed"
+        with trial.catch_faults():
+            self.intact &= self._audit.run(trial, bound)
+
+    def _list_alive(self, indices: Collection[int]) -> Iterator[int]:
+        return (index for index in indices if self._trials[index].alive)
