@@ -63,14 +63,14 @@ def notable_letters(row: Row) -> str:
     """The letters that a table shows: without those that are normal on the device or were asked for.
 
     On a CPU operands are rarely cold, the timer is fine enough for short windows, and times vary by
-    more than those of a GPU. With `--cache hot` every row is hot.
+    more than those of a GPU, often between two modes. With `--cache hot` every row is hot.
     """
     letters = flag_letters(row)
     if row.environment.policy.get("cache") == "hot":
         letters = letters.replace("H", "")
     if row.environment.on_gpu(row.record.backend):
         return letters
-    normal = "HS" if _time_spread(row) > MOST_TIME_SPREAD_ON_CPU else "HSN"
+    normal = "HSB" if _time_spread(row) > MOST_TIME_SPREAD_ON_CPU else "HSBN"
     return letters.translate(str.maketrans("", "", normal))
 
 

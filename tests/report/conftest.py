@@ -17,7 +17,7 @@ def make_run(environment):
 
 @pytest.fixture
 def paired(make_record):
-    """A record with equal mirrored rounds: its interval goes from the least to the greatest pair."""
+    """A record with equal mirrored rounds, as old files have it: each pair is a block."""
 
     def make(variant, *seconds, **changed):
         samples = [value for value in seconds for _ in range(2)]

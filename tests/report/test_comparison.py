@@ -29,9 +29,11 @@ def test_gflops_are_two_m_n_k_over_the_median(make_run, paired):
 
 
 def test_percent_is_the_paired_speed_in_percent_of_the_baseline_s(make_run, paired):
-    found = rows(make_run(paired("cublas", *[1 * MS] * 5), paired("naive", 2 * MS, 4 * MS, 5 * MS, 8 * MS, 10 * MS)))
-    percent = found["naive"].percent_of_baseline
-    assert (percent.value, percent.low, percent.high) == tuple(map(pytest.approx, (20, 10, 50)))
+    found = rows(
+        make_run(paired("cublas", *[1 * MS] * 5), paired("naive", *(5 * MS * 2**n for n in (-2, -1, 0, 1, 2))))
+    )
+    percent, reach = found["naive"].percent_of_baseline, 2 ** (2.7764 * math.sqrt(2.5 / 5))  # Student's t
+    assert (percent.value, percent.low, percent.high) == pytest.approx((20, 20 / reach, 20 * reach))
     assert found["cublas"].percent_of_baseline.value == 100 and not found["cublas"].percent_of_baseline.known
 
 
@@ -159,7 +161,7 @@ def test_an_exported_row_is_in_seconds_and_empty_where_unknown(make_run, paired,
                 2 * MS,
                 2 * MS,
                 2 * MS,
-                9 * MS,
+                4 * MS,
                 config={"T": 8, "U": 4},
                 grid=[4, 4, 1],
                 block=[16, 16, 1],
@@ -168,15 +170,16 @@ def test_an_exported_row_is_in_seconds_and_empty_where_unknown(make_run, paired,
         )
     )
     timed, skipped = export_kernels(comparison)
+    reach = 2 ** (2.7764 * math.sqrt(0.5 / 5))  # Student's t
     expected = {
         "run": "20260101-120000-quick-abcd",
         "device_name": "Fake GPU",
         "config": "T=8 U=4",
         "M": 64,
         "status": "ok",
-        "time_s": 2 * MS,
-        "time_low_s": 1 * MS,
-        "time_high_s": 9 * MS,
+        "time_s": pytest.approx(2 * MS),
+        "time_low_s": pytest.approx(2 * MS / reach),
+        "time_high_s": pytest.approx(2 * MS * reach),
         "time_min_s": 1 * MS,
         "time_q1_s": 2 * MS,
         "time_q3_s": 2 * MS,

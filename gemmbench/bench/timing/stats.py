@@ -4,7 +4,7 @@ Rounds come in mirrored pairs (a permutation, then its reverse), which cancels d
 A block of pairs shares what a repetition would change: where the operands lie, the binding and the
 seed of the permutations. Blocks are independent, samples of one block are not. So a block counts as
 one value, the median of its pair means, and an interval is that of Student's t on these values
-(Student, "The probable error of a mean", Biometrika 6, 1908). All means are those of logarithms.
+(Student, "The probable error of a mean", Biometrika 6, 1908). The mean of blocks is that of their logarithms.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Interval:
 
 def time_interval(samples: Samples) -> Interval:
     """The time of samples, in their unit, with its interval. Without a mirrored pair it is their median."""
-    middle = median(list(samples.values()))
-    values = block_values({turn: math.log(sample / middle) for turn, sample in samples.items()})
-    return _estimate_mean(values).scale(middle) if values else Interval(middle)
+    middle = median(list(samples.values()))  # relative to it, so that equal samples have exactly that mean
+    values = block_values({turn: sample / middle for turn, sample in samples.items()})
+    return _estimate_mean([math.log(value) for value in values]).scale(middle) if values else Interval(middle)
 
 
 def speed_ratio(samples: Samples, base: Samples) -> Interval:
@@ -77,10 +77,11 @@ def speed_ratio(samples: Samples, base: Samples) -> Interval:
 
     Without a shared mirrored pair it is the ratio of the medians, with no interval.
     """
-    shared = {turn: math.log(base[turn] / samples[turn]) for turn in samples if turn in base}
-    values = block_values(shared)
+    shared = {turn: base[turn] / samples[turn] for turn in samples if turn in base}
+    middle = median(list(shared.values()))
+    values = block_values({turn: math.log(ratio / middle) for turn, ratio in shared.items()})
     if values:
-        return _estimate_mean(values)
+        return _estimate_mean(values).scale(middle)
     return Interval(median(list(base.values())) / median(list(samples.values())))
 
 
@@ -96,12 +97,12 @@ def block_values(values: Samples) -> list[float]:
 
 def spread_of_blocks(samples: Samples) -> float:
     """How much longer the slowest block takes than the fastest, as a share; NaN with fewer than two blocks."""
-    values = block_values({turn: math.log(sample) for turn, sample in samples.items()})
-    return math.expm1(max(values) - min(values)) if len(values) > 1 else math.nan
+    values = block_values(samples)
+    return max(values) / min(values) - 1 if len(values) > 1 else math.nan
 
 
 def _estimate_mean(logs: Sequence[float]) -> Interval:
-    """The exponential of the mean, with the interval of Student's t if there are enough values."""
+    """The exponential of the mean of blocks, with the interval of Student's t if there are enough."""
     mean = statistics.fmean(logs)
     if len(logs) < MIN_BLOCKS:
         return Interval(math.exp(mean))

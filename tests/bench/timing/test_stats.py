@@ -47,7 +47,7 @@ def test_a_block_is_the_median_of_its_pairs():
 
 
 def test_a_pair_is_the_mean_of_its_rounds():
-    assert time_interval(rounds([1.0, 4.0])).value == pytest.approx(2.0)  # a geometric mean
+    assert time_interval(rounds([1.0, 4.0])).value == pytest.approx(2.5)
 
 
 def test_an_interval_is_that_of_student_s_t_on_the_logarithms_of_blocks():

@@ -19,7 +19,7 @@ def timed(paired):
         shape = {**dict.fromkeys("MNK", size), **{name: changed.pop(name) for name in "MNK" if name in changed}}
         seconds = 2e-9 * shape["M"] * shape["N"] * shape["K"] / gflops
         width = 0 if variant == "cublas" else 0.01
-        spread = [seconds * (1 + width * share) for share in (-1, -0.5, 0, 0.5, 1)]
+        spread = [seconds * (1 + width) ** share for share in (-1, -0.5, 0, 0.5, 1)]
         return paired(variant, *spread, **{"batch_key": str(sorted(shape.items())), **shape, **changed})
 
     return make

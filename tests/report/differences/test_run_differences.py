@@ -31,9 +31,10 @@ def test_half_the_time_is_twice_the_speed(differ, paired):
 
 
 def test_an_interval_has_the_spread_of_both_runs(differ, paired):
-    noisy = [MS, MS, 2 * MS, 4 * MS, 4 * MS]  # the interval of five pairs goes from the least to the greatest
+    noisy = [MS * 2**step for step in (-2, -1, 0, 1, 2)]
     (row,) = differ([paired("tiled", *noisy)], [paired("tiled", *noisy)]).rows
-    spread = math.exp(math.hypot(math.log(2), math.log(2)))
+    reach = 2.7764 * math.sqrt(2.5 / 5) * math.log(2)  # Student's t
+    spread = math.exp(math.hypot(reach, reach))
     assert (row.speed.value, row.speed.low, row.speed.high) == pytest.approx((1, 1 / spread, spread))
 
 

@@ -165,7 +165,7 @@ def test_a_long_sweep_shows_its_fastest_ten_and_every_failure(make_run, paired, 
         "tiled: skipped: y",
         "tiled T=99: failed: x",
         "4 slower configurations are in the results file and the exports",
-        "Flags: F few samples: fewer than 5 pairs of rounds, no interval.",
+        "Flags: F few samples: fewer than 5 blocks of rounds, no interval.",
     ]
 
 
