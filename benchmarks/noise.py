@@ -1,21 +1,23 @@
-"""Compares stopping rules (bench/timing/stopping.py) on simulated devices.
+"""What verdicts and intervals are worth, on simulated devices.
 
-Run `python benchmarks/noise.py [RUNS]` (default 300, about five minutes). The real Rounds measure two
-kernels of known speed on a device whose clock drifts by 0.8 % and whose windows have additional noise:
+Run `python benchmarks/noise.py [RUNS]` (default 300, about ten minutes). The real Rounds measure two
+kernels of known speed on a device whose windows have noise of their own, and
 
-    walk     the clock is a random walk with steps of 0.2 % per window
-    wander   the clock returns to its mean: standard deviation 0.8 %, correlated over 20 windows
+    walk     a clock that is a random walk with steps of 0.2 % per window
+    wander   a clock that returns to its mean: standard deviation 0.8 %, correlated over 20 windows
     spikes   like walk, but one window in ten is disturbed, by 5 % on average
+    sticky   two modes of each kernel, 2 % apart; it changes its mode every ten windows on average
+    placed   two modes of each kernel, 2 % apart; a block's placement decides the mode
 
-For each rule it prints the mean number of rounds and, in percent of the runs: alarms (identical code
-called faster or slower), found (a difference of 2 % called faster), covered (intervals that contain the
-true ratio, over both).
+For each rule of stopping.py it prints the mean number of rounds and, in percent of the runs: alarms
+(identical code called faster or slower), found (a difference of 2 % called faster) and covered
+(intervals that contain the true ratio, over both).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -25,13 +27,21 @@ from gemmbench.bench.timing.stats import MIN_BLOCKS, speed_ratio, verdict
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.planning.sweeps.policy import Policy
 
-DRIFT, SECONDS, MOST = 0.008, 2e-3, 64
+DRIFT, SECONDS, MOST = 0.008, 2e-3, Policy().rounds
+MODES_APART, CHANGES = 0.02, 0.1
+NOISES = {
+    "walk": (0.002, 0.004, 0.01, 0.02),
+    "wander": (0.002, 0.004, 0.01, 0.02),
+    "spikes": (0.002, 0.01),
+    "sticky": (0.0005,),
+    "placed": (0.0005,),
+}
 ALWAYS = DoublingRule(until=0.0)
 UNTIL = Policy().until
 
 
-class EveryPairRule(DoublingRule):
-    """Checks the intervals after every pair of rounds, which the rule of gemmbench avoids."""
+class EveryBlockRule(DoublingRule):
+    """Checks the intervals after every block, which the rule of gemmbench avoids."""
 
     def is_due(self, blocks: int) -> bool:
         """As StoppingRule."""
@@ -39,40 +49,63 @@ class EveryPairRule(DoublingRule):
 
 
 RULES: dict[str, tuple[int, StoppingRule]] = {
-    "16 rounds": (16, ALWAYS),
-    "64 rounds": (MOST, ALWAYS),
-    "every pair": (MOST, EveryPairRule(UNTIL)),
+    "10 rounds": (10, ALWAYS),
+    "30 rounds": (30, ALWAYS),
+    f"{MOST} rounds": (MOST, ALWAYS),
+    "every block": (MOST, EveryBlockRule(UNTIL)),
     "the rule": (MOST, DoublingRule(UNTIL)),
+    "the rule, 0.2 %": (MOST, DoublingRule(0.002)),
 }
 
 
 class Device:
-    """Two kernels on one clock."""
+    """Two kernels on one clock; it takes part in a measurement as its BlockSteps."""
 
     def __init__(self, kind: str, noise: float, seed: int):
         self.kind, self.noise, self.rng, self.clock = kind, noise, np.random.default_rng(seed), 0.0
+        self.slow = self.rng.random(2) < 0.5  # the mode of each kernel
 
-    def factor(self) -> float:
-        """How much longer than the kernel's own time the next window takes, as a factor."""
-        rng = self.rng
+    def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
+        """Place the operands anew."""
+        if self.kind == "placed":
+            self.slow = self.rng.random(2) < 0.35
+        return launches
+
+    def end(self, block: int, active: Collection[int]) -> Collection[int]:
+        """All results are right."""
+        return active
+
+    def factor(self, kernel: int) -> float:
+        """How much longer than the kernel's own time its next window takes, as a factor."""
+        own = float(np.exp(self.rng.normal(0, self.noise)))
+        if self.kind in ("sticky", "placed"):
+            if self.kind == "sticky" and self.rng.random() < CHANGES:
+                self.slow[kernel] = not self.slow[kernel]
+            return own * (1 + MODES_APART * float(self.slow[kernel]))
+        return own * self._drift() * self._disturbance()
+
+    def _drift(self) -> float:
         if self.kind == "wander":
             kept = np.exp(-1 / 20)
-            self.clock = kept * self.clock + rng.normal(0, DRIFT * np.sqrt(1 - kept**2))
+            self.clock = kept * self.clock + self.rng.normal(0, DRIFT * np.sqrt(1 - kept**2))
         else:
-            self.clock += rng.normal(0, DRIFT / 4)
-        spike = 1 + rng.exponential(0.05) if self.kind == "spikes" and rng.random() < 0.1 else 1.0
-        return float((1 + self.clock) * np.exp(rng.normal(0, self.noise)) * spike)
+            self.clock += self.rng.normal(0, DRIFT / 4)
+        return 1 + self.clock
+
+    def _disturbance(self) -> float:
+        disturbed = self.kind == "spikes" and self.rng.random() < 0.1
+        return 1 + self.rng.exponential(0.05) if disturbed else 1.0
 
 
 class Kernel:
     """An executable on a simulated device."""
 
-    def __init__(self, device: Device, seconds: float):
-        self.device, self.seconds = device, seconds
+    def __init__(self, device: Device, number: int, seconds: float):
+        self.device, self.number, self.seconds = device, number, seconds
 
     def time(self, launches: int) -> Window:
         """Simulate a window of this many launches."""
-        return Window(self.seconds * launches * self.device.factor(), launches)
+        return Window(self.seconds * launches * self.device.factor(self.number), launches)
 
 
 def simulate(
@@ -82,8 +115,10 @@ def simulate(
     policy = Policy(rounds=rounds)
     for seed in range(count):
         device = Device(kind, noise, seed)
-        kernels = [Kernel(device, SECONDS * true), Kernel(device, SECONDS)]
-        experiment = Rounds(kernels, policy, 1000, lambda: False, lambda *_: None, anchors=[0], rule=rule)
+        kernels = [Kernel(device, 0, SECONDS * true), Kernel(device, 1, SECONDS)]
+        experiment = Rounds(
+            kernels, policy, 1000, lambda: False, lambda *_: None, anchors=[0], rule=rule, steps=device, seed=seed
+        )
         base, faster = experiment.run(0.0)
         ratio = speed_ratio(faster.samples, base.samples)
         yield len(faster.samples), verdict(ratio), ratio.low <= true <= ratio.high
@@ -92,9 +127,9 @@ def simulate(
 def main() -> None:
     """Print a line for each device, noise and rule."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    print(f"{'device':8} {'noise':>6} {'rule':11} {'rounds':>6} {'alarms':>6} {'found':>6} {'covered':>7}")
-    for kind in ("walk", "wander", "spikes"):
-        for noise in (0.002, 0.004, 0.01, 0.02):
+    print(f"{'device':8} {'noise':>7} {'rule':16} {'rounds':>6} {'alarms':>6} {'found':>6} {'covered':>7}")
+    for kind, noises in NOISES.items():
+        for noise in noises:
             for name, (rounds, rule) in RULES.items():
                 same = list(simulate(kind, noise, rounds, rule, 1.0, count))
                 faster = list(simulate(kind, noise, rounds, rule, 1.02, count))
@@ -103,7 +138,7 @@ def main() -> None:
                 hits = np.mean([called == "faster" for _, called, _ in faster])
                 covered = np.mean([holds for _, _, holds in same + faster])
                 shares = f"{100 * alarms:6.1f} {100 * hits:6.1f} {100 * covered:7.1f}"
-                print(f"{kind:8} {100 * noise:4.1f} % {name:11} {taken:6.1f} {shares}", flush=True)
+                print(f"{kind:8} {100 * noise:5.2f} % {name:16} {taken:6.1f} {shares}", flush=True)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ def _compare_repeatedly(worker: LocalWorker, spin: int) -> tuple[list[tuple[str,
     built[again] = built[plans[0]]
     verdicts, slowdowns = [], []
     for seed in range(RUNS):
-        same, slowed, base = measure_plans(worker, built, [*plans, again], Policy(seed=seed), again.variant.name)
+        same, slowed, base = measure_plans(
+            worker, built, [*plans, again], Policy(seed=seed % 3), again.variant.name, shuffle=seed
+        )
         same_ratio, slowed_ratio = _speed_ratio(same, base), _speed_ratio(slowed, base)
         verdicts.append((stats.verdict(same_ratio), stats.verdict(slowed_ratio)))
         slowdowns.append(1 / slowed_ratio.value - 1)

@@ -26,10 +26,19 @@ def build_plans(names: Sequence[str], options: SweepOverrides, kernels: str | No
 
 
 def measure_plans(
-    worker: LocalWorker, built: dict[Plan, Built], plans: Sequence[Plan], policy: Policy, *anchors: str
+    worker: LocalWorker,
+    built: dict[Plan, Built],
+    plans: Sequence[Plan],
+    policy: Policy,
+    *anchors: str,
+    shuffle: int = 0,
 ) -> list[Record]:
-    """Measure plans of one problem together, compared with the variants named in `anchors`."""
-    return worker.experiment(make_gemm_batch(plans, [built[plan] for plan in plans], policy, anchors))
+    """Measure plans of one problem together, compared with the variants named in `anchors`.
+
+    `shuffle` is the seed of placements and permutations.
+    """
+    batch = make_gemm_batch(plans, [built[plan] for plan in plans], policy, anchors)
+    return worker.experiment(replace(batch, shuffle=shuffle))
 
 
 @contextmanager
