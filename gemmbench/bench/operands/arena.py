@@ -82,8 +82,10 @@ class Arena:
     def place(self, shift: int) -> None:
         """Place all sets anew, `shift` bytes into the slack; what their arrays hold is lost.
 
+        The rotation begins with the first set, which is written first, so that the cache has lost it.
         Without guard zones every array stays where it is.
         """
+        self.rotation.position = 0
         if self._guards:
             self._bases = self._placement.find_bases(shift)
             regions = self._guarded.regions
