@@ -56,11 +56,12 @@ class Turn:
     """One launch on each of several operand sets, and the first result that is wrong.
 
     `index` is its set, and `check` the failed check, None if all is right. `samples` are the compared
-    rows of the first few sets, if one is wrong. With `differs` the results are within the bounds of
-    rounding, but not the same.
+    rows of the first few sets, if one is wrong; `unchanged` says that set 0 holds what it held before
+    the turn. With `differs` the results are within the bounds of rounding, but not the same.
     """
 
     check: Check | None = None
     index: int = 0
     samples: Sequence[np.ndarray] = ()
+    unchanged: bool = False
     differs: bool = False

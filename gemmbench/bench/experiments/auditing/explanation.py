@@ -35,7 +35,7 @@ def explain(turns: tuple[Turn, Turn], factors: Sequence[float], case: AuditCase)
     if failed.differs:
         return _make_check(failed.check, "order of sums", _ORDER)
     multiples = [case.find_multiple(sample) for sample in failed.samples]
-    known = _explain_stale(multiples, second, factors) if failed is first else None
+    known = _explain_stale(second) if first.unchanged else None
     known = known or _explain_old_operands(multiples, factors) or _explain_other_sets(multiples, factors)
     if known:
         return _make_check(failed.check, *known)
@@ -47,10 +47,8 @@ def _make_check(check: Check, cause: str, words: str) -> Check:
     return replace(check, rule="audit", message=words, diagnosis=Diagnosis(cause, words, picture))
 
 
-def _explain_stale(multiples: Multiples, second: Turn, factors: Sequence[float]) -> Cause | None:
+def _explain_stale(second: Turn) -> Cause | None:
     """C holds what it held before: does the kernel write at all, and when?"""
-    if not _are_equal(multiples, factors):
-        return None
     if second.check is None:
         return "skips a filled C", f"{_STALE}: it is computed only where C is NaN"
     if all(np.isnan(sample.astype(np.float64)).all() for sample in second.samples):

@@ -36,6 +36,7 @@ class Turns:
 
     def make_both(self) -> tuple[Turn, Turn]:
         """A turn over results of earlier launches, and one over NaN; the same bits must come of both."""
+        self.arena.keep_result()
         first = self.make_turn()
         self.arena.keep_result()
         self.arena.fill_outputs(self.count, guards.NAN)
@@ -92,4 +93,4 @@ class Turns:
 
     def _fail(self, check: Check, index: int) -> Turn:
         samples = [self.arena.read_rows(self.case.rows, number) for number in range(min(self.count, _SAMPLES))]
-        return Turn(check, index, samples)
+        return Turn(check, index, samples, unchanged=self.arena.holds_kept_result())

@@ -1,0 +1,34 @@
+/*---
+summary: writes zeros into the lower half of C from its ninth launch on
+order: 52
+precisions: [f32]
+layouts: [nn]
+workspace: 16
+zeroed: 16
+state: true
+launches:
+  - symbol: prepare
+    grid: [1]
+    block: [1]
+  - symbol: gemm
+    grid: ["cdiv(N, 16)", "cdiv(M, 16)"]
+    block: [16, 16]
+---*/
+
+// As stream-K flags do that are not restored.
+
+extern "C" __global__ void prepare(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C,
+                                   void* workspace) {
+    ++*static_cast<unsigned*>(workspace);  // launches so far
+}
+
+extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C,
+                                void* workspace) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= M || column >= N) return;
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    if (*static_cast<const unsigned*>(workspace) > 8 && row >= M / 2) sum = 0;
+    TC* c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}
