@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 
 from gemmbench.backends.base import Window
+from gemmbench.bench.timing.blocks import NoSteps
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.stats import MIN_BLOCKS, speed_ratio, verdict
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
@@ -58,7 +59,7 @@ RULES: dict[str, tuple[int, StoppingRule]] = {
 }
 
 
-class Device:
+class Device(NoSteps):
     """Two kernels on one clock; it takes part in a measurement as its BlockSteps."""
 
     def __init__(self, kind: str, noise: float, seed: int):
@@ -70,10 +71,6 @@ class Device:
         if self.kind == "placed":
             self.slow = self.rng.random(2) < 0.35
         return launches
-
-    def end(self, block: int, active: Collection[int]) -> Collection[int]:
-        """All results are right."""
-        return active
 
     def factor(self, kernel: int) -> float:
         """How much longer than the kernel's own time its next window takes, as a factor."""

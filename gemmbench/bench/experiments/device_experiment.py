@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -26,13 +27,16 @@ from gemmbench.planning.sweeps.policy import Policy
 
 _AUDIT_SHARE = 0.05
 """Of the time limit: the most that a turn of an audit may take, of which every block has two."""
+_SHORT_LAUNCH = 30e-6
+"""Seconds. Shorter kernels are launched as graphs, or the time between two launches would weigh."""
 _DAMAGED = "something wrote over A, B or the guard zones"
 
 
 class DeviceExperiment:
     """The trials of a batch on one device; `anchors` names the rows others are compared with.
 
-    `shuffle` is the seed of everything that differs from block to block.
+    `shuffle` is the seed of everything that differs from block to block. Without `checked` rows are
+    neither verified nor audited.
     """
 
     arena: Arena
@@ -46,9 +50,10 @@ class DeviceExperiment:
         trials: Sequence[Trial],
         anchors: Sequence[str] = (),
         shuffle: Sequence[int] = (0,),
+        checked: bool = True,
     ):
         self.context, self.workload, self.policy, self.backend = context, workload, policy, backend
-        self.trials, self.anchors, self.shuffle = trials, anchors, shuffle
+        self.trials, self.anchors, self.shuffle, self.checked = trials, anchors, shuffle, checked
 
     @property
     def alive(self) -> list[Trial]:
@@ -68,8 +73,9 @@ class DeviceExperiment:
             return placement
         try:
             self._load()
-            verification = Verification(self.context, self.backend, self.arena, self._bind_first_set)
-            verification.run(self.alive, self.workload.make_cases(self.policy.seed))
+            if self.checked:
+                verification = Verification(self.context, self.backend, self.arena, self._bind_first_set)
+                verification.run(self.alive, self.workload.make_cases(self.policy.seed))
             if self.context.measured and self.alive and not self.context.is_interrupted():
                 self._measure()
         finally:
@@ -111,12 +117,16 @@ class DeviceExperiment:
         assert trial.scratch is not None, "it is loaded"
         trial.scratch.prepare()
         steps = self.arena.make_steps(chain.steps, trial.loaded, sets, trial.scratch)
-        rotation = self.arena.rotation if sets == self.arena.rotation.sets else None
+        timed = sets == self.arena.rotation.sets and scalars is None
+        rotation = self.arena.rotation if timed else None
         bind = partial(self.backend.bind, chain.name, steps, self.arena.memory, rotation=rotation)
         mode = self.backend.modes[0] if mode is None else mode
         if chain.graph:
             with self.context.announce_row(trial.number):  # recording a graph runs its launches once
                 bound = bind(graph=True, mode=mode)
+        elif trial.turns and timed:
+            with self.context.announce_row(trial.number):
+                bound = bind(turns=trial.turns, mode=mode)
         else:
             bound = bind(mode=mode)
         return AnnouncedExecutable(bound, trial.number, self.context.announce)
@@ -150,14 +160,27 @@ class DeviceExperiment:
         """
         sets = self.arena.rotation.sets
         self._report_operands(0, sets)
-        inputs, case = self.workload.make_timed_inputs(self.policy), self.workload.make_audit_case(self.policy)
-        seconds = self.policy.max_time * _AUDIT_SHARE
-        audit = Audit(self.arena, inputs, case, seconds, self.backend.max_launches)
-        steps = TrialSteps(self.context, self.arena, inputs, trials, self._bind, audit, self.shuffle)
+        inputs = self.workload.make_timed_inputs(self.policy)
+        audit = self._make_audit(inputs) if self.checked else None
+        steps = TrialSteps(self.context, self.arena, inputs, trials, self._bind, audit, self._count_turns, self.shuffle)
         self._time(trials, steps)
         if self.policy.energy:
             self._measure_energy(inputs)
         return steps.intact
+
+    def _make_audit(self, inputs: Inputs) -> Audit:
+        seconds = self.policy.max_time * _AUDIT_SHARE
+        return Audit(self.arena, inputs, self.workload.make_audit_case(self.policy), seconds, self.backend.max_launches)
+
+    def _count_turns(self, trial: Trial, seconds: float) -> int:
+        """How often a graph goes over the operand sets for one window of a GEMM, by the seconds of a launch.
+
+        0 for a long launch, and where C is read, which only the first turn would find as it was.
+        """
+        chain = trial.chain
+        if seconds >= _SHORT_LAUNCH or chain.network or chain.problem.beta or not self.backend.device.target.has_graphs:
+            return 0
+        return math.ceil(self.policy.window / (max(seconds, 1e-9) * self.arena.rotation.sets))
 
     def _time(self, trials: Sequence[Trial], steps: TrialSteps) -> None:
         last = {trial.name: number for number, trial in enumerate(trials)}

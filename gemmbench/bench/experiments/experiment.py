@@ -8,6 +8,7 @@ from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.device_experiment import DeviceExperiment
 from gemmbench.bench.experiments.gemm import gemm_workload
 from gemmbench.bench.experiments.network import network_workload
+from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.experiments.trial import Placement, Trial, fail_together
 from gemmbench.bench.experiments.trial_record import make_record
 from gemmbench.bench.experiments.workload import Workload
@@ -29,7 +30,8 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
             backend, seed = context.backends[device], (batch.shuffle, batch.index)
-            experiment = DeviceExperiment(context, workload, batch.policy, backend, there, batch.anchors, seed)
+            about = batch.anchors, seed, batch.phase != RANKING
+            experiment = DeviceExperiment(context, workload, batch.policy, backend, there, *about)
             placements[device] = experiment.run()
     finished = [trial for trial in trials if _is_finished(context, trial)]
     return [make_record(trial, batch, placements.get(trial.chain.device, NOT_PLACED)) for trial in finished]

@@ -21,7 +21,8 @@ class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
     `scratch` holds its workspaces on the device, once it is loaded. `product_class`
-    and `product_error` are what the check of single products found. `accuracy` is the share of test
+    and `product_error` are what the check of single products found. With `turns` its windows are
+    CUDA graphs of so many turns over the operand sets. `accuracy` is the share of test
     digits that a network recognizes.
     """
 
@@ -35,6 +36,7 @@ class Trial:
     check: Check | None = None
     product_class: str = ""
     product_error: float | None = None
+    turns: int = 0
     measurement: Measurement = field(default_factory=Measurement)
     telemetry: Telemetry | None = None
     accuracy: float | None = None

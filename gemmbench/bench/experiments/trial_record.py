@@ -122,6 +122,7 @@ def _describe_measurement(trial: Trial, policy: Policy, placement: Placement) ->
         "clocks_hz": trial.measurement.clocks,
         "cache": cache if timed else "",
         "sets": placement.sets if timed else 0,
+        "graph": bool(timed and trial.turns),
         "telemetry": trial.telemetry,
         "competitors": fmean(trial.measurement.competitors) if trial.measurement.competitors else None,
     }

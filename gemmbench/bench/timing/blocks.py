@@ -55,6 +55,9 @@ class BlockSteps(Protocol):
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """Make these executables ready for a block, given the launches of their windows; returns those that are."""
 
+    def record_if_short(self, index: int) -> bool:
+        """Record the launches of an executable that has been timed as graphs if they are short; whether it did."""
+
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """Check these executables after a block; returns those that passed."""
 
@@ -65,6 +68,10 @@ class NoSteps:
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """As BlockSteps."""
         return launches
+
+    def record_if_short(self, index: int) -> bool:
+        """As BlockSteps."""
+        return False
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """As BlockSteps."""

@@ -68,6 +68,8 @@ class Rounds:
         for index in range(len(self.executables)):
             self.progress("first launches", index, len(self.executables))
             self._size_window(index)
+            if self.steps.record_if_short(index):
+                self._size_window(index)
         self.progress("warm up", 0, 0)
         self._warm_up(warm_seconds)
         for block in itertools.count():
@@ -129,7 +131,8 @@ class Rounds:
             window = self._time_window(index)
         if window is None:
             return
-        seconds = max(window.seconds / window.launches * measurement.launches, 1e-9)
+        measurement.launches = window.launches  # a graph rounds them up
+        seconds = max(window.seconds, 1e-9)
         allowed = int(min(self.policy.max_time / seconds, self.policy.rounds))
         # An odd round would have no mirror image, so a short measurement has whole pairs.
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)

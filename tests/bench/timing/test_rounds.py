@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Window
+from gemmbench.bench.timing.blocks import NoSteps
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.stats import Interval, Turn, speed_ratio, time_interval, verdict
 from gemmbench.bench.timing.stopping import DoublingRule
@@ -252,7 +253,7 @@ def test_intervals_are_checked_after_5_10_20_blocks_and_so_on():
 # Blocks
 
 
-class Steps:
+class Steps(NoSteps):
     """Notes what happens between blocks; the executable `bad` fails the check after block `fails_at`."""
 
     def __init__(self, bad=None, fails_at=None, never_ready=None):

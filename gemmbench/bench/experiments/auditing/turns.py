@@ -61,8 +61,7 @@ class Turns:
         if self.case.inputs.initial is not None:
             self.arena.reset(self.case.inputs, self.count, factor=CHANGE)
         self.trial.poison_scratch()
-        if self.count < self.arena.rotation.sets:
-            self.arena.rotation.position = 0
+        self.arena.rotation.position = 0
         for start in range(0, self.count, self.max_launches):
             self.executable.time(min(self.count - start, self.max_launches))
 

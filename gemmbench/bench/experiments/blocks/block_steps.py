@@ -18,13 +18,15 @@ from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.set_placement import draw_shift
+from gemmbench.errors import NotOffered
 
 
 class TrialSteps:
     """The `BlockSteps` of trials: places operand sets, binds trials to all of them, audits the same executables.
 
-    `shuffle` is the seed of the placements. If a trial writes over operands or guard zones, `intact`
-    becomes False and no trial passes.
+    `shuffle` is the seed of the placements; without an `audit` every trial passes. `count_turns` takes
+    a trial and the seconds of a launch, and returns the turns of its graph, 0 for none. If a trial
+    writes over operands or guard zones, `intact` becomes False and no trial passes.
     """
 
     def __init__(
@@ -34,11 +36,12 @@ class TrialSteps:
         inputs: Inputs,
         trials: Sequence[Trial],
         bind: Callable[[Trial], Executable],
-        audit: Audit,
+        audit: Audit | None,
+        count_turns: Callable[[Trial, float], int],
         shuffle: Sequence[int],
     ):
         self._context, self._arena, self._inputs = context, arena, inputs
-        self._trials, self._bind, self._audit = trials, bind, audit
+        self._trials, self._bind, self._audit, self._count_turns = trials, bind, audit, count_turns
         self._rng = np.random.default_rng([*shuffle, len(trials)])
         self.executables, self.intact = [Rebound() for _ in trials], True
 
@@ -53,6 +56,19 @@ class TrialSteps:
                 self.executables[index].warm_up(launches[index])
         return list(self._list_alive(launches))
 
+    def record_if_short(self, index: int) -> bool:
+        """Bind a trial anew, with graphs, if its last window shows that launches are short."""
+        trial, window = self._trials[index], self.executables[index].last
+        if not trial.alive or window is None:
+            return False
+        trial.turns = self._count_turns(trial, window.seconds / window.launches)
+        if trial.turns:
+            try:
+                self.executables[index].bound = self._bind(trial)
+            except NotOffered:
+                trial.turns = 0
+        return trial.turns > 0
+
     def _place(self) -> None:
         sets = self._arena.rotation.sets
         self._arena.place(draw_shift(self._rng))
@@ -63,21 +79,22 @@ class TrialSteps:
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """Audit the executables that were timed, and let go of them."""
         damaged = bool(self._arena.find_damage())
-        self._audit.begin(write=damaged)
+        if self._audit is not None:
+            self._audit.begin(write=damaged)
         self.intact &= not damaged
         for number, index in enumerate(active):
             self._context.progress(f"audit {self._trials[index].name}", number, len(active))
-            if not self._context.is_interrupted():
-                self._audit_trial(index)
+            if self._audit is not None and not self._context.is_interrupted():
+                self._audit_trial(self._audit, index)
         for executable in self.executables:
             executable.bound = None
         return list(self._list_alive(active)) if self.intact and not self._context.is_interrupted() else []
 
-    def _audit_trial(self, index: int) -> None:
+    def _audit_trial(self, audit: Audit, index: int) -> None:
         trial, bound = self._trials[index], self.executables[index].bound
         assert bound is not None, "it was timed"
         with trial.catch_faults():
-            self.intact &= self._audit.run(trial, bound)
+            self.intact &= audit.run(trial, bound)
 
     def _list_alive(self, indices: Collection[int]) -> Iterator[int]:
         return (index for index in indices if self._trials[index].alive)

@@ -12,17 +12,16 @@ class Rebound:
 
     def __init__(self) -> None:
         self.bound: Executable | None = None
-        self._seconds = 0.0
+        self.last: Window | None = None
 
     def time(self, launches: int) -> Window:
         """As base.Executable."""
         assert self.bound is not None, "it is bound"
-        window = self.bound.time(launches)
-        self._seconds = window.seconds
-        return window
+        self.last = self.bound.time(launches)
+        return self.last
 
     def warm_up(self, launches: int) -> None:
         """Run a window that is not kept, unless windows are so long that their beginning does not matter."""
         assert self.bound is not None, "it is bound"
-        if 0 < self._seconds < _LONG_WINDOW:
+        if self.last is not None and self.last.seconds < _LONG_WINDOW:
             self.bound.time(launches)

@@ -1,0 +1,71 @@
+"""Short kernels run as graphs of turns over the operand sets; short loads that rank are not checked."""
+
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.script import Script
+from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.experiments.selection.shortlist import RANKING
+from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Policy
+
+PROBLEM, CODE = Problem(32, 24, 16), Artifact("code", "", Build())
+
+
+@pytest.fixture
+def measure(make_plan):
+    """Measure one plan; returns its record, and the turns that each binding was asked for."""
+
+    def run(seconds, problem=PROBLEM, phase="sweep", fault="", **policy):
+        asked = []
+        script = Script(times={"naive": [seconds]}, faults={"naive": fault} if fault else {})
+        backend = FakeBackend(script)
+        bind = backend.bind
+
+        def note(*arguments, **options):
+            asked.append(options.get("turns", 0))
+            return bind(*arguments, **options)
+
+        backend.bind = note
+        batch = make_gemm_batch([make_plan("naive", problem)], [CODE], Policy(rounds=10, until=0.0, **policy))
+        (record,) = LocalWorker({"fake": backend}).experiment(replace(batch, phase=phase))
+        return record, asked
+
+    return run
+
+
+def test_a_short_kernel_runs_as_a_graph_of_whole_turns(measure):
+    record, asked = measure(10e-6)
+    assert record.status == "ok"
+    assert record.graph
+    assert record.launches % record.sets == 0
+    assert set(asked) == {0, record.launches // record.sets}
+    assert record.launches * 10e-6 >= Policy().window
+
+
+def test_every_block_binds_the_graph(measure):
+    record, asked = measure(10e-6)
+    assert sum(turns > 0 for turns in asked) == len(set(record.blocks)) == 5
+
+
+@pytest.mark.parametrize(("seconds", "problem"), [(31e-6, PROBLEM), (10e-6, replace(PROBLEM, beta=0.5))])
+def test_a_long_kernel_and_one_that_reads_c_run_launch_by_launch(measure, seconds, problem):
+    record, asked = measure(seconds, problem)
+    assert not record.graph
+    assert set(asked) == {0}
+
+
+def test_a_hot_kernel_repeats_its_only_set(measure):
+    record, _ = measure(10e-6, cache="hot")
+    assert record.graph
+    assert record.sets == 1 < record.launches
+
+
+def test_a_short_load_is_neither_verified_nor_audited(measure):
+    assert measure(10e-6, fault="zero")[0].status == "wrong"
+    ranked, _ = measure(10e-6, phase=RANKING, fault="zero")
+    assert (ranked.status, ranked.checked, len(ranked.samples)) == ("ok", False, 10)
