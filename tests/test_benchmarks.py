@@ -57,3 +57,27 @@ def test_tables_are_written_as_csv(load, tmp_path, capsys):
     load("tables").show_table(["a", "b"], [["1", "x, y"]], tmp_path / "new" / "table.csv")
     assert (tmp_path / "new" / "table.csv").read_text() == 'a,b\n1,"x, y"\n'
     assert "x, y" in capsys.readouterr().out
+
+
+def test_random_cases_are_shared_among_parts_and_tests(load):
+    tests = {"manifests": ["a/test_manifests.py::x", "a/test_manifests.py::y"], "configs": ["a/test_configs.py::z"]}
+    chunks = list(load("properties").plan_chunks(tests, 10_000, None))
+    assert max(chunk.cases for chunk in chunks) == 1000 and len({chunk.seed for chunk in chunks}) == len(chunks)
+    names = [*tests["manifests"], *tests["configs"]]
+    assert [sum(chunk.cases for chunk in chunks if chunk.test == name) for name in names] == [2500, 2500, 5000]
+    assert [chunk.part for chunk in chunks[:3]] == ["manifests", "manifests", "configs"]
+
+
+def test_a_failing_case_is_counted_and_kept_and_the_next_goes_on(load, tmp_path, monkeypatch):
+    properties = load("properties")
+    monkeypatch.setenv(properties.FAULTS, str(tmp_path / "faults"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.yaml").write_text("the input")
+    counter = properties._Counter()
+    counted = counter.wrap(lambda number: 1 // number)
+    for number in (1, 0, 2, 0):
+        counted(number)
+    assert (counter.cases, counter.failures.total(), len(counter.failures)) == (4, 2, 1)
+    assert next(iter(counter.failures)).startswith("ZeroDivisionError at test_benchmarks.py:")
+    kept = [path.read_text() for path in (tmp_path / "faults").rglob("*") if path.is_file()]
+    assert len(kept) == 2 and all("the input" in text and "Traceback" in text for text in kept)

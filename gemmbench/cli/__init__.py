@@ -91,6 +91,8 @@ def _run_group() -> int:
     try:
         code = group.main(prog_name="gemmbench", standalone_mode=False)
     except click.ClickException as fault:
+        # It may repeat what was typed.
+        fault.message = escape_controls(fault.message)  # type: ignore[misc]
         fault.show()
         return fault.exit_code
     except GemmbenchError as fault:

@@ -106,10 +106,15 @@ def parse_document(text: str, location: str, first_line: int = 1) -> Document:
     except yaml.YAMLError as fault:
         mark = getattr(fault, "problem_mark", None)
         line = first_line + (mark.line if mark else 0)
-        raise SpecError(location, line, f"broken YAML: {getattr(fault, 'problem', None) or fault}") from None
+        raise SpecError(location, line, f"broken YAML: {_describe_fault(fault)}") from None
     if not isinstance(node, yaml.MappingNode):
         raise SpecError(location, first_line, "expected `key: value` lines")
     return Document(location, reader.read(node, ()), reader.lines)
+
+
+def _describe_fault(fault: yaml.YAMLError) -> str:
+    """What is wrong, in one line."""
+    return (getattr(fault, "problem", None) or str(fault)).splitlines()[0]
 
 
 class _Reader:

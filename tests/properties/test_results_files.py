@@ -1,13 +1,12 @@
 """Damaged results files: every command that reads one prints it or tells in one line what is wrong with it.
 
 The files are those that are committed, cut to a few rows, and a new one; their bytes, their values and the order
-of their lines are changed at random. `GEMMBENCH_FUZZ_CASES` sets the number of cases.
+of their lines are changed at random.
 """
 
 import functools
 import io
 import json
-import os
 import re
 import sys
 import tempfile
@@ -15,14 +14,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gemmbench.cli import main
 from gemmbench.report.charts.draw import CHARTS
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = int(os.environ.get("GEMMBENCH_FUZZ_CASES", "150"))
 MOST_ROWS = 5
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COMMITTED = [
@@ -177,9 +175,6 @@ def is_row(line):
     return isinstance(row, dict) and bool(row)
 
 
-@settings(
-    max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
 @given(case=cases())
 def test_a_damaged_file_is_shown_or_refused_in_one_line(tmp_path_factory, monkeypatch, case):
     folder = tmp_path_factory.mktemp("case")

@@ -53,11 +53,11 @@ class ConfigReader:
             return parse(given)
         return self.check_items((key,), lambda name: parse([name]), written) or self.check((key,), parse, written)
 
-    def read_params(self, path: Path, written: Mapping[str, Any] | str) -> Params:
+    def read_params(self, path: Path, written: object) -> Params:
         """Parameters with a value or a list of values each, or `all`. Raises SpecError."""
         if written == ALL:
             return {ALL: ()}
-        if isinstance(written, str):
+        if not isinstance(written, Mapping):
             raise self.document.error_at(path, f"{path[0]}: '{written}' should be `all` or names with values")
         return {name: self.check((*path, name), check_values, (name, values)) for name, values in written.items()}
 

@@ -177,6 +177,11 @@ def test_values_that_are_no_integers_are_refused(faulty, text, message):
     assert faulty(BASE + text).startswith(message)
 
 
+def test_a_list_where_names_with_values_should_be_is_refused(faulty):
+    message = "mine.yaml:1: variants: '[1]' should be `all` or names with values"
+    assert faulty("variants: [{naive: [1]}]\nsizes: [64]").startswith(message)
+
+
 @pytest.mark.parametrize("text", ["  - {naive: {}, tiled: {}}", "  - {}"])
 def test_a_variant_with_two_names_or_none_is_refused(faulty, text):
     message = "mine.yaml:3: variants: write `- name` or `- name: {PARAMETER: [values]}`"

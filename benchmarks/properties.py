@@ -1,0 +1,194 @@
+"""Runs the property tests (tests/properties) on very many random cases, in parallel, and counts them by part.
+
+    python benchmarks/properties.py [CASES] [--part NAME] [--workers N] [--faults FOLDER]
+
+CASES is 100,000 by default, as many for each part: manifests, configs, results files and arguments. A case that
+fails is counted, and the others go on. Every kind of failure is printed once, and what led to it is kept in FOLDER:
+the command, the traceback and the input. Exits with 1 if a case failed. The default takes about an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis.errors import HypothesisException
+from tabulate import tabulate
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests" / "properties"
+CHUNK = 1000  # cases of one process
+MOST_KEPT = 3  # inputs of one kind of failure, and of one process
+COUNTS, FAULTS = "GEMMBENCH_FUZZ_COUNTS", "GEMMBENCH_FUZZ_FAULTS"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Cases of one test that a process runs."""
+
+    test: str
+    cases: int
+    seed: int
+
+    @property
+    def part(self) -> str:
+        """`manifests` for a test of test_manifests.py."""
+        return Path(self.test.partition("::")[0]).stem.removeprefix("test_")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What became of a chunk: cases that ended, and failures by kind."""
+
+    chunk: Chunk
+    cases: int
+    failures: Counter[str]
+
+
+def main() -> int:
+    """Run the cases that the command line names, and print counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="?", type=int, default=100_000)
+    parser.add_argument("--part", action="append")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--faults", type=Path, default=Path(tempfile.gettempdir()) / "gemmbench-faults")
+    options = parser.parse_args()
+    chunks = list(plan_chunks(list_tests(), options.cases, options.part))
+    with ThreadPoolExecutor(options.workers) as pool:
+        counted = list(pool.map(functools.partial(run_chunk, faults=options.faults), chunks))
+    failures = print_counts(counted)
+    return 1 if failures else 0
+
+
+def list_tests() -> dict[str, list[str]]:
+    """The tests of each part, as pytest names them."""
+    call = [sys.executable, "-m", "pytest", "--collect-only", str(TESTS)]
+    listed = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    parts: dict[str, list[str]] = {}
+    for test in re.findall(r"^\S+::\S+$", listed, re.MULTILINE):
+        parts.setdefault(Chunk(test, 0, 0).part, []).append(test)
+    return parts
+
+
+def plan_chunks(tests: dict[str, list[str]], cases: int, parts: list[str] | None) -> Iterator[Chunk]:
+    """As many cases for each part, and for each test of a part; the chunks of all parts take turns."""
+    chosen = {part: names for part, names in tests.items() if not parts or part in parts}
+    left = {name: cases // len(chosen) // len(names) for names in chosen.values() for name in names}
+    seed = 0
+    while any(left.values()):
+        for name in left:
+            seed += 1
+            if count := min(left[name], CHUNK):
+                left[name] -= count
+                yield Chunk(name, count, seed)
+
+
+def run_chunk(chunk: Chunk, faults: Path) -> Counted:
+    """Run a chunk in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder) / "counts.json"
+        path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
+        environment = {**os.environ, "PYTHONPATH": path, "GEMMBENCH_FUZZ_CASES": str(chunk.cases)}
+        environment |= {COUNTS: str(counts), FAULTS: str(faults)}
+        plugin = ["-p", Path(__file__).stem, "-p", "no:cacheprovider", f"--basetemp={folder}/pytest"]
+        call = [sys.executable, "-m", "pytest", "-q", *plugin, f"--hypothesis-seed={chunk.seed}", chunk.test]
+        done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if not counts.exists() or done.returncode:
+            return Counted(chunk, 0, Counter({f"{chunk.test} ended with {done.returncode}: {done.stdout[-300:]}": 1}))
+        saved = json.loads(counts.read_text())
+    print(
+        f"{chunk.part} (seed {chunk.seed}): {saved['cases']} cases, {sum(saved['failures'].values())} failures",
+        flush=True,
+    )
+    return Counted(chunk, saved["cases"], Counter(saved["failures"]))
+
+
+def print_counts(counted: list[Counted]) -> int:
+    """Print a row for each part and every kind of failure; returns the number of failures."""
+    rows: list[tuple[str, int, int, int]] = []
+    everything = Counter[str]()
+    for part in dict.fromkeys(each.chunk.part for each in counted):
+        mine = [each for each in counted if each.chunk.part == part]
+        failures = sum((each.failures for each in mine), Counter[str]())
+        rows.append((part.replace("_", " "), sum(each.cases for each in mine), failures.total(), len(failures)))
+        everything += failures
+    rows.append(("all", sum(row[1] for row in rows), everything.total(), len(everything)))
+    print(tabulate(rows, ["part", "cases", "failures", "kinds"], intfmt=","))
+    for kind, count in everything.most_common():
+        print(f"{count} x {kind}")
+    return everything.total()
+
+
+class _Counter:
+    """Counts the cases of one process: a plugin of pytest that keeps failures from ending a test."""
+
+    def __init__(self) -> None:
+        self.cases = 0
+        self.failures: Counter[str] = Counter()
+
+    def wrap(self, test: Callable[..., None]) -> Callable[..., None]:
+        """The test, which counts its cases and does not fail."""
+
+        @functools.wraps(test)
+        def counted(*arguments: Any, **named: Any) -> None:
+            try:
+                test(*arguments, **named)
+            except HypothesisException:
+                raise  # a case that Hypothesis gives up
+            except Exception as fault:
+                self.note(fault)
+            self.cases += 1
+
+        return counted
+
+    def note(self, fault: Exception) -> None:
+        """Count a failure by where it was raised, and keep the first inputs of its kind."""
+        frames = traceback.extract_tb(fault.__traceback__)
+        own = next((each for each in reversed(frames) if "/gemmbench/" in each.filename), frames[-1])
+        words = re.sub(r"\s+", " ", re.sub(r"/tmp/\S+|\d+", "0", str(fault)))[:100]
+        kind = f"{type(fault).__name__} at {Path(own.filename).name}:{own.lineno}: {words}"
+        self.failures[kind] += 1
+        if self.failures[kind] <= MOST_KEPT:
+            self.keep_input(kind)
+
+    def keep_input(self, kind: str) -> None:
+        """Write the command, the traceback and the files that led to a failure."""
+        folder = Path(os.environ[FAULTS]) / re.sub(r"\W+", "-", kind)[:80]
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, errors="replace") as file:
+            file.write(f"{sys.argv}\n{traceback.format_exc()}\n")
+            for path in [*Path("kernels").glob("*"), *Path().glob("x.*"), *Path().glob("*.jsonl")]:
+                file.write(f"=== {path}\n{path.read_bytes()[:20000].decode(errors='replace')}\n")
+
+
+_COUNTER = _Counter()
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Count the cases of every test."""
+    for item in items:
+        item.obj.hypothesis.inner_test = _COUNTER.wrap(item.obj.hypothesis.inner_test)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the counts where the parent process reads them."""
+    if COUNTS in os.environ and not session.config.option.collectonly:
+        Path(os.environ[COUNTS]).write_text(json.dumps({"cases": _COUNTER.cases, "failures": _COUNTER.failures}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

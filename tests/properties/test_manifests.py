@@ -1,0 +1,89 @@
+"""Damaged manifests: each is planned, or refused in one line at its place."""
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from gemmbench.backends import registry
+from gemmbench.backends.cpu.compiler import translation_unit
+from gemmbench.backends.source import compiler_text
+from gemmbench.errors import SpecError
+from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.manifest_model import Manifest
+from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
+from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.plans.configurations import count_configurations, list_configurations
+from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.plan import Plan, Target
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+
+KERNELS = sorted(path for path in data_folder("cuda").rglob("*.cu"))
+MODELS = (Manifest, LaunchFields, TensorMapFields, PickFields)
+KEYS = [field.name for model in MODELS for field in msgspec.structs.fields(model)] + ["BM", "TILE", "x", "<<", ""]
+TARGETS = {
+    "cuda": Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36),
+    "cpu": Target("cpu", sm=0, sms=2, smem=48 << 10, l2=32 << 20, memory=1 << 32, is_gpu=False, has_graphs=False),
+}
+FEW = ["--sizes", "8", "--rounds", "2", "--cache", "hot", "--max-time", "0.01", "--out", "out"]
+COMMANDS = [
+    ["run", "x", "--dry-run", "--device", "fake", "--sizes", "64x48x33,8"],
+    ["run", "x", "--dry-run", "--device", "fake", "--param", "all"],
+    ["run", "x", "--device", "fake", *FEW],
+    ["compare", "x", "naive", "--device", "fake", *FEW],
+    ["verify", "x", "--device", "fake", "--sizes", "8"],
+    ["mlp", "x", "--device", "fake", "--dry-run"],
+    ["inspect", "x"],
+]
+
+
+@pytest.fixture
+def write(tmp_path, damage_text):
+    """Write a kernel with a damaged manifest, and seldom a damaged body."""
+
+    def damage(draw):
+        text = draw(st.sampled_from(KERNELS)).read_text()
+        head, end, body = text.partition("---*/\n")
+        damaged = damage_text(draw, head, KEYS) + end + body
+        path = tmp_path / "kernels" / draw(st.sampled_from(["x.cu", "x.cu", "x.cu", "x.cpp"]))
+        path.parent.mkdir(exist_ok=True)
+        for old in path.parent.iterdir():
+            old.unlink()
+        path.write_bytes(damaged.encode(errors="surrogatepass"))
+        return path
+
+    return damage
+
+
+@given(data=st.data())
+def test_a_damaged_manifest_is_planned_or_refused_at_its_place(write, data):
+    path = write(data.draw)
+    try:
+        variant = read_variant(path)
+    except SpecError as fault:
+        event(re.sub(r"\d+", "0", fault.fault)[:40])
+        assert str(fault).count("\n") == 0 and fault.location
+        return
+    assert 0 <= count_configurations(variant) <= 1_000_000
+    event("read")
+    configs = list_configurations(variant, {ALL: ()})
+    some = [configs[0], configs[-1], configs[data.draw(st.integers(0, len(configs) - 1))]]
+    sizes = st.sampled_from([1, 8, 17, 4096, 2**31 - 1])
+    precision, layout = data.draw(st.sampled_from(variant.precisions)), data.draw(st.sampled_from(LAYOUTS))
+    problem = Problem(*(data.draw(sizes) for _ in range(3)), layout, precision)
+    primary = data.draw(st.sampled_from([*TARGETS]))
+    for plan in make_plans([problem], [(variant, some)], primary, TARGETS, registry.why_refused):
+        assert hash(plan) and repr(plan)
+        if isinstance(plan, Plan):
+            assert compiler_text(plan) and plan.symbols
+            assert plan.device != "cpu" or translation_unit(plan)
+
+
+@given(data=st.data())
+def test_commands_run_it_or_refuse_it(write, run_command, data):
+    write(data.draw)
+    command = data.draw(st.sampled_from(COMMANDS))
+    event(f"{command[0]}: {run_command(*command, '--kernels', 'kernels')}")
