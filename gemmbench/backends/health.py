@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from gemmbench.planning.paths import exists
 from gemmbench.planning.quantities import Amount, Rate
 
 Status = Literal["ok", "warning", "fault"]
@@ -53,7 +54,7 @@ def failed_check(subject: str, message: str, next_step: str, fatal: bool = False
 
 def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
     """Check that files can be made in a folder, which need not exist yet."""
-    existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    existing = next(each for each in (folder, *folder.absolute().parents) if exists(each))
     try:
         with tempfile.TemporaryFile(dir=existing):
             return passed_check(subject, str(folder))

@@ -12,6 +12,7 @@ from gemmbench.cli.output import print_line, print_reports, screen_width
 from gemmbench.cli.results import print_results, write_exports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
+from gemmbench.planning.paths import is_folder
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation.find_row import find_row
 from gemmbench.report.explanation.sentences import explain_row
@@ -43,7 +44,7 @@ def show(options: ShowOptions) -> int:
     if len(options.files) > 1 and options.output.exports:
         raise UsageError("an export takes one results file at a time; call show once for each")
     for name in options.files or [_find_newest(options.out)]:
-        if Path(name).is_dir():
+        if is_folder(Path(name)):
             _list_folder(name, options)
         else:
             _show_run(read_run(name, Path(options.out)), options)

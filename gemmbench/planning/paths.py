@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 RESULTS_SUFFIX = ".jsonl"
@@ -53,7 +54,21 @@ def printable(name: str) -> str:
 
 def is_file(path: Path) -> bool:
     """Whether it is a file; a name that no file can have is none, where Path.is_file may raise."""
+    return stat.S_ISREG(_find_mode(path))
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder, for any name, as is_file."""
+    return stat.S_ISDIR(_find_mode(path))
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything at the path, for any name, as is_file."""
+    return bool(_find_mode(path))
+
+
+def _find_mode(path: Path) -> int:
     try:
-        return path.is_file()
+        return path.stat().st_mode
     except (OSError, ValueError):
-        return False
+        return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import display_path, follow_links, printable
+from gemmbench.planning.paths import display_path, follow_links, is_folder, printable
 
 SUFFIXES = (".cu", ".cpp")
 MARK = ":"
@@ -36,7 +36,7 @@ class Catalog:
             self._add_folder(folder)
 
     def _add_folder(self, folder: Path) -> None:
-        if not folder.is_dir():
+        if not is_folder(folder):
             raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
         for path in sorted(folder.rglob("*")):
             if path.suffix not in SUFFIXES:

@@ -11,7 +11,7 @@ import msgspec
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Params
 from gemmbench.planning.networks.network import Network, make_network
-from gemmbench.planning.paths import display_path
+from gemmbench.planning.paths import display_path, is_file
 from gemmbench.planning.plans.chain import GRAPH
 from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, name_config, read_document
 from gemmbench.planning.sweeps.config_reader import ConfigReader
@@ -181,7 +181,7 @@ def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, optio
 
     def find(name: str) -> Path | None:
         path = Path(options.weights) if options.weights else config.parent / name
-        if name == RANDOM or path.is_file():
+        if name == RANDOM or is_file(path):
             return None if name == RANDOM else path
         advice = f"name a .npz with W1, b1, W2, ..., or write `{RANDOM}`"
         raise UsageError(f"weights: no file {display_path(path)}; {advice}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from gemmbench.bench.record import Environment
 from gemmbench.errors import StoreError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, Catalog
-from gemmbench.planning.paths import RESULTS_SUFFIX, list_saved, saved_path
+from gemmbench.planning.paths import RESULTS_SUFFIX, is_file, list_saved, saved_path
 from gemmbench.report import store
 from gemmbench.report.store import Run
 
@@ -20,12 +20,12 @@ def find_run(text: str, folder: Path) -> Path | None:
     name or of its run's name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
     """
     path = Path(text)
-    if path.is_file() or text.endswith(RESULTS_SUFFIX):
+    if is_file(path) or text.endswith(RESULTS_SUFFIX):
         return path
     if "/" in text:
         return None
     saved = saved_path(folder, text)
-    return saved if saved.is_file() else _find_by_id(text, folder)
+    return saved if is_file(saved) else _find_by_id(text, folder)
 
 
 def _find_by_id(text: str, folder: Path) -> Path | None:

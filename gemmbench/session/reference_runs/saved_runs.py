@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from gemmbench.errors import StoreError, UsageError
-from gemmbench.planning.paths import RESULTS_SUFFIX, list_saved, saved_path
+from gemmbench.planning.paths import RESULTS_SUFFIX, exists, list_saved, saved_path
 from gemmbench.report import store
 from gemmbench.report.export import write_text
 from gemmbench.report.store import Run
@@ -39,7 +39,7 @@ def save_run(run: Run, folder: Path, name: str) -> str:
 
 
 def _describe_saved(path: Path) -> str:
-    if not path.exists():
+    if not exists(path):
         return ""
     try:
         return f", which replaces the run of {store.read_environment(path).started}"
