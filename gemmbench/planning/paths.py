@@ -24,7 +24,8 @@ def saved_path(results: Path, name: str) -> Path:
 
 def list_saved(results: Path) -> list[Path]:
     """Return the files of all saved runs of a results folder, by name."""
-    return sorted((results / _SAVED).glob(f"*{RESULTS_SUFFIX}"))
+    saved = results / _SAVED
+    return sorted(saved.glob(f"*{RESULTS_SUFFIX}")) if is_folder(saved) else []
 
 
 def display_path(path: Path) -> str:

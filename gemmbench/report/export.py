@@ -12,6 +12,7 @@ import msgspec
 
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
+from gemmbench.planning.paths import exists, is_file
 from gemmbench.report.columns import all_columns, transfers
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
@@ -79,9 +80,12 @@ def encode_json(exported: Mapping[str, object]) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file, completely or not at all. Raises StoreError."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if exists(path) and not is_file(path):  # a device such as /dev/stdout must not be replaced by a file
+            path.write_text(text, encoding="utf-8")
+            return
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
         draft.write_text(text, encoding="utf-8")
         draft.replace(path)
     except OSError as fault:

@@ -75,6 +75,11 @@ def test_an_argument_that_is_not_utf8_is_refused(gemmbench):
     assert said.code == 2 and r"'k\xff' is not UTF-8; rename the file, or correct the option" in said.err
 
 
+@pytest.mark.parametrize("option", ["--weights", "--kernels"])
+def test_a_name_that_is_too_long_is_refused(refused, option):
+    assert refused("mlp", option, "x" * 300, "--device", "fake").count("\n") == 0
+
+
 @pytest.mark.parametrize("name", ["c" * 300, "/dev/zero"])
 def test_a_config_that_no_file_can_be_is_unknown(refused, name):
     assert refused("run", "-c", name, "--device", "fake").startswith(f"unknown config '{name}'")

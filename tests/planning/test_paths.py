@@ -48,5 +48,8 @@ def test_a_name_that_cannot_be_printed_is_escaped():
 
 
 def test_a_name_that_no_file_can_have_is_no_file(tmp_path):
-    assert not paths.is_file(Path("x" * 300)) and not paths.is_file(Path("a\0b"))
-    assert not paths.is_file(tmp_path) and paths.is_file(Path(__file__))
+    for name in ("x" * 300, "a\0b", "nowhere"):
+        assert not any(check(Path(name)) for check in (paths.is_file, paths.is_folder, paths.exists))
+    assert [check(tmp_path) for check in (paths.is_file, paths.is_folder, paths.exists)] == [False, True, True]
+    assert [check(Path(__file__)) for check in (paths.is_file, paths.is_folder, paths.exists)] == [True, False, True]
+    assert paths.list_saved(Path("x" * 300)) == []

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +23,21 @@ def test_the_message_names_an_export_that_cannot_be_written(tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(StoreError, match=r"cannot write .*taken/x.csv: "):
         write_text(tmp_path / "taken" / "x.csv", "")
+
+
+@pytest.mark.parametrize("path", [".", ""])
+def test_a_folder_is_no_place_for_an_export(path):
+    with pytest.raises(StoreError, match=r"cannot write \.: Is a directory; choose another path"):
+        write_text(Path(path), "text")
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(fifo, "text")
+    assert os.read(reader, 10) == b"text" and fifo.is_fifo() and list(tmp_path.iterdir()) == [fifo]
+    os.close(reader)
 
 
 def test_csv_and_json_hold_the_same_rows(environment):

@@ -20,6 +20,7 @@ import yaml
 from gemmbench.backends.fake.jobs import RATES
 from gemmbench.backends.fake.monitor import KEYS
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.text_file import read_text_file
 
 FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build", "die", "hang", "lose", "print")
 
@@ -60,8 +61,8 @@ class Script:
 def read_script(path: str) -> Script:
     """Read a script. Raises UsageError."""
     try:
-        script = Script(**yaml.safe_load(Path(path).read_text()))
+        script = Script(**yaml.safe_load(read_text_file(Path(path))))
         script.check()
-    except (OSError, TypeError, ValueError, AttributeError, yaml.YAMLError) as fault:
+    except (TypeError, ValueError, AttributeError, yaml.YAMLError) as fault:
         raise UsageError(f"{path}: not a script for the fake device: {fault}") from None
     return script
