@@ -1,6 +1,7 @@
 """What is computed.
 
 problem           a GEMM: M, N, K, layout, precision, alpha and beta
+problem_grid      those of a sweep, each made when it is asked for
 precision         the precisions, one record each
 product_classes   how exactly a kernel multiplies two numbers
 storage           element types: bits, C name, NumPy type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gemmbench.planning.manifests.variant import Params
@@ -40,7 +41,7 @@ class Sweep:
     """
 
     name: str
-    problems: tuple[Problem, ...]
+    problems: Sequence[Problem]
     choices: tuple[VariantChoice, ...]
     baseline: str
     policy: Policy

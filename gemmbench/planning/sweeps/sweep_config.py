@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.paths import data_folder
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, name_config, read_document
 from gemmbench.planning.sweeps.config_reader import ConfigReader
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import make_policy
 from gemmbench.planning.sweeps.post import Post, make_post
-from gemmbench.planning.sweeps.sweep import Sweep
+from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 from gemmbench.planning.sweeps.sweep_choices import read_choices
 from gemmbench.planning.sweeps.sweep_model import SweepModel
 from gemmbench.planning.sweeps.sweep_problems import read_problems
@@ -33,7 +35,7 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
     problems = read_problems(reader, model, post, variants=1 if post else len(choices))
     return Sweep(
         name=path.stem,
-        problems=tuple(problem for problem in problems if any(choice.fits(problem) for choice in choices)),
+        problems=_choose_problems(problems, choices),
         choices=choices,
         baseline=baseline if options.baseline is None else options.baseline,
         baseline_line=line if options.baseline is None else None,
@@ -41,6 +43,13 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
         location=document.location,
         post=post,
     )
+
+
+def _choose_problems(problems: Sequence[Problem], choices: Sequence[VariantChoice]) -> Sequence[Problem]:
+    """Those that a choice fits; only a row of a post does not fit all."""
+    if any(choice.row is None for choice in choices):
+        return problems
+    return tuple(problem for problem in problems if any(choice.fits(problem) for choice in choices))
 
 
 def _read_post(reader: ConfigReader, model: SweepModel, config: str) -> Post | None:

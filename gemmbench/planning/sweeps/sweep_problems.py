@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.bounds import check_plans
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.problem_grid import ProblemGrid
 from gemmbench.planning.problems.sizes import Shape, check_shape, check_size, count_sizes, parse_sizes
 from gemmbench.planning.sweeps.config_reader import ConfigReader
 from gemmbench.planning.sweeps.parsing import parse_layouts, parse_precisions
@@ -16,7 +16,7 @@ from gemmbench.planning.sweeps.post import Post
 from gemmbench.planning.sweeps.sweep_model import SweepModel
 
 
-def read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1) -> tuple[Problem, ...]:
+def read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1) -> ProblemGrid:
     """All combinations, precisions first; each is for at least so many `variants`.
 
     Raises UsageError or SpecError, also for too many plans, which are counted before they are made.
@@ -24,10 +24,7 @@ def read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, va
     alpha, beta = (_read_scalar(reader, name, getattr(model, name)) for name in ("alpha", "beta"))
     precisions, layouts = _read_precisions(reader, model, post), _read_layouts(reader, model, post)
     check_plans(len(precisions) * len(layouts) * _count_shapes(reader, model) * variants)
-    return tuple(
-        Problem(*shape, layout=layout, precision_name=precision, alpha=alpha, beta=beta)
-        for precision, layout, shape in itertools.product(precisions, layouts, _read_shapes(reader, model))
-    )
+    return ProblemGrid(tuple(precisions), tuple(layouts), tuple(_read_shapes(reader, model)), alpha, beta)
 
 
 def _read_scalar(reader: ConfigReader, name: str, written: float) -> float:

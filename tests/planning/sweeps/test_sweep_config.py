@@ -58,7 +58,7 @@ def test_an_unknown_config_offers_the_nearest():
 
 def test_what_is_left_out_has_its_default(sweep):
     found = sweep(BASE)
-    assert found.problems == (Problem(64, 64, 64, "nn", "f32", 1.0, 0.0),)
+    assert tuple(found.problems) == (Problem(64, 64, 64, "nn", "f32", 1.0, 0.0),)
     assert found.choices == (VariantChoice("naive", {}), VariantChoice("tiled", {}))
     assert found.baseline == ""
     assert found.policy == Policy("cold", "uniform", 0, 64, 5.0, 1e-3, True, until=0.005)
