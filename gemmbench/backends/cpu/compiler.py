@@ -153,7 +153,7 @@ class CpuCompiler:
 
     def _build(self, kind: str, unit: str, path: Path) -> Build:
         folder = path.parent
-        (folder / f"{kind}.cpp").write_text(unit)  # shared.ld knows kernel.o by its name
+        (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
         self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
         self._run_checked([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
         return Build(shared=read_static_shared(path))

@@ -97,7 +97,7 @@ class NvccCompiler:
     def _run(self, mode: list[str], text: str, arch: str, out: Path, location: str) -> str:
         """Compile `text` to `out` and return the compiler's output."""
         source = out.with_suffix(".cu")
-        source.write_text(text)
+        source.write_text(text, encoding="utf-8")
         # With -arch=sm_90a some versions of nvcc would also compile for plain sm_90.
         code = "sm" if "-cubin" in mode else "compute"
         target = f"-gencode=arch=compute_{arch},code={code}_{arch}"
