@@ -61,7 +61,7 @@ def test_what_is_left_out_has_its_default(sweep):
     assert tuple(found.problems) == (Problem(64, 64, 64, "nn", "f32", 1.0, 0.0),)
     assert found.choices == (VariantChoice("naive", {}), VariantChoice("tiled", {}))
     assert found.baseline == ""
-    assert found.policy == Policy("cold", "uniform", 0, 64, 5.0, 1e-3, True, until=0.005)
+    assert found.policy == Policy("cold", "uniform", 0, 96, 5.0, 1e-3, True, until=0.005)
 
 
 def test_a_full_config_is_read(sweep):
