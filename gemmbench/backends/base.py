@@ -3,7 +3,7 @@
     Compiler.compile(plan) -> Artifact            needs no device; called from several threads
     Backend.allocate(bytes, ...) -> Memory        bytes on the device, in one or several allocations
     Backend.load(artifact) -> loaded
-    Backend.bind(name, steps, memory, graph, mode, rotation) -> Executable
+    Backend.bind(name, steps, memory, graph, mode, rotation) -> BoundExecutable
     Executable.time(launches) -> Window
 
 Nothing above this package knows which back end it uses.
@@ -219,6 +219,14 @@ class Executable(Protocol):
         """
 
 
+class BoundExecutable(Executable, Protocol):
+    """An executable as a back end binds it."""
+
+    @property
+    def choice(self) -> str:
+        """What a library chose for it, such as `pedantic math`; "" if there was nothing to choose."""
+
+
 class ProfilableExecutable(Executable, Protocol):
     """An executable that can show one launch to a profiler."""
 
@@ -297,7 +305,7 @@ class Backend(Protocol):
         mode: str = "",
         rotation: Rotation | None = None,
         turns: int = 0,
-    ) -> Executable:
+    ) -> BoundExecutable:
         """Fix the arguments of one or several launches that run in order and are timed as one.
 
         `name` is that of the row. With `graph` the launches are recorded once and replayed as one

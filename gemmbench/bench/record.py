@@ -165,7 +165,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         variant: The name of the kernel or library.
         order: Its rung; tables list rows in this order.
         config: The values of its parameters.
-        picked: The variant that a dispatching variant chose.
+        picked: The variant that a dispatching variant chose, or the math that cuBLAS was faster with.
         backend: The back end that ran the row.
         problem: M, N, K, layout, precision, alpha and beta.
         status: `ok`, `wrong`, `skipped`, `failed`, `timeout` or `out of memory`.

@@ -24,6 +24,7 @@ from gemmbench.bench.runner import Pace, Runner
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError
 from gemmbench.planning.plans.chain import Chain, list_plans
+from gemmbench.planning.plans.library_workspace import level_workspaces
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -60,7 +61,7 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
     for record in records:
         runner.emit(record)
-    able = [chain for chain in sweep.chains if not chain.reason]
+    able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
     built = compile_plans(list_plans(able), compilers, runner.progress)
     _refuse_other_code(able, built, sweep.earlier)
     ranked, able = _rank_candidates(runner, sweep, able, built)
@@ -108,6 +109,8 @@ def measure_groups(
 
     The chains of a group are compared with its first one. `shuffle` is as in ChainSweep.
     """
+    leveled = iter(level_workspaces([chain for group in groups for chain in group]))
+    groups = [[next(leveled) for _ in group] for group in groups]
     built = compile_plans(list_plans(chain for group in groups for chain in group), compilers, runner.progress)
     return runner.run(
         [

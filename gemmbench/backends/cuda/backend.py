@@ -23,7 +23,8 @@ from gemmbench.backends.cuda.launching.kernel import Addresses, Kernel
 from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
 from gemmbench.backends.cuda.libraries.cublas import Cublas
 from gemmbench.backends.cuda.libraries.cublaslt import CublasLt
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.libraries.math_choice import ColdTimer, MathChoice
+from gemmbench.backends.cuda.libraries.variants import CUBLASLT
 from gemmbench.backends.cuda.memory.array_kernels import ArrayKernels
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory, SeparateMemory
 from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
@@ -34,7 +35,7 @@ from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
-_LIBRARIES: dict[str, type[Cublas] | type[CublasLt]] = {CUBLAS.name: Cublas, CUBLASLT.name: CublasLt}
+_FLUSH_FACTOR = 2  # times the L2 cache
 
 
 class Loaded(Protocol):
@@ -72,6 +73,7 @@ class CudaBackend:
             self.device = device.describe_gpu(index)
             helpers = _compile_helpers(self.device.target.sm)
             self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
+            self._math_choice = MathChoice(self._make_cold_timer)
             try:
                 self._open(index, helpers, gate=not reason)
             except self._cuda.Error as fault:
@@ -180,8 +182,21 @@ class CudaBackend:
     def _library(self, name: str, stream: int) -> Cublas | CublasLt:
         """One handle per stream, since its workspace serves one launch at a time."""
         if (name, stream) not in self._libraries:
-            self._libraries[name, stream] = _LIBRARIES[name](self._streams[stream], self.device.target.sm)
+            queue, sm = self._streams[stream], self.device.target.sm
+            choice = self._math_choice if stream == 0 else None  # timers use the first stream
+            self._libraries[name, stream] = CublasLt(queue, sm) if name == CUBLASLT.name else Cublas(queue, sm, choice)
         return self._libraries[name, stream]
+
+    def _make_cold_timer(self, calls: Calls) -> ColdTimer:
+        timer, nbytes = self.timer(calls), _FLUSH_FACTOR * self.device.target.l2
+
+        def time_launch() -> float:
+            flushed = DeviceMemory(nbytes)
+            flushed.fill(0, nbytes, 0)
+            flushed.free()
+            return timer.time(1).seconds
+
+        return time_launch
 
 
 def _step_calls(step: Step, memory: Memory) -> Calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gemmbench.analysis.occupancy import most_block_shared
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.entry import BackendEntry
 from gemmbench.backends.machine import DeviceChoice
@@ -44,8 +44,8 @@ class CudaEntry(BackendEntry):
         return Target(self.name, seen.sm, 0, 0, 0, seen.memory) if seen else None
 
     def libraries(self) -> tuple[Variant, ...]:
-        """cuBLAS and cuBLASLt."""
-        return CUBLAS, CUBLASLT
+        """cuBLAS, with all math or one, and cuBLASLt."""
+        return CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 
     def why_refused(self, variant: Variant) -> str:
         """A library needs nvmath-python."""

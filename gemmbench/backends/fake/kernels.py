@@ -106,6 +106,8 @@ class FakeExecutable:
     It takes the scripted time.
     """
 
+    choice = ""
+
     def __init__(
         self,
         memory: FakeMemory,

@@ -129,6 +129,7 @@ class DeviceExperiment:
                 bound = bind(turns=trial.turns, mode=mode)
         else:
             bound = bind(mode=mode)
+        trial.choice = bound.choice
         return AnnouncedExecutable(bound, trial.number, self.context.announce)
 
     def _measure(self) -> None:

@@ -20,10 +20,10 @@ from gemmbench.planning.plans.chain import Chain
 class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
-    `scratch` holds its workspaces on the device, once it is loaded. `product_class`
-    and `product_error` are what the check of single products found. With `turns` its windows are
-    CUDA graphs of so many turns over the operand sets. `accuracy` is the share of test
-    digits that a network recognizes.
+    `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
+    for it. `product_class` and `product_error` are what the check of single products found. With
+    `turns` its windows are CUDA graphs of so many turns over the operand sets. `accuracy` is the
+    share of test digits that a network recognizes.
     """
 
     chain: Chain
@@ -31,6 +31,7 @@ class Trial:
     artifacts: list[Artifact] = field(default_factory=list)
     loaded: list[Any] = field(default_factory=list)
     scratch: Scratch | None = None
+    choice: str = ""
     status: str = "ok"
     reason: str = ""
     check: Check | None = None
@@ -48,8 +49,9 @@ class Trial:
 
     @property
     def workspace(self) -> int:
-        """Bytes that its launches may use in addition to the operands."""
-        return sum(step.workspace for step in self.chain.steps)
+        """Bytes that its launches may use in addition to the operands; all steps of a library share theirs."""
+        own = sum(step.workspace for step in self.chain.steps if not step.variant.is_library)
+        return own + max((step.workspace for step in self.chain.steps if step.variant.is_library), default=0)
 
     @property
     def alive(self) -> bool:

@@ -19,7 +19,7 @@ def make_record(trial: Trial, batch: ChainBatch, placement: Placement) -> Record
     """The row of a trial that is finished."""
     digits = batch.parameters is not None and batch.parameters.digits is not None
     return Record(
-        **describe_chain(trial.chain),
+        **describe_chain(trial.chain) | ({"picked": trial.choice} if trial.choice else {}),
         path=trial.chain.variant.path,
         workspace=trial.workspace,
         phase=batch.phase,

@@ -109,7 +109,7 @@ class Verification:
         with trial.catch_faults():
             if not check.ok and case.explain:
                 bind = partial(self._bind_again, trial, case)
-                fill = trial.scratch.poison if trial.scratch and trial.workspace else None
+                fill = trial.scratch.poison if trial.scratch and trial.scratch.nbytes else None
                 relauncher = Relauncher(self.arena, launched.executable, bind, self.backend.modes, fill)
                 check = case.explain(check, launched.result, relauncher, trial.check is not None)
             trial.judge(check)

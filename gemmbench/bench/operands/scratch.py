@@ -23,7 +23,7 @@ class Scratch:
 
     def __init__(self, backend: Backend, steps: Sequence[Plan]):
         self._guarded = _lay_out(steps) if backend.guards else None
-        sizes = [self._guarded.total] if self._guarded else [step.workspace for step in steps]
+        sizes = [self._guarded.total] if self._guarded else [_own_bytes(step) for step in steps]
         self._memory = backend.allocate(*filter(None, sizes)) if any(sizes) else None
         self._steps, self.places = steps, self._find_places(steps)
         if self._memory and self._guarded:
@@ -36,7 +36,12 @@ class Scratch:
             return [None] * len(steps)
         regions = self._guarded.inputs if self._guarded else []
         starts = iter([region.offset for region in regions] or self._memory.starts)
-        return [Place(self._memory, next(starts)) if step.workspace else None for step in steps]
+        return [Place(self._memory, next(starts)) if _own_bytes(step) else None for step in steps]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the memory, guard zones included; 0 without a workspace."""
+        return self._memory.nbytes if self._memory else 0
 
     def prepare(self) -> None:
         """Fill every workspace as its manifest declares it: zeros, then NaN."""
@@ -84,12 +89,17 @@ def count_scratch_bytes(steps: Sequence[Plan]) -> int:
 def _lay_out(steps: Sequence[Plan]) -> GuardedLayout:
     layout = GuardedLayout()
     for step in steps:
-        if step.workspace:
+        if _own_bytes(step):
             layout.guard(_GUARD, guards.NAN)
             layout.add_input("the workspace", step.problem.storage("workspace"), step.workspace)
     if layout.total:
         layout.guard(_GUARD, guards.NAN)
     return layout
+
+
+def _own_bytes(step: Plan) -> int:
+    """Bytes of the workspace of a kernel; a library has its own, which all its launches share."""
+    return 0 if step.variant.is_library else step.workspace
 
 
 def _fill(place: Place, first: int, nbytes: int, byte: int) -> None:

@@ -6,4 +6,5 @@ configurations   the values that a variant's parameters take
 suitability      which back end runs a variant, and why one cannot
 evaluation       the numbers of a plan, from the expressions of its manifest
 expansion        makes plans from problems and variants
+library_workspace   the workspace that libraries may use
 """

@@ -31,7 +31,9 @@ def join_calls(parts: Sequence[Calls]) -> Calls:
     queues = zip(*(part.queue for part in parts), strict=True)
     words = ", then ".join(part.launch for part in parts)
     kernels = sum(part.kernels for part in parts)
-    return Calls(tuple(queue_in_turn(queue) for queue in queues), words, kernels, [part.keep for part in parts])
+    choice = ", ".join(dict.fromkeys(part.choice for part in parts if part.choice))
+    keep = [part.keep for part in parts]
+    return Calls(tuple(queue_in_turn(queue) for queue in queues), words, kernels, keep, choice=choice)
 
 
 def record_graphs(calls: Calls, stream: Any) -> Calls:
@@ -41,7 +43,7 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
     graphs = [[Graph(driver, queue, stream) for _ in range(copies)] for queue in calls.queue]
     stream.synchronize()
     queue = tuple(_launch_in_turn(of_set) for of_set in graphs)
-    return Calls(queue, f"graph of {calls.launch}", calls.kernels, (graphs, calls))
+    return Calls(queue, f"graph of {calls.launch}", calls.kernels, (graphs, calls), choice=calls.choice)
 
 
 def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:

@@ -25,7 +25,8 @@ class Calls:
     `queue` holds a callable for each operand set; it queues one launch on the back end's
     stream. `launch` describes a launch for error messages, `kernels` is the most kernels it
     may queue, and `keep` whatever must outlive the callables. `launch_turns`, if any, launches a
-    graph that goes `turns` times through all operand sets, from the first one on.
+    graph that goes `turns` times through all operand sets, from the first one on. `choice` is what the
+    library chose, in words.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -33,6 +34,7 @@ class Calls:
     kernels: int = 1
     keep: object = None
     turns: int = 0
+    choice: str = ""
     launch_turns: Callable[[], object] | None = None
 
     @property
@@ -81,6 +83,11 @@ class WindowTimer:
         self._rotation = rotation or Rotation(len(calls.queue))
         self._events = cuda.Event(), cuda.Event()
         self._loaded = False
+
+    @property
+    def choice(self) -> str:
+        """As base.BoundExecutable."""
+        return self._calls.choice
 
     def queue(self) -> None:
         """Queue the next launch on `stream`, without timing it or waiting."""

@@ -3,4 +3,7 @@
 variants   what both share: their variants, types and column-major terms
 cublas     cuBLAS, which chooses its algorithm
 cublaslt   cuBLASLt, one algorithm of its heuristic
+
+math_choice         whether default or pedantic math is faster in f32
+library_workspace   the workspace of a library
 """

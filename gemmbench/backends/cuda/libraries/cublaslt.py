@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial, reduce
@@ -15,21 +15,22 @@ import numpy as np
 
 from gemmbench.backends.cuda.launching.kernel import Addresses
 from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.libraries.library_workspace import LibraryWorkspace
 from gemmbench.backends.cuda.libraries.variants import (
     ALGORITHMS,
     KERNELS,
-    WORKSPACE,
+    PEDANTIC,
     ColumnMajor,
     Types,
     library_types,
     open_library,
     to_column_major,
 )
-from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Plan
 
 _EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6}  # cublasLtEpilogue_t
+_SUMS_IN_ACCUMULATOR = 2  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts of K are not added in f16 or bf16
 _ALIGNED = 256  # the largest alignment, in bytes, that the heuristic uses
 
 
@@ -38,24 +39,28 @@ class CublasLt:
 
     def __init__(self, stream: Any, sm: int):
         """Open cuBLASLt. Raises NotOffered if nvmath-python or the library is missing."""
-        cuda = load_driver()
         self._sm, self._stream = sm, stream
         self._api, self._handle = open_library("cublasLt")
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
-        self._workspace = cuda.mem_alloc(WORKSPACE)
+        self._workspace = LibraryWorkspace()
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
-        The configuration's ALGO is the rank in the heuristic's list; raises NotOffered if
+        Sums in f32 of f16 or bf16 products are not rounded before the last addition. The
+        configuration's ALGO is the rank in the heuristic's list; raises NotOffered if
         that list is shorter. A bias belongs to a column of C, a row of what cuBLASLt computes.
         """
-        types = library_types(plan.problem, self._sm)
-        matmul, offered = self._choose(plan, types, _alignments(addresses), biases)
+        self._workspace.reserve(plan.workspace)
+        types = library_types(plan.problem, self._sm, PEDANTIC)
+        limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(addresses)}
+        if plan.problem.precision.rounds_result:
+            limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
+        matmul, offered = self._choose(plan, types, limits, biases)
         algorithm = _algorithm_address(offered, dict(plan.config.values)["ALGO"])
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
-        how = algorithm, int(self._workspace), WORKSPACE, self._stream.handle
+        how = algorithm, self._workspace.address, self._workspace.nbytes, self._stream.handle
         first, second, result = matmul.layouts
 
         def bound(operation: int, A: int, B: int, C: int) -> partial[None]:
@@ -67,7 +72,7 @@ class CublasLt:
         return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, offered, scalars))
 
     def _choose(
-        self, plan: Plan, types: Types, alignments: tuple[int, int, int], biases: Sequence[int]
+        self, plan: Plan, types: Types, limits: Mapping[str, int], biases: Sequence[int]
     ) -> tuple[_Matmul, np.ndarray]:
         """The descriptors of a product and the algorithms for them.
 
@@ -80,7 +85,7 @@ class CublasLt:
         for kind in kinds:
             matmul = _Matmul(self._api, to_column_major(plan.problem), kind, epilogue)
             try:
-                offered = matmul.list_algorithms(self._handle, alignments, *biases[:1])
+                offered = matmul.list_algorithms(self._handle, limits, *biases[:1])
             except self._api.cuBLASLtError as fault:
                 if kind is kinds[-1] or "NOT_SUPPORTED" not in str(fault):
                     raise
@@ -128,8 +133,11 @@ class _Matmul:
             )
         return created
 
-    def list_algorithms(self, handle: int, alignments: tuple[int, int, int], bias: int = 0) -> np.ndarray:
-        """The algorithms for operands of this alignment, best first, as cublasLtMatmulHeuristicResult_t."""
+    def list_algorithms(self, handle: int, limits: Mapping[str, int], bias: int = 0) -> np.ndarray:
+        """The algorithms within these limits, best first, as cublasLtMatmulHeuristicResult_t.
+
+        `limits` are attributes of cublasLtMatmulPreference_t.
+        """
         results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
         first, second, result = self.layouts
@@ -140,7 +148,7 @@ class _Matmul:
             second,
             result,
             result,
-            self._preference(alignments),
+            self._preference(limits),
             ALGORITHMS,
             results.ctypes.data,
             count.ctypes.data,
@@ -149,12 +157,9 @@ class _Matmul:
         usable: np.ndarray = results[results["state"] == 0]
         return usable
 
-    def _preference(self, alignments: tuple[int, int, int]) -> int:
+    def _preference(self, limits: Mapping[str, int]) -> int:
         api = self._api
         wish = self._keep(api.matmul_preference_create(), api.matmul_preference_destroy)
-        limits = {"MAX_WORKSPACE_BYTES": WORKSPACE}
-        for operand, alignment in zip("ABCD", (*alignments, alignments[-1]), strict=True):
-            limits[f"MIN_ALIGNMENT_{operand}_BYTES"] = alignment
         for name, value in limits.items():
             which = api.MatmulPreferenceAttribute[name]
             dtype = api.get_matmul_preference_attribute_dtype(which)
@@ -174,6 +179,12 @@ class _Matmul:
 def _set_attribute(setter: Callable[..., None], target: int, which: int, dtype: Any, value: int) -> None:
     held = np.array([value], dtype)
     setter(target, which, held.ctypes.data, held.nbytes)
+
+
+def _limit_alignments(addresses: Addresses) -> dict[str, int]:
+    """The alignment of the operands as preferences; D is C."""
+    b, a, c = _alignments(addresses)  # column-major, so B comes first
+    return {f"MIN_ALIGNMENT_{name}_BYTES": nbytes for name, nbytes in zip("ABCD", (b, a, c, c), strict=True)}
 
 
 def _alignments(addresses: Addresses) -> tuple[int, int, int]:

@@ -5,12 +5,13 @@ This module imports neither: the variants are listed on machines without a GPU t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gemmbench.errors import NotOffered
+from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.problems.precision import Precision
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 WORKSPACE = 32 << 20
-"""Bytes of device memory that each library may use in addition to the operands."""
+"""Bytes of device memory that each library may use in addition to the operands, or as many as the largest
+workspace of a kernel in the sweep.
+"""
 
 KERNELS = 2
 """Kernels a library may queue for one GEMM: the product and, if K is split, the sum of its parts."""
@@ -28,31 +31,39 @@ KERNELS = 2
 ALGORITHMS = 64
 """How many algorithms to request from the heuristic of cuBLASLt."""
 
-MATH = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores"
-"""Math modes: pedantic is plain FP32, without tensor cores."""
+DEFAULT, PEDANTIC = "default math", "pedantic math"
+"""The two ways in which cuBLAS computes f32 without tensor cores; pedantic restricts its choice of kernels."""
+
+MATH = "f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, summed in f32"
+_MATH_LT = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores, summed in f32"
 
 _PRECISIONS = ("f32", "tf32", "f64", "f16", "bf16")
 # cublasComputeType_t by the accumulator's type; sums in f32 of f32 products are distinguished
 # by the class of the product.
 _COMPUTE = {"float32": "COMPUTE_32F", "float64": "COMPUTE_64F", "float16": "COMPUTE_16F", "int32": "COMPUTE_32I"}
-_COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F_PEDANTIC", "tf32": "COMPUTE_32F_FAST_TF32"}
+_COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F", "tf32": "COMPUTE_32F_FAST_TF32"}
 # cudaDataType_t
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14}
 _TYPES |= {"float8_e4m3fn": 28, "float8_e5m2": 29}
 
 CUBLAS = Variant(
     name="cublas",
-    summary=f"cuBLAS, its own choice; {MATH}; 32 MiB workspace",
+    summary=f"cuBLAS, its own choice; {MATH}; at least 32 MiB workspace",
     order=1000,
     kind="library",
     devices=("cuda",),
     precisions=_PRECISIONS,
     layouts=LAYOUTS,
+    workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
+)
+CUBLAS_DEFAULT, CUBLAS_PEDANTIC = (
+    replace(CUBLAS, name=name, summary=f"cuBLAS in f32 with {math} only", order=order, precisions=("f32",))
+    for name, math, order in (("cublas_default", DEFAULT, 1001), ("cublas_pedantic", PEDANTIC, 1002))
 )
 CUBLASLT = Variant(
     name="cublaslt",
-    summary=f"cuBLASLt, algorithm ALGO of its heuristic; {MATH}; 32 MiB workspace",
+    summary=f"cuBLASLt, algorithm ALGO of its heuristic; {_MATH_LT}; at least 32 MiB workspace",
     order=1010,
     kind="library",
     devices=("cuda",),
@@ -61,6 +72,7 @@ CUBLASLT = Variant(
     params=(("ALGO", tuple(range(ALGORITHMS))),),
     epilogue=("bias", "relu"),
     shortlist=3,
+    workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasltmatmul",
 )
 
@@ -113,8 +125,8 @@ class Types:
         return np.array([alpha, beta], self.scalar)
 
 
-def library_types(problem: Problem, sm: int) -> Types:
-    """The types of a problem.
+def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
+    """The types of a problem; `math` is for f32.
 
     Raises NotOffered on GPUs before the precision, such as TF32 before sm_80.
     """
@@ -122,18 +134,19 @@ def library_types(problem: Problem, sm: int) -> Types:
     if sm < precision.min_sm:
         needed, present = (f"{number // 10}.{number % 10}" for number in (precision.min_sm, sm))
         raise NotOffered(f"{precision.name} needs compute capability {needed}; this GPU has {present}")
-    compute = import_module("nvmath.bindings.cublas").ComputeType[_compute_type(precision)]
+    compute = import_module("nvmath.bindings.cublas").ComputeType[_compute_type(precision, math)]
     a, b, c = (_TYPES[problem.storage(operand).name] for operand in "ABC")
     return Types(a, b, c, _TYPES[precision.scalar.name], int(compute), precision.scalar.name)
 
 
-def _compute_type(precision: Precision) -> str:
+def _compute_type(precision: Precision, math: str = DEFAULT) -> str:
     """The name of the compute type of a precision. Raises NotOffered where cuBLAS has none."""
     if precision.a != FLOAT32:
         return _COMPUTE[precision.accumulator.type.name]
     if precision.product_class not in _COMPUTE_FLOAT32:
         raise NotOffered(f"cuBLAS has no compute type for {precision.name}")
-    return _COMPUTE_FLOAT32[precision.product_class]
+    pedantic = precision.name == "f32" and math == PEDANTIC
+    return "COMPUTE_32F_PEDANTIC" if pedantic else _COMPUTE_FLOAT32[precision.product_class]
 
 
 def open_library(name: str) -> tuple[ModuleType, int]:

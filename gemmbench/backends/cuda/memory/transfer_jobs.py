@@ -163,7 +163,7 @@ class CudaJob:
         self._errors = tuple({*self._errors, *code.errors})
         addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
         with translate_errors(self._errors, step.plan.variant.name):
-            workspace = _allocate_workspace(step.plan) if step.plan.workspace else None
+            workspace = _allocate_workspace(step.plan)
             calls: Calls = code.calls(step.plan, addresses, workspace=workspace.address if workspace else 0)
         self._words = calls.launch
         self._kernels += calls.kernels - 1  # a step may queue several
@@ -179,8 +179,10 @@ class CudaJob:
         return partial(self._cuda.memcpy_dtoh_async, step.host, device, stream)
 
 
-def _allocate_workspace(plan: Plan) -> DeviceMemory:
-    """A workspace as its manifest declares it: zeros, then NaN."""
+def _allocate_workspace(plan: Plan) -> DeviceMemory | None:
+    """A workspace as the manifest of a kernel declares it, zeros, then NaN; a library has its own."""
+    if plan.variant.is_library or not plan.workspace:
+        return None
     memory = DeviceMemory(plan.workspace)
     memory.fill(0, plan.workspace, 0xFF)
     memory.fill(0, plan.zeroed, 0)

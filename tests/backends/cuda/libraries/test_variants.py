@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 from gemmbench.backends.cuda.libraries import cublaslt
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT, library_types, open_library, to_column_major
+from gemmbench.backends.cuda.libraries.variants import (
+    CUBLAS,
+    CUBLASLT,
+    DEFAULT,
+    PEDANTIC,
+    library_types,
+    open_library,
+    to_column_major,
+)
 from gemmbench.errors import NotOffered
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
@@ -41,6 +51,7 @@ def test_the_variants_state_their_math_and_workspace():
         assert variant.layouts == LAYOUTS
         assert "pedantic" in variant.summary
         assert "32 MiB workspace" in variant.summary
+        assert variant.workspace is not None and variant.workspace.value({}) == 32 << 20
     assert CUBLASLT.params == (("ALGO", tuple(range(64))),)
     assert CUBLAS.order < CUBLASLT.order
 
@@ -67,3 +78,28 @@ def test_a_rank_beyond_the_list_is_not_offered():
     assert cublaslt._algorithm_address(offered, 2) == offered.ctypes.data + 2 * offered.itemsize
     with pytest.raises(NotOffered, match="the heuristic offers only 3 algorithms for this problem"):
         cublaslt._algorithm_address(offered, 3)
+
+
+@pytest.fixture
+def compute_types(monkeypatch):
+    """The compute types that nvmath names, as their own names."""
+    bindings = ModuleType("nvmath.bindings.cublas")
+    names = ("COMPUTE_32F", "COMPUTE_32F_PEDANTIC", "COMPUTE_32F_FAST_TF32", "COMPUTE_64F")
+    bindings.ComputeType = Enum("ComputeType", {name: number for number, name in enumerate(names)}, type=int)
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", bindings)
+    return bindings.ComputeType
+
+
+@pytest.mark.parametrize(
+    ("precision", "math", "expected"),
+    [
+        ("f32", DEFAULT, "COMPUTE_32F"),
+        ("f32", PEDANTIC, "COMPUTE_32F_PEDANTIC"),
+        ("tf32", PEDANTIC, "COMPUTE_32F_FAST_TF32"),
+        ("bf16", PEDANTIC, "COMPUTE_32F"),
+        ("f64", DEFAULT, "COMPUTE_64F"),
+    ],
+)
+def test_math_matters_in_f32_only(compute_types, precision, math, expected):
+    types = library_types(Problem(8, 8, 8, precision_name=precision), 90, math)
+    assert types.compute == compute_types[expected].value

@@ -1,0 +1,127 @@
+"""How cuBLAS is set up and called, on bindings that write down what they are asked."""
+
+import sys
+from enum import IntEnum
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from gemmbench.backends.cuda.libraries.cublas import Cublas
+from gemmbench.backends.cuda.libraries.cublaslt import CublasLt
+from gemmbench.backends.cuda.libraries.math_choice import MathChoice
+from gemmbench.backends.cuda.libraries.variants import (
+    CUBLAS,
+    CUBLAS_DEFAULT,
+    CUBLAS_PEDANTIC,
+    CUBLASLT,
+    DEFAULT,
+    PEDANTIC,
+    WORKSPACE,
+)
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.problem import Problem
+
+SETS = [(0x10000, 0x20000, 0x30000), (0x40000, 0x50000, 0x60000)]
+STREAM = SimpleNamespace(handle=7)
+COMPUTE_32F, COMPUTE_PEDANTIC = 68, 69  # cublasComputeType_t
+
+
+class ComputeType(IntEnum):
+    COMPUTE_32F, COMPUTE_32F_PEDANTIC = COMPUTE_32F, COMPUTE_PEDANTIC
+
+
+class Recorder(ModuleType):
+    """Bindings whose functions write down their name and arguments."""
+
+    def __init__(self, name, asked):
+        super().__init__(name)
+        self.asked, self.ComputeType = asked, ComputeType
+        self.cuBLASError = self.cuBLASLtError = ArithmeticError
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *arguments: self.asked.append((name, *arguments)) or 1
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What cuBLAS was asked; allocations lie one GiB apart."""
+    asked, allocated = [], []
+    driver = ModuleType("pycuda.driver")
+    driver.init = lambda: None
+
+    def mem_alloc(nbytes):
+        allocated.append(nbytes)
+        return len(allocated) << 30
+
+    driver.mem_alloc = mem_alloc
+    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", Recorder("cublas", asked))
+    return asked
+
+
+def make_plan(variant=CUBLAS, precision="f32", workspace=WORKSPACE):
+    problem = Problem(8, 8, 8, precision_name=precision)
+    return Plan(problem, variant, Config((("ALGO", 0),)), "cuda", "90", None, workspace=workspace)
+
+
+def compute_types(calls, asked):
+    """The compute types of one launch on every set."""
+    del asked[:]
+    for queue in calls.queue:
+        queue()
+    return [call[-2] for call in asked if call[0] == "gemm_ex"]
+
+
+def test_sums_in_f16_and_bf16_are_not_rounded_before_they_are_added(asked):
+    Cublas(STREAM, 90)
+    assert ("set_math_mode", 1, 16) in asked  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
+
+
+def test_each_variant_has_its_math(asked):
+    library = Cublas(STREAM, 90, MathChoice(lambda calls: lambda: 1.0))
+    for variant, compute in ((CUBLAS_DEFAULT, COMPUTE_32F), (CUBLAS_PEDANTIC, COMPUTE_PEDANTIC)):
+        calls = library.calls(make_plan(variant), SETS)
+        assert compute_types(calls, asked) == [compute, compute] and calls.choice == ""
+
+
+@pytest.mark.parametrize(("faster", "compute"), [(DEFAULT, COMPUTE_32F), (PEDANTIC, COMPUTE_PEDANTIC)])
+def test_cublas_uses_the_faster_math_and_names_it(asked, faster, compute):
+    def make_timer(calls):
+        (used, _) = compute_types(calls, asked)
+        return lambda: 1.0 if used == compute else 2.0
+
+    calls = Cublas(STREAM, 90, MathChoice(make_timer)).calls(make_plan(), SETS)
+    assert calls.choice == faster and compute_types(calls, asked) == [compute, compute]
+
+
+def test_other_precisions_and_streams_have_no_choice(asked):
+    library = Cublas(STREAM, 90)
+    assert library.calls(make_plan(precision="f16"), SETS).choice == ""
+    assert compute_types(library.calls(make_plan(), SETS), asked) == [COMPUTE_32F, COMPUTE_32F]
+
+
+def test_the_workspace_is_as_large_as_that_of_the_largest_kernel(asked):
+    library = Cublas(STREAM, 90)
+    library.calls(make_plan(), SETS)
+    assert [call for call in asked if call[0] == "set_workspace"] == [("set_workspace", 1, 1 << 30, WORKSPACE)]
+    library.calls(make_plan(workspace=WORKSPACE + 512), SETS)
+    assert asked[-1] == ("set_workspace", 1, 2 << 30, WORKSPACE + 512)
+
+
+@pytest.mark.parametrize(("precision", "mask"), [("f32", None), ("f16", 2), ("bf16", 2)])
+def test_algorithms_that_add_in_f16_or_bf16_are_not_asked_for(asked, monkeypatch, precision, mask):
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublasLt", Recorder("cublasLt", asked))
+    library, limits = CublasLt(STREAM, 90), {}
+
+    def choose(plan, types, given, biases):
+        limits.update(given)
+        raise KeyError
+
+    monkeypatch.setattr(library, "_choose", choose)
+    with pytest.raises(KeyError):
+        library.calls(make_plan(CUBLASLT, precision, WORKSPACE + 512), SETS)
+    assert limits["MAX_WORKSPACE_BYTES"] == WORKSPACE + 512 and limits["MIN_ALIGNMENT_D_BYTES"] == 256
+    assert limits.get("REDUCTION_SCHEME_MASK") == mask  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
