@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
@@ -9,6 +10,7 @@ from statistics import fmean
 from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.cold_sets import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
+from gemmbench.report.roofline import peak_flops
 from gemmbench.report.store import Run
 from gemmbench.report.text import count_noun
 
@@ -25,6 +27,7 @@ def footer_lines(run: Run) -> list[str]:
         _describe_method(timed),
         *([endings] if endings else []),
         *_explain_partly_cold(run.environment, timed),
+        *_explain_missing_floor(run.environment, timed),
         *_describe_device(run.environment, timed),
     ]
 
@@ -89,6 +92,15 @@ def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> l
         f"Partly cold: the operand sets take {filled} MiB, less than {CACHE_FACTOR} times the cache "
         f"({environment.l2 / 2**20:.0f} MiB), so some operands may still be in it."
     ]
+
+
+def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) -> list[str]:
+    """That no time of a precision is too good to be true, where the peak of the device is unknown."""
+    rows = [record for record in timed if record.backend == environment.backend]
+    clock = environment.clock_hz or math.nan
+    unknown = [record for record in rows if math.isnan(peak_flops(environment, record, clock))]
+    names = ", ".join(dict.fromkeys(record.problem.precision_name for record in unknown))
+    return [f"No floor: the peak of this device in {names} is unknown, so no time is too good."] if names else []
 
 
 def _format_range(values: Sequence[int]) -> str:

@@ -60,6 +60,16 @@ def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
     assert "Settings: ECC on, MIG off." in detail_lines(run)
 
 
+def test_the_footer_says_where_there_is_no_floor(make_run, paired):
+    def lines(**changed):
+        rows = [paired("naive", MS), paired("tiled", MS, precision_name="f16"), paired("naive", MS, backend="cpu")]
+        return "\n".join(footer_lines(make_run(*rows, backend=rows[0].backend, **changed)))
+
+    assert "No floor: the peak of this device in f16 is unknown, so no time is too good." in lines()
+    assert "in f32, f16 is unknown" in lines(clock_hz=0.0)
+    assert "No floor" not in lines(flops_per_cycle={"f32": 1.0, "f16": 1.0})
+
+
 def test_the_footer_warns_of_a_busy_host(make_run, paired):
     def lines(*competitors):
         rows = [paired("naive", MS, backend="cpu", competitors=count) for count in competitors]

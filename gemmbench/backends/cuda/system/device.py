@@ -49,7 +49,7 @@ def describe_gpu(index: int = 0) -> Device:
 
 def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
     """Operations of the whole device in a cycle, by precision; only those that data sheets give."""
-    rates = {kind.name: kind.peak.of_device(name, sm) for kind in PRECISIONS.values()}
+    rates = {kind.name: kind.peak.of_device(name, sm) for kind in PRECISIONS.values() if sm >= kind.min_sm}
     return {kind: float(sms * rate) for kind, rate in rates.items() if rate is not None}
 
 
