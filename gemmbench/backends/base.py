@@ -139,13 +139,14 @@ class Window:
     """One timed window: seconds for all its launches, and the clock seen (0 if unknown).
 
     `competitors` is how many threads of other processes wanted a core of the CPU when it began;
-    None on a GPU.
+    None on a GPU. `gated` is False if host time may be in it.
     """
 
     seconds: float
     launches: int
     clock_hz: float = 0.0
     competitors: float | None = None
+    gated: bool = True
 
 
 @dataclass(frozen=True)

@@ -60,13 +60,15 @@ one wait.
 class JobTimes:
     """Seconds of one run, from before the first step to after the last, and the sum for each kind of step.
 
-    The sums are NaN for a job on several streams, whose steps overlap.
+    The sums are NaN for a job on several streams, whose steps overlap. `gated` is False if host time
+    may be between its steps.
     """
 
     seconds: float
     h2d: float = math.nan
     kernel: float = math.nan
     d2h: float = math.nan
+    gated: bool = True
 
 
 class HostMemory(Protocol):

@@ -42,6 +42,7 @@ MEANINGS = {
     "F": f"few samples: fewer than {stats.MIN_BLOCKS} blocks of rounds, no interval",
     "S": f"short windows: shorter than {1e3 * LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
+    "U": "ungated: host time may be in some samples",
 }
 """Every letter, in the order in which rows show them."""
 
@@ -63,11 +64,14 @@ def notable_letters(row: Row) -> str:
     """The letters that a table shows: without those that are normal on the device or were asked for.
 
     On a CPU operands are rarely cold, the timer is fine enough for short windows, and times vary by
-    more than those of a GPU, often between two modes. With `--cache hot` every row is hot.
+    more than those of a GPU, often between two modes. With `--cache hot` every row is hot, with
+    `--no-gate` ungated.
     """
     letters = flag_letters(row)
     if row.environment.policy.get("cache") == "hot":
         letters = letters.replace("H", "")
+    if row.environment.policy.get("gate") is False:
+        letters = letters.replace("U", "")
     if row.environment.on_gpu(row.record.backend):
         return letters
     normal = "HSB" if _time_spread(row) > MOST_TIME_SPREAD_ON_CPU else "HSBN"
@@ -116,6 +120,8 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     window = time.value * record.launches
     if 0 < window < _TOLERANCE * LEAST_WINDOW:
         yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
+    if not record.gated and row.environment.on_gpu(record.backend):
+        yield "U", "the gate was off, or opened by itself twice while a window was queued"
     if record.cache in ("hot", "partly cold"):
         yield "H", f"the cache was {record.cache} ({record.sets} operand sets)"
 

@@ -1,5 +1,8 @@
 """Flags on rows; their thresholds are checked by hand."""
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from gemmbench.bench.record import Telemetry
@@ -86,7 +89,15 @@ def test_letters_have_one_order(row):
         "cache": "hot",
     }
     assert flag_letters(row(1e-7, launches=1, **many)) == "GCTOFSH"
-    assert set("GCTONBFSH") == set(MEANINGS)
+    assert set("GCTONBFSHU") == set(MEANINGS)
+
+
+def test_a_row_with_an_ungated_window_is_marked_unless_that_was_asked_for(row, environment):
+    found = row(gated=False)
+    gpu = replace(found, environment=msgspec.structs.replace(environment, backend=found.record.backend))
+    assert flag_letters(gpu) == notable_letters(gpu) == "U"
+    asked = msgspec.structs.replace(gpu.environment, policy={"gate": False})
+    assert notable_letters(replace(gpu, environment=asked)) == ""
 
 
 @pytest.mark.parametrize("changed", [{"status": "wrong"}, {"samples": [], "rounds": []}])

@@ -72,7 +72,9 @@ class FakeJob:
             ends.append(end)
             streams[step.stream] = engines[engine] = end
             spent[engine] += seconds
-        return JobTimes(max(ends), **spent) if len(streams) == 1 else JobTimes(max(ends))
+        if len(streams) > 1:
+            return JobTimes(max(ends))
+        return JobTimes(max(ends), spent["h2d"], spent["kernel"], spent["d2h"])
 
     def _cost(self, step: JobStep) -> tuple[str, float]:
         """The engine of a step, and its seconds."""

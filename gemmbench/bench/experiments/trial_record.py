@@ -75,7 +75,7 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "stopped": measurement.stopped if timed else "",
         "data": policy.data,
         "seed": policy.seed,
-        "gated": policy.gate,
+        "gated": policy.gate and measurement.gated,
     }
 
 

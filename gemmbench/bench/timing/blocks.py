@@ -48,6 +48,11 @@ class Measurement:
         counts = (window.competitors for window in self.windows.values())
         return [count for count in counts if count is not None]
 
+    @property
+    def gated(self) -> bool:
+        """No window may contain host time."""
+        return all(window.gated for window in self.windows.values())
+
 
 class BlockSteps(Protocol):
     """What happens between blocks; executables are named by their indices."""

@@ -27,7 +27,7 @@ def rerun_command(environment: Environment, record: Record) -> str:
             words += ["--" + name.replace("_", "-"), f"{limit:g}"]
     if environment.baseline:
         words += ["--baseline", environment.baseline]
-    if not record.gated:
+    if environment.policy.get("gate") is False:
         words.append("--no-gate")
     return shlex.join([*words, *_keep_options(environment, record)])
 

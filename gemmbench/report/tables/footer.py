@@ -67,8 +67,11 @@ def _explain_baseline(run: Run) -> list[str]:
     verified = "Rows are verified before they are timed."
     if not baseline:
         return [verified]
+    rows = [record for record in run.records if record.variant == baseline and not record.config]
+    chosen = dict.fromkeys(record.picked for record in rows if record.picked)
+    math = f" 100 % is {baseline} with {' or '.join(chosen)}, the faster at each size." if chosen else ""
     column = f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"
-    return [f"{column}, in the same rounds. {verified}"]
+    return [f"{column}, in the same rounds.{math} {verified}"]
 
 
 def _describe_method(timed: Sequence[Record]) -> str:

@@ -87,7 +87,8 @@ def test_the_command_has_every_option_that_a_row_depends_on(environment, paired)
     record = paired(
         "mine", MS, cache="hot", gated=False, alpha=0.1, beta=-1.0, M=3, seed=7, picked="x", config={"T": 8}
     )
-    typed = msgspec.structs.replace(environment, command="gemmbench compare --device", baseline="")
+    changed = {"command": "gemmbench compare --device", "baseline": "", "policy": {"gate": False}}
+    typed = msgspec.structs.replace(environment, **changed)
     assert rerun_command(typed, record) == (
         "gemmbench run mine --sizes 3x64x64 --precision f32 --layout nn --alpha 0.10000000000000001 --beta -1 "
         "--cache hot --data uniform --seed 7 --no-gate --device fake"

@@ -60,6 +60,17 @@ def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
     assert "Settings: ECC on, MIG off." in detail_lines(run)
 
 
+def test_the_footer_names_the_math_of_the_baseline(make_run, paired):
+    def lines(*choices):
+        sizes = zip(choices, (8, 16), strict=False)
+        rows = [paired("cublas", MS, size=size, picked=choice) for choice, size in sizes]
+        return "\n".join(footer_lines(make_run(*rows, paired("sgemm", MS, picked="sgemm_tma"))))
+
+    assert "100 % is cublas with default math, the faster at each size." in lines("default math", "default math")
+    assert "with default math or pedantic math, the faster" in lines("default math", "pedantic math")
+    assert "100 %" not in lines("")
+
+
 def test_the_footer_says_where_there_is_no_floor(make_run, paired):
     def lines(**changed):
         rows = [paired("naive", MS), paired("tiled", MS, precision_name="f16"), paired("naive", MS, backend="cpu")]

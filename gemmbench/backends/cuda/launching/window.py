@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,6 @@ from gemmbench.backends.cuda.system.driver import load_driver
 
 _MOST_GRAPHS = 32
 """Graphs of turns queued behind a gate at most."""
-_REPEATED = "a gate opened by itself before its window was queued; measured again without a gate"
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,8 @@ class WindowTimer:
         """Run `launches` launches and time them, in as many windows as the launch queue requires.
 
         With a graph of turns `launches` is rounded up to whole graphs. If the gate opened by itself,
-        the launches are timed again without a gate, with a RuntimeWarning.
-        Raises LaunchError, LaunchTimeout or OutOfMemory.
+        the window is void and repeated; if it does so again, the window is not `gated`. Raises LaunchError,
+        LaunchTimeout or OutOfMemory.
         """
         with translate_errors(self._errors, self._calls.launch):
             return _join_windows([self._window(part) for part in self._split(launches)])
@@ -141,10 +139,7 @@ class WindowTimer:
         gate = self._gate if self._loaded else None
         self._loaded = True
         window = self._time_window(launches, gate)
-        if gate is None or not gate.expired:
-            return window
-        warnings.warn(_REPEATED, RuntimeWarning, 2)
-        return self._time_window(launches, None)
+        return window if window.gated or gate is None else self._time_window(launches, gate)
 
     def _time_window(self, launches: int, gate: Gate | None) -> Window:
         start, end = self._events
@@ -161,7 +156,8 @@ class WindowTimer:
             if gate is not None:
                 gate.open()
         self.stream.synchronize()
-        return Window(end.time_since(start) * 1e-3, launches, self._clock.read())
+        gated = gate is not None and not gate.expired
+        return Window(end.time_since(start) * 1e-3, launches, self._clock.read(), gated=gated)
 
 
 def _split_launches(launches: int, most: int) -> Iterator[int]:
@@ -171,9 +167,10 @@ def _split_launches(launches: int, most: int) -> Iterator[int]:
 
 
 def _join_windows(windows: list[Window]) -> Window:
-    """Several windows as one; its clock is the mean over time, or 0 if one is unknown."""
+    """Several windows as one, gated if all are; its clock is the mean over time, or 0 if one is unknown."""
     seconds = sum(window.seconds for window in windows)
     cycles = sum(window.clock_hz * window.seconds for window in windows)
     known = all(window.clock_hz for window in windows)
     launches = sum(window.launches for window in windows)
-    return Window(seconds, launches, cycles / seconds if known and seconds else 0.0)
+    clock = cycles / seconds if known and seconds else 0.0
+    return Window(seconds, launches, clock, gated=all(window.gated for window in windows))

@@ -72,7 +72,7 @@ def _make_record(batch: TransferBatch, device: TransferBackend, task: TransferTa
     in_turn = trial.streams == 1
     return TransferRecord(
         **describe_chain(trial.chain),
-        **describe_result(trial, policy) | {"gated": policy.gate and trial.pinned},
+        **describe_result(trial, policy) | {"gated": policy.gate and trial.pinned and trial.measurement.gated},
         mode=trial.mode,
         key=batch.key(task),
         panels=len(trial.pieces),

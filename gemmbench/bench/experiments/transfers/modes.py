@@ -56,9 +56,10 @@ class ModeTrial(Trial):
         """Run whole jobs one by one, as an Executable. Raises what Job.run raises."""
         assert self.job is not None
         runs = [self.job.run() for _ in range(launches)]
-        means = [fmean(getattr(run, part) for run in runs) for part in ("seconds", "h2d", "kernel", "d2h")]
-        self.parts.append(JobTimes(*means))
-        return Window(sum(run.seconds for run in runs), launches)
+        seconds, *parts = (fmean(getattr(run, part) for run in runs) for part in ("seconds", "h2d", "kernel", "d2h"))
+        h2d, kernel, d2h = parts
+        self.parts.append(JobTimes(seconds, h2d, kernel, d2h))
+        return Window(sum(run.seconds for run in runs), launches, gated=all(run.gated for run in runs))
 
     @property
     def sampled_parts(self) -> list[JobTimes]:

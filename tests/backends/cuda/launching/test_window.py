@@ -64,10 +64,10 @@ def timer(log: Log, sets: int = 3, kernels: int = 1, gate: bool = True) -> Windo
 
 def test_the_first_window_is_not_held_and_later_ones_are(log):
     run = timer(log)
-    assert run.time(1) == Window(2e-3, 1, 1.5e9)
+    assert run.time(1) == Window(2e-3, 1, 1.5e9, gated=False)
     assert log == ["stamp0", "event", "A", "event", "stamp1", "wait"]
     log.clear()
-    run.time(2)
+    assert run.time(2) == Window(2e-3, 2, 1.5e9)
     assert log == ["close", "stamp0", "event", "B", "C", "event", "stamp1", "open", "wait"]
 
 
@@ -83,7 +83,7 @@ def test_more_than_the_queue_holds_is_timed_in_several_windows(log):
     window = run.time(600)
     assert log.count("event") == 2 * 3
     assert log.count("close") == 2
-    assert window == Window(pytest.approx(6e-3), 600, pytest.approx(1.5e9))
+    assert window == Window(pytest.approx(6e-3), 600, pytest.approx(1.5e9), gated=False)  # its first part
 
 
 def test_an_unknown_clock_in_one_part_is_unknown_in_all(log):
@@ -91,14 +91,24 @@ def test_an_unknown_clock_in_one_part_is_unknown_in_all(log):
     assert timer(log).time(1000).clock_hz == 0
 
 
-def test_a_window_whose_gate_gave_up_is_measured_again_without(log):
+@pytest.mark.parametrize(("expired", "waits", "gated"), [([True, False], 2, True), ([True, True], 2, False)])
+def test_a_window_whose_gate_gave_up_is_void_and_repeated_then_marked(log, monkeypatch, expired, waits, gated):
+    answers = iter(expired)
     run = timer(log)
     run.time(1)
     log.clear()
-    log.expired = True
-    with pytest.warns(RuntimeWarning, match="measured again without"):
-        assert run.time(2).launches == 2
-    assert [entry for entry in log if entry in ("close", "wait")] == ["close", "wait", "wait"]
+    monkeypatch.setattr(Log, "expired", property(lambda _: next(answers)))
+    window = run.time(2)
+    assert (window.launches, window.gated) == (2, gated)
+    assert [entry for entry in log if entry in ("close", "wait")] == ["close", "wait"] * waits
+
+
+def test_a_window_is_gated_only_if_all_its_parts_are(log, monkeypatch):
+    answers = iter([False, True, True])
+    run = timer(log, kernels=2)
+    run.time(1)
+    monkeypatch.setattr(Log, "expired", property(lambda _: next(answers)))
+    assert not run.time(512).gated
 
 
 def test_the_gate_is_opened_when_a_launch_fails(log):
