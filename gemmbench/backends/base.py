@@ -294,6 +294,9 @@ class Backend(Protocol):
     def allocate(self, *nbytes: int) -> Memory:
         """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
 
+    def free_memory(self) -> int:
+        """Bytes that can be allocated now, if other processes leave them."""
+
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""
 

@@ -6,6 +6,7 @@ build          compiles plans ahead, on all cores
 record         the rows of a results file
 environment    the header of a run
 estimate       how long a sweep may take
+memory_account whether the rows of a batch fit on a device together
 batch_costs    what a batch costs on a kind of device
 host_probe     how fast the host is now
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from gemmbench.backends.base import Compiler
 from gemmbench.bench.build import Built, compile_plans, name_code
@@ -18,6 +19,7 @@ from gemmbench.bench.experiments.selection.shortlist import (
 from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.host_probe import TYPICAL_HOST
+from gemmbench.bench.memory_account import fit_together
 from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Pace, Runner
@@ -65,11 +67,11 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     built = compile_plans(list_plans(able), compilers, runner.progress)
     _refuse_other_code(able, built, sweep.earlier)
     ranked, able = _rank_candidates(runner, sweep, able, built)
-    batches = _make_batches(sweep, able, built, "sweep", 1 + ranked)
+    batches = _make_batches(runner, sweep, able, built, "sweep", 1 + ranked)
     records += runner.run(batches, _make_pace(runner, batches, able, sweep))
     medians = _find_medians(records, "sweep")
     finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline)
-    return records + runner.run(_make_batches(sweep, finalists, built, "final", 1 + ranked + len(batches)))
+    return records + runner.run(_make_batches(runner, sweep, finalists, built, "final", 1 + ranked + len(batches)))
 
 
 def _rank_candidates(
@@ -128,8 +130,14 @@ def measure_groups(
 
 
 def _make_batches(
-    sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built], phase: str, first: int = 1
+    runner: Runner[Record],
+    sweep: ChainSweep,
+    chains: Sequence[Chain],
+    built: Mapping[Plan, Built],
+    phase: str,
+    first: int,
 ) -> list[ChainBatch]:
+    groups = split_chains(chains, sweep.baseline, partial(fit_together, runner.worker.devices))
     return [
         ChainBatch(
             policy=sweep.policy,
@@ -141,7 +149,7 @@ def _make_batches(
             parameters=sweep.parameters,
             shuffle=sweep.shuffle,
         )
-        for index, group in enumerate(split_chains(chains, sweep.baseline), first)
+        for index, group in enumerate(groups, first)
     ]
 
 

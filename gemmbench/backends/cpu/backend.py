@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from gemmbench.backends.base import Artifact, Place, Rotation, Step, Window
-from gemmbench.backends.cpu.device import describe_cpu
+from gemmbench.backends.cpu.device import describe_cpu, free_memory
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.cpu.openblas import BlasThreads, Openblas
 from gemmbench.backends.cpu.process import KernelProcess
@@ -48,6 +48,10 @@ class CpuBackend:
     def allocate(self, *nbytes: int) -> CpuMemory:
         """Memory that kernel processes map, always one piece. Raises OutOfMemory."""
         return CpuMemory(*nbytes)
+
+    def free_memory(self) -> int:
+        """Bytes that the system can give without swapping."""
+        return free_memory()
 
     def load(self, artifact: Artifact, plan: Plan) -> Path | None:
         """The executable, or None for a library. Raises LaunchError if a block is too large."""

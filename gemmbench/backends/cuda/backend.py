@@ -101,6 +101,11 @@ class CudaBackend:
         kernels = self._kernels
         return DeviceMemory(*nbytes, kernels=kernels) if len(nbytes) == 1 else SeparateMemory(nbytes, kernels)
 
+    def free_memory(self) -> int:
+        """Bytes of the GPU that no process has."""
+        free, _ = self._cuda.mem_get_info()
+        return int(free)
+
     @property
     def stream(self) -> Any:
         """The stream on which launches are queued."""

@@ -63,6 +63,10 @@ class FakeBackend:
         """Host memory."""
         return FakeMemory(*nbytes)
 
+    def free_memory(self) -> int:
+        """All there is."""
+        return self.device.target.memory
+
     def load(self, artifact: Artifact, plan: Plan) -> str:
         """Nothing to load."""
         return artifact.key

@@ -14,6 +14,7 @@ from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentC
 from gemmbench.bench.experiments.trial import Placement, Trial
 from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload
+from gemmbench.bench.memory_account import count_fixed_bytes
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.scratch import Scratch
@@ -29,6 +30,7 @@ _AUDIT_SHARE = 0.05
 """Of the time limit: the most that a turn of an audit may take, of which every block has two."""
 _SHORT_LAUNCH = 30e-6
 """Seconds. Shorter kernels are launched as graphs, or the time between two launches would weigh."""
+_SHARE_OF_FREE = 0.95
 _DAMAGED = "something wrote over A, B or the guard zones"
 
 
@@ -95,8 +97,9 @@ class DeviceExperiment:
     def _choose_placement(self) -> Placement:
         if self.policy.cache == "hot" or not self.context.measured:
             return Placement(1, False)
-        target = self.backend.device.target
-        return Placement(*self.workload.count_cold_sets(target.l2, find_room(target)))
+        target, fixed = self.backend.device.target, count_fixed_bytes([trial.chain for trial in self.alive])
+        room = min(find_room(target), int(self.backend.free_memory() * _SHARE_OF_FREE)) - fixed
+        return Placement(*self.workload.count_cold_sets(target.l2, room))
 
     def _load(self) -> None:
         for trial in self.alive:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gemmbench.backends.base import Backend, Place
+from gemmbench.backends.base import Backend, Memory, Place
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.guards import GuardedLayout
+from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.plan import Plan
 
 _GUARD = 64 << 10
@@ -24,7 +25,7 @@ class Scratch:
     def __init__(self, backend: Backend, steps: Sequence[Plan]):
         self._guarded = _lay_out(steps) if backend.guards else None
         sizes = [self._guarded.total] if self._guarded else [_own_bytes(step) for step in steps]
-        self._memory = backend.allocate(*filter(None, sizes)) if any(sizes) else None
+        self._memory = _allocate(backend, [size for size in sizes if size])
         self._steps, self.places = steps, self._find_places(steps)
         if self._memory and self._guarded:
             self._guarded.fill(self._memory, 0)
@@ -79,6 +80,13 @@ class Scratch:
         """Free the memory."""
         if self._memory is not None:
             self._memory.free()
+
+
+def _allocate(backend: Backend, sizes: Sequence[int]) -> Memory | None:
+    try:
+        return backend.allocate(*sizes) if sizes else None
+    except OutOfMemory as fault:
+        raise OutOfMemory(f"its workspace does not fit besides the rest of its batch: {fault}") from fault
 
 
 def count_scratch_bytes(steps: Sequence[Plan]) -> int:

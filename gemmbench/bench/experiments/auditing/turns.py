@@ -35,11 +35,16 @@ class Turns:
         return self.arena.factors[: self.count]
 
     def make_both(self) -> tuple[Turn, Turn]:
-        """A turn over results of earlier launches, and one over NaN; the same bits must come of both."""
+        """A turn over results of earlier launches, and one over NaN; the same bits must come of both.
+
+        Likewise the first finds what earlier launches left in the workspaces, and the second finds NaN:
+        neither may matter.
+        """
         self.arena.keep_result()
         first = self.make_turn()
         self.arena.keep_result()
         self.arena.fill_outputs(self.count, guards.NAN)
+        self.trial.poison_scratch()
         second = self.make_turn()
         comparable = self.trial.chain.deterministic and first.check is second.check is None
         if comparable and not self.arena.holds_kept_result():
@@ -60,7 +65,6 @@ class Turns:
     def _launch(self) -> None:
         if self.case.inputs.initial is not None:
             self.arena.reset(self.case.inputs, self.count, factor=CHANGE)
-        self.trial.poison_scratch()
         self.arena.rotation.position = 0
         for start in range(0, self.count, self.max_launches):
             self.executable.time(min(self.count - start, self.max_launches))

@@ -12,19 +12,31 @@ from gemmbench.planning.problems.problem import Problem
 LARGEST = 16
 
 
-def split_chains(chains: Iterable[Chain], baseline: str) -> list[tuple[Chain, ...]]:
-    """Groups of at most 16 chains of one problem, each with the first one of the baseline."""
+def always_fit(chains: Sequence[Chain]) -> bool:
+    """There is room for any chains."""
+    return True
+
+
+def split_chains(
+    chains: Iterable[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool] = always_fit
+) -> list[tuple[Chain, ...]]:
+    """Groups of at most 16 chains of one problem that fit on a device, each with the first one of the baseline."""
     problems: dict[Problem | Network, list[Chain]] = {}
     for chain in chains:
         problems.setdefault(chain.problem_or_network, []).append(chain)
-    return [group for same in problems.values() for group in _split_problem(same, baseline)]
+    return [group for same in problems.values() for group in _split_problem(same, baseline, fit_together)]
 
 
-def _split_problem(chains: Sequence[Chain], baseline: str) -> list[tuple[Chain, ...]]:
+def _split_problem(
+    chains: Sequence[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool]
+) -> list[tuple[Chain, ...]]:
     anchor = [chain for chain in chains if chain.name == baseline][:1]
-    others = [chain for chain in chains if chain not in anchor]
-    room = LARGEST - len(anchor)
-    groups = [others[start : start + room] for start in range(0, len(others), room)] or [[]]
+    groups: list[list[Chain]] = [[]]
+    for chain in (chain for chain in chains if chain not in anchor):
+        longer = [*groups[-1], chain, *anchor]
+        if groups[-1] and (len(longer) > LARGEST or not fit_together(longer)):
+            groups.append([])
+        groups[-1].append(chain)
     return [(*group, *anchor) for group in groups if group or anchor]
 
 
