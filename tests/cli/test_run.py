@@ -143,9 +143,9 @@ def test_a_division_with_a_remainder_is_a_skip_that_names_the_line(gemmbench, wr
 
 
 def test_rounds_end_when_every_interval_is_narrow(gemmbench, script, saved):
-    times = {"naive": 2e-3, "tiled": [1e-3, 2e-3, 1.5e-3], "cublas": 1e-3}
+    times = {"naive": 2e-3, "tiled": [1e-3, 2e-3, 1.5e-3, 3e-3, 1.2e-3, 2.2e-3, 1.7e-3], "cublas": 1e-3}
     said = gemmbench("run", "naive", "tiled", "--device", script(times=times), "--sizes", "32", "--cache", "hot")
     assert said.code == 0
     found = {row["variant"]: (row["rounds"], row["stopped"]) for row in saved()[1]}
-    assert found == {"naive": ("10", "until"), "tiled": ("64", "rounds"), "cublas": ("64", "rounds")}
+    assert found == {"naive": ("30", "until"), "tiled": ("96", "rounds"), "cublas": ("96", "rounds")}
     assert "2 rows stopped at the round limit before their interval reached +- 0.5 %." in said.out
