@@ -33,8 +33,8 @@ class Habits:
     warm: float
 
 
-_GPU = Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=20, warm=0.05)
-_CPU = Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=64, warm=0.5)
+_GPU = Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=30, warm=0.05)
+_CPU = Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=96, warm=0.5)
 
 _FILL, _JUDGE = 2e8, 2e8  # elements/s and core that are filled at random, and that are compared
 _LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # of the peak of a GPU

@@ -14,10 +14,13 @@ from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.batch_costs import Habits, Work, estimate_launch, find_habits
 from gemmbench.bench.experiments.context import FIRST_WARM_SECONDS, WARM_SECONDS
+from gemmbench.bench.experiments.device_experiment import AUDIT_SHARE
 from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
 from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
 from gemmbench.bench.host_probe import HostSpeed, probe_host
 from gemmbench.bench.record import MODES
+from gemmbench.bench.timing.rounds import MOST_PAIRS
+from gemmbench.bench.timing.stats import MIN_BLOCKS
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import PanelCut
@@ -161,6 +164,9 @@ def _estimate_row(
     binding = habits.bind / host.share
     verified = work.exact_cases * habits.modes + 1
     verifying = verified * (binding + launch + work.estimate_judgement(host))
-    copies = min(sets, max(policy.max_time / launch, 2))
-    repeating = binding + copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set)
-    return verifying + 2 * launch + 2 * window + timing + repeating + policy.energy
+    copies = min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
+    auditing = 2 * copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + 2 * work.estimate_judgement(
+        host
+    )
+    blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // MOST_PAIRS)))
+    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + auditing) + policy.energy

@@ -26,7 +26,7 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, LaunchError, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
-_AUDIT_SHARE = 0.05
+AUDIT_SHARE = 0.05
 """Of the time limit: the most that a turn of an audit may take, of which every block has two."""
 _SHORT_LAUNCH = 30e-6
 """Seconds. Shorter kernels are launched as graphs, or the time between two launches would weigh."""
@@ -173,7 +173,7 @@ class DeviceExperiment:
         return steps.intact
 
     def _make_audit(self, inputs: Inputs) -> Audit:
-        seconds = self.policy.max_time * _AUDIT_SHARE
+        seconds = self.policy.max_time * AUDIT_SHARE
         return Audit(self.arena, inputs, self.workload.make_audit_case(self.policy), seconds, self.backend.max_launches)
 
     def _count_turns(self, trial: Trial, seconds: float) -> int:

@@ -57,7 +57,7 @@ _JOB: tuple[Column[TransferRow], ...] = (
 _TOTAL: tuple[Column[TransferRow], ...] = (
     Column(
         "total_s",
-        "seconds from before the first copy to after the last: median over the rounds",
+        "seconds from before the first copy to after the last: mean of the blocks of rounds",
         lambda row: row.total.value,
         "total (ms)",
         lambda row: with_interval(row.total.scale(1e3)),

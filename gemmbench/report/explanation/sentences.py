@@ -115,13 +115,25 @@ def _describe_method(row: Row) -> Iterator[str]:
     if not record.samples:
         return
     window = record.launches * stats.median(record.samples)
-    yield f"median of {len(record.samples)} rounds, {_STOPPED.get(record.stopped, record.stopped)},"
+    yield f"{_describe_rounds(record)}, {_STOPPED.get(record.stopped, record.stopped)},"
     others = record.batch_rows > 1
     yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
     launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
     launches += ", as a CUDA graph" if record.graph else ""
     yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
     yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
+
+
+def _describe_rounds(record: Record) -> str:
+    """How the time was formed; a file without blocks has pairs of rounds."""
+    rounds, blocks = f"{len(record.samples)} rounds", len(set(record.blocks))
+    if not blocks:
+        return f"mean of the pairs of {rounds}"
+    spread = stats.spread_of_blocks(record.by_turn)
+    if math.isnan(spread):
+        return f"median of {rounds} in {count_noun(blocks, 'block')}"
+    differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"
+    return f"mean of {blocks} blocks that differ in placement and binding ({differ}), together {rounds}"
 
 
 def _describe_sets(record: Record) -> str:

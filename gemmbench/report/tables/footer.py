@@ -22,7 +22,7 @@ def footer_lines(run: Run) -> list[str]:
         return _describe_device(run.environment, timed)
     endings = _explain_endings(run.environment, timed)
     return [
-        f"Time: median of one {_name_unit(run)} over interleaved rounds, +- 95 % interval.",
+        f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval.",
         *_explain_baseline(run),
         _describe_method(timed),
         *([endings] if endings else []),
@@ -80,8 +80,10 @@ def _describe_method(timed: Sequence[Record]) -> str:
     sets = _format_range([record.sets for record in timed])
     rounds = _format_range([len(record.samples) for record in timed])
     used = "set" if sets == "1" else "sets"
+    blocks = _format_range([len(set(record.blocks)) for record in timed])
+    placed = f" in {blocks} blocks" if blocks not in ("0", "1") else ""
     first = timed[0]
-    return f"Cache: {cache} ({sets} operand {used}). Data: {first.data}, seed {first.seed}. Rounds: {rounds}."
+    return f"Cache: {cache} ({sets} operand {used}). Data: {first.data}, seed {first.seed}. Rounds: {rounds}{placed}."
 
 
 def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> list[str]:

@@ -45,7 +45,7 @@ def footer_lines(run: Run) -> list[str]:
     engines = max((record.copy_engines for record in timed), default=2)
     longest = "the longest of h2d, kernel and d2h" if engines > 1 else "the longer of kernel, and h2d and d2h together"
     lines = [
-        "Total: from before the first copy to after the last; median over interleaved rounds, +- 95 % interval.",
+        "Total: from before the first copy to after the last; mean over blocks of rounds, +- 95 % interval.",
         "Speed-up: relative to the pageable row, in the same rounds.",
         f"Bound: {longest} of the pinned row, as if all ran at the same time.",
     ]

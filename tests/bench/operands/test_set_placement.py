@@ -1,0 +1,28 @@
+"""Where operand sets lie."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from gemmbench.bench.operands.set_placement import SLACK, SetPlacement, draw_shift
+
+
+@pytest.mark.parametrize(("count", "page"), [(2, 2 << 20), (8, 2 << 20), (9, 4 << 10), (1000, 4 << 10)])
+def test_sets_begin_at_the_same_place_of_a_page(count, page):
+    placement = SetPlacement(count, 5 * page + 512)
+    bases = placement.find_bases(1536)
+    assert len(bases) == count and {base % page for base in bases} == {1536 % page}
+    assert all(after - before == 6 * page for before, after in pairwise(bases))
+
+
+def test_the_last_set_fits_with_the_largest_shift():
+    placement = SetPlacement(3, 5000 * 512)
+    assert placement.find_bases(SLACK)[-1] + placement.nbytes == placement.total
+
+
+def test_shifts_are_aligned_and_within_the_slack():
+    rng = np.random.default_rng(0)
+    shifts = [draw_shift(rng) for _ in range(300)]
+    assert all(shift % 512 == 0 and 0 <= shift <= SLACK for shift in shifts)
+    assert len(set(shifts)) > 200
