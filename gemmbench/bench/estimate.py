@@ -165,8 +165,6 @@ def _estimate_row(
     verified = work.exact_cases * habits.modes + 1
     verifying = verified * (binding + launch + work.estimate_judgement(host))
     copies = min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
-    auditing = 2 * copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + 2 * work.estimate_judgement(
-        host
-    )
+    turn = copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + work.estimate_judgement(host)
     blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // MOST_PAIRS)))
-    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + auditing) + policy.energy
+    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + policy.energy

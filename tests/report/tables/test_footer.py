@@ -18,7 +18,7 @@ def test_the_footer_describes_method_and_device(make_run, paired):
         cores=2,
     )
     assert footer_lines(run) == [
-        "Time: median of one launch over interleaved rounds, +- 95 % interval.",
+        "Time: mean of one launch over blocks of interleaved rounds, +- 95 % interval.",
         "% of cublas: speed, in the same rounds. Rows are verified before they are timed.",
         "Cache: cold, partly cold (2 to 86 operand sets). Data: uniform, seed 0. Rounds: 2 to 10.",
         "Device: Fake GPU (cuda), 10 SMs at 1.980 GHz.",
