@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.bench.timing import stats
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import OutputOptions, config_option
@@ -25,7 +24,7 @@ from gemmbench.report.differences.export_differences import (
 )
 from gemmbench.report.differences.run_differences import RunDifferences, compare_runs
 from gemmbench.report.table import Report
-from gemmbench.report.verdicts import judge_variants
+from gemmbench.report.verdicts import explain_margin, judge_variants
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.reference_runs.find_run import find_two_runs, refuse_other_device
 
@@ -69,7 +68,8 @@ def compare(options: CompareOptions) -> int:
         return code
     verdicts = judge_variants(comparison, names, options.margin)
     print_line()
-    print_reports([Report([], closing=[verdict.sentence for verdict in verdicts])], options.sweep.output.style)
+    closing = [explain_margin(options.margin), *(verdict.sentence for verdict in verdicts)]
+    print_reports([Report([], closing=closing)], options.sweep.output.style)
     return code or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
 
 
@@ -81,11 +81,10 @@ def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) ->
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
     reference, run = store.read(reference_path), store.read(path)
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)
-    differences = compare_runs(compare_rows(reference), compare_rows(run))
+    differences = compare_runs(compare_rows(reference), compare_rows(run), options.margin)
     print_reports([report_differences(differences)], sweep.output.style)
     _write_exports(differences, sweep.output)
-    words = [stats.verdict(each.judged_speed, options.margin) for each in differences.rows if not each.is_baseline]
-    return _choose_exit_code(words, options.fail_on)
+    return _choose_exit_code([each.verdict for each in differences.rows], options.fail_on)
 
 
 def _write_exports(differences: RunDifferences, options: OutputOptions) -> None:

@@ -68,6 +68,12 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
+def format_share(share: float) -> str:
+    """A share in percent with one decimal, if it is not zero: `5.1 %`, `3 %`."""
+    percent = f"{100 * share + 0.0:.1f}".removesuffix(".0")
+    return "0 %" if percent == "-0" else f"{percent} %"
+
+
 def count_noun(count: int, noun: str) -> str:
     """`1 panel`, `8 panels`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

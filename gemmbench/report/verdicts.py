@@ -11,7 +11,7 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.explanation.sentences import explain_class
 from gemmbench.report.row import UNRANKED, Row
-from gemmbench.report.text import interval_ends, number_within
+from gemmbench.report.text import format_share, interval_ends, number_within
 
 SLOWER, INCONCLUSIVE = "slower", "inconclusive"
 
@@ -40,6 +40,11 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
                 verdict = _judge_pair(earlier, one, later, other, margin)
             verdicts.append(Verdict(verdict.word, f"{problem.title}: {verdict.sentence}"))
     return verdicts
+
+
+def explain_margin(margin: float) -> str:
+    """The line above the verdicts: which differences do not matter for them."""
+    return f"Verdicts, where differences within {format_share(margin)} do not matter (--margin):"
 
 
 def find_best_row(rows: Sequence[Row], name: str) -> Row | None:

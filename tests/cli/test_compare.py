@@ -24,6 +24,13 @@ def test_every_pair_ends_in_a_sentence(compare):
     ]
 
 
+@pytest.mark.parametrize(("margin", "shown", "words"), [("1%", "1 %", "2.000x slower"), ("0.6", "60 %", "as fast as")])
+def test_the_margin_decides_and_is_named(compare, margin, shown, words):
+    *_, head, sentence = compare("tiled", "naive", "--margin", margin).out.splitlines()
+    assert head == f"Verdicts, where differences within {shown} do not matter (--margin):"
+    assert words in sentence
+
+
 def test_each_size_has_its_sentences(compare):
     said = compare("naive", "tiled", "--sizes", "16,24")
     assert [line.split(":")[0] for line in said.out.splitlines()[-2:]] == [HEAD[:-2], HEAD[:-2].replace("16", "24")]

@@ -123,13 +123,25 @@ def test_compare_of_variants_takes_them_too(gemmbench, run, script):
 def test_two_files_are_compared_without_measuring(gemmbench, two_runs, windows):
     said = gemmbench("compare", *two_runs)
     assert said.code == 0 and windows[0] == []
-    rows = {line.split()[0]: line.replace("+- 0", "").split()[-5:] for line in said.out.splitlines() if " ok" in line}
+    rows = {line.split()[0]: line.replace("+- 0", "").split()[-6:] for line in said.out.splitlines() if " ok" in line}
     assert {name: [float(cell.replace("-", "nan")) for cell in cells[:4]] for name, cells in rows.items()} == {
         "naive": [4, 8, 0.5, 1],
         "tiled": [2, 5, 0.4, 0.8],
         "cublas": [1, 2, 0.5, pytest.approx(math.nan, nan_ok=True)],
     }
+    assert {name: cells[4] for name, cells in rows.items()} == {"naive": "same", "tiled": "slower", "cublas": "-"}
     assert "Unpaired" in said.out
+
+
+@pytest.mark.parametrize(("margin", "shown", "word", "code"), [("1%", "1 %", "slower", 1), ("0.25", "25 %", "same", 0)])
+def test_the_margin_decides_and_is_named(gemmbench, two_runs, tmp_path, margin, shown, word, code):
+    options = ["--margin", margin, "--fail-on", "slower", "--export-json", "x.json"]
+    said = gemmbench("compare", *two_runs, *options)
+    (tiled,) = (line for line in said.out.splitlines() if line.startswith("tiled "))
+    assert said.code == code and word in tiled.split()
+    assert f"lies outside the margin of {shown}; same if it lies inside." in " ".join(said.out.split())
+    rows = {row["variant"]: row for row in json.loads((tmp_path / "x.json").read_text())["rows"]}
+    assert rows["tiled"]["verdict"] == word and f"{100 * rows['tiled']['margin']:g} %" == shown
 
 
 def test_a_comparison_can_be_exported(gemmbench, two_runs, tmp_path):

@@ -8,11 +8,12 @@ import xml.etree.ElementTree as ElementTree
 from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
 from gemmbench.report.differences.difference_tables import show_time
-from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow, format_share
+from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow
 from gemmbench.report.differences.run_differences import RUN_TO_RUN
 from gemmbench.report.escaping import escape_cell, escape_controls
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.table import Report
+from gemmbench.report.text import format_share
 
 (_CONFIGURATION,) = pick_columns(ROW_COLUMNS, "configuration")
 _STATUSES = {PASS: "ok", REGRESSION: "wrong", BROKEN: "wrong", INCONCLUSIVE: "skipped"}

@@ -10,16 +10,17 @@ from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.differences.machine_differences import explain_cards, list_changes
-from gemmbench.report.differences.run_differences import Difference, RunDifferences
+from gemmbench.report.differences.run_differences import RUN_TO_RUN, Difference, RunDifferences
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.row import Row
 from gemmbench.report.table import Report, Table
-from gemmbench.report.text import number_within, with_interval
+from gemmbench.report.text import format_share, number_within, with_interval
 
 _MOST_NAMED = 8
 _METHOD = ("cache", "data", "seed", "method")
 (_CONFIGURATION,) = pick_columns(ROW_COLUMNS, "configuration")
 _BY_BASELINE = "ratio by {baseline}"
+_VERDICT = "verdict"
 
 
 def show_time(row: Row) -> str:
@@ -34,6 +35,7 @@ COLUMNS: tuple[Column[Difference], ...] = (
     Column(heading="run (ms)", cell=lambda each: show_time(each.row), hide=2),
     Column(heading="speed ratio", cell=lambda each: with_interval(each.speed)),
     Column(heading=_BY_BASELINE, cell=lambda each: with_interval(each.speed_by_baseline)),
+    Column(heading=_VERDICT, cell=lambda each: each.verdict or "-", left=True),
     Column(heading="status", cell=lambda each: _describe_status(each), left=True),
 )
 
@@ -59,7 +61,7 @@ def _tabulate(problem: Problem, rows: Sequence[Difference], differences: RunDiff
 
 def list_columns(differences: RunDifferences) -> list[Column[Difference]]:
     """The columns that these runs can fill."""
-    return [column for column in COLUMNS if differences.same_baseline or column.heading != _BY_BASELINE]
+    return [column for column in COLUMNS if differences.same_baseline or column.heading not in (_BY_BASELINE, _VERDICT)]
 
 
 def footer_lines(differences: RunDifferences) -> list[str]:
@@ -99,12 +101,21 @@ def _explain_ratios(differences: RunDifferences) -> list[str]:
             f"Ratio by {baseline}: the same from each run's ratio to {baseline}, measured in the same rounds as the "
             "kernel. It repeats within about 0.5 %: trust it rather than the ratio of the times."
         )
+        lines.append(_explain_verdicts(baseline, differences.margin))
     elif not differences.same_baseline:
         lines.append(
             f"The reference has the baseline {differences.reference.environment.baseline or 'none'} and the run "
             f"{baseline or 'none'}: without a common baseline only times can be compared."
         )
     return lines
+
+
+def _explain_verdicts(baseline: str, margin: float) -> str:
+    return (
+        f"Verdict: faster or slower if the interval of the ratio by {baseline}, widened by the "
+        f"{format_share(RUN_TO_RUN)} that differ between runs, lies outside the margin of {format_share(margin)}; "
+        "same if it lies inside."
+    )
 
 
 def list_conditions(reference: Environment, run: Environment) -> list[str]:

@@ -41,6 +41,8 @@ COLUMNS: tuple[Column[Difference], ...] = (
     *_ratio_columns(
         "baseline_ratio", "the same by the ratio to the baseline of each run", lambda each: each.speed_by_baseline
     ),
+    Column("verdict", "faster, slower, same or inconclusive, by the ratio to the baseline", lambda each: each.verdict),
+    Column("margin", "the share that does not matter for the verdict", lambda each: each.margin),
 )
 
 

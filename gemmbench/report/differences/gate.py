@@ -17,6 +17,7 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.row import UNKNOWN, Row
+from gemmbench.report.text import format_share
 
 PASS, REGRESSION, INCONCLUSIVE, BROKEN = "pass", "regression", "inconclusive", "broken"
 _COUNTED = {PASS: "passed", REGRESSION: "slower", BROKEN: "broken", INCONCLUSIVE: "inconclusive"}
@@ -72,12 +73,6 @@ def format_change(slowdown: Interval) -> str:
     word = "longer" if slowdown.value >= 0 else "less time"
     low, high = (format_share(each) for each in (slowdown.low, slowdown.high))
     return f"takes {format_share(abs(slowdown.value))} {word} (95 % interval {low} to {high})"
-
-
-def format_share(share: float) -> str:
-    """A share in percent with one decimal, if it is not zero: `5.1 %`, `3 %`."""
-    percent = f"{100 * share + 0.0:.1f}".removesuffix(".0")
-    return "0 %" if percent == "-0" else f"{percent} %"
 
 
 @dataclass(frozen=True)

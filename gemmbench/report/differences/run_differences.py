@@ -24,10 +24,11 @@ RUN_TO_RUN = 0.005
 
 @dataclass(frozen=True)
 class Difference:
-    """One row of the reference run, and the same row measured again."""
+    """One row of the reference run, and the same row measured again; `margin` is the share that does not matter."""
 
     reference: Row
     row: Row
+    margin: float = stats.MARGIN
 
     @property
     def timed(self) -> bool:
@@ -73,6 +74,11 @@ class Difference:
         speed = self.speed_by_baseline
         return Interval(speed.value, speed.low * (1 - RUN_TO_RUN), speed.high * (1 + RUN_TO_RUN))
 
+    @property
+    def verdict(self) -> str:
+        """Whether the run is faster, slower or the same, or that this is inconclusive; empty for the baseline."""
+        return "" if self.is_baseline else stats.verdict(self.judged_speed, self.margin)
+
 
 @dataclass(frozen=True)
 class RunDifferences:
@@ -83,6 +89,7 @@ class RunDifferences:
     rows: list[Difference]
     only_in_reference: list[Row]
     only_in_run: list[Row]
+    margin: float = stats.MARGIN
 
     @property
     def same_baseline(self) -> bool:
@@ -98,16 +105,20 @@ class RunDifferences:
         return problems
 
 
-def compare_runs(reference: Comparison, run: Comparison) -> RunDifferences:
-    """Match the rows of two runs by problem, variant, configuration and phase."""
+def compare_runs(reference: Comparison, run: Comparison, margin: float = stats.MARGIN) -> RunDifferences:
+    """Match the rows of two runs by problem, variant, configuration and phase.
+
+    A difference within 1 +- `margin` does not matter for their verdicts.
+    """
     before, after = _index_rows(reference), _index_rows(run)
-    common = [Difference(before[identity], row) for identity, row in after.items() if identity in before]
+    common = [Difference(before[identity], row, margin) for identity, row in after.items() if identity in before]
     return RunDifferences(
         reference,
         run,
         common,
         [row for identity, row in before.items() if identity not in after],
         [row for identity, row in after.items() if identity not in before],
+        margin,
     )
 
 

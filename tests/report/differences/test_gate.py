@@ -10,9 +10,9 @@ from gemmbench.report.differences.gate import (
     check_differences,
     check_pairs,
     format_change,
-    format_share,
 )
 from gemmbench.report.differences.run_differences import compare_runs
+from gemmbench.report.text import format_share
 
 MS = 1e-3
 
