@@ -173,6 +173,14 @@ def test_nothing_prints_but_the_command_line():
                     )
 
 
+def test_text_is_read_and_written_in_one_encoding_whatever_the_locale():
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith((".read_text", "draft.write_text")):
+                named = {keyword.arg for keyword in node.keywords}
+                assert "encoding" in named, f"{name_of(path)}:{node.lineno}: name the encoding"
+
+
 def test_every_module_says_what_it_is():
     silent = [name_of(path) for path in MODULES if path.read_text().strip() and not docstring(path)]
     assert silent == []

@@ -102,7 +102,7 @@ def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Count
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log"
             ran = watcher.run_watcher(ncu_command(program, log, names, watcher.gemmbench_command(*arguments)), limit)
-            report = log.read_text(errors="replace") if log.exists() else ""
+            report = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         if found := read_counters(report, names):
             return found
         unknown = set(_MISSING.findall(f"{report}\n{ran.out}\n{ran.err}")) - missing

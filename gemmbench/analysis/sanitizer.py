@@ -50,7 +50,7 @@ def run_sanitizer(tool: str, arguments: Sequence[str], limit: float) -> ToolVerd
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         ran = watcher.run_watcher(_command(tool, log, watcher.gemmbench_command(*arguments)), limit, _VARIABLES)
-        report = log.read_text(errors="replace") if log.exists() else ""
+        report = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if ran.code is None:
         return ToolVerdict("timeout", message=f"did not finish within {limit:g} s")
     return read_log(report, ran)

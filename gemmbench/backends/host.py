@@ -65,7 +65,7 @@ def is_busy(competitors: float, cores: int) -> bool:
 def _count_running() -> float:
     """Threads that run or wait for a core now; the mean of the last minute where that is unknown."""
     try:
-        return int(_LOAD.read_text().split()[3].partition("/")[0])
+        return int(_LOAD.read_text(encoding="utf-8").split()[3].partition("/")[0])
     except (OSError, IndexError, ValueError):
         return os.getloadavg()[0] + 1
 

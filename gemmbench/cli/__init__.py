@@ -8,7 +8,7 @@ import click
 
 from gemmbench.backends.host import shorten_blas_spinning
 from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
-from gemmbench.cli.streams import discard_output, is_unwritable_output, open_closed_streams
+from gemmbench.cli.streams import discard_output, escape_unencodable, is_unwritable_output, open_closed_streams
 from gemmbench.cli.termination import Terminated, raise_on_sigterm
 from gemmbench.errors import INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
 from gemmbench.report.escaping import escape_controls
@@ -81,6 +81,7 @@ def group() -> None:
 def main() -> None:
     """Run the command line and exit with one of the codes in errors.EXIT_CODES."""
     open_closed_streams()
+    escape_unencodable()
     shorten_blas_spinning()
     with raise_on_sigterm():
         code = _run_group()

@@ -52,7 +52,8 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
         started = time.perf_counter()
         made = replace(build(draft), seconds=time.perf_counter() - started)
         facts_draft = Path(workshop) / "facts"
-        facts_draft.write_text(json.dumps({"build": asdict(made), "checksum": _checksum(draft, code.name, made)}))
+        stored = {"build": asdict(made), "checksum": _checksum(draft, code.name, made)}
+        facts_draft.write_text(json.dumps(stored), encoding="utf-8")
         _put(draft, code)
         _put(facts_draft, facts)
     return Artifact(key, str(code), made)

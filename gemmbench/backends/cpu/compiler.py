@@ -129,7 +129,7 @@ class CpuCompiler:
     @cached_property
     def _surroundings(self) -> list[str]:
         # Includes the processor: machines that share the cache may not run each other's code.
-        texts = [path.read_text() for path in sorted(PRELUDE.iterdir())]
+        texts = [path.read_text(encoding="utf-8") for path in sorted(PRELUDE.iterdir())]
         return [*self._command, *self._flags, self.version, cpu_name(), *texts]
 
     @cached_property

@@ -72,7 +72,7 @@ def _parse_kibibytes(text: str) -> int:
 
 def _read_lines(path: str) -> list[str]:
     try:
-        return Path(path).read_text().splitlines()
+        return Path(path).read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
 

@@ -92,7 +92,7 @@ def _another_thread_runs() -> bool:
     this = str(threading.get_native_id())
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):  # a thread may end meanwhile
-            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            state = (task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
             if state == "R" and task.name != this:
                 return True
     return False

@@ -221,7 +221,7 @@ def _compile_helpers(sm: int) -> str:
     Raises DeviceError without an nvcc for this GPU.
     """
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
-    text = f'#line 1 "{place}"\n{_HELPERS.read_text()}'
+    text = f'#line 1 "{place}"\n{_HELPERS.read_text(encoding="utf-8")}'
     try:
         return NvccCompiler().cubin(text, str(sm), "gate", place).path
     except BuildError as fault:

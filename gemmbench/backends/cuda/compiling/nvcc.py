@@ -81,7 +81,7 @@ class NvccCompiler:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.ptx"
             self._run(["-ptx"], compiler_text(plan), plan.arch, out, plan.variant.path)
-            return out.read_text()
+            return out.read_text(encoding="utf-8")
 
     def sass(self, plan: Plan) -> str:
         """The machine code of a plan, disassembled.
@@ -89,7 +89,7 @@ class NvccCompiler:
         Raises as compile does, or DeviceError without cuobjdump.
         """
         command = [find_cuobjdump(), "--dump-sass", self.compile(plan).path]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
         if done.returncode:
             raise DeviceError(f"cuobjdump failed: {done.stderr.strip()}")
         return done.stdout

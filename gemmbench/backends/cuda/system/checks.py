@@ -55,7 +55,7 @@ def _report_no_gpu(index: int, required: bool) -> HealthCheck:
 
 def _check_driver(version: str, supported: int) -> HealthCheck:
     if not version and _DRIVER.is_file():
-        found = re.search(r"Kernel Module\D*([\d.]+)", _DRIVER.read_text(errors="replace"))
+        found = re.search(r"Kernel Module\D*([\d.]+)", _DRIVER.read_text(encoding="utf-8", errors="replace"))
         version = found[1] if found else ""
     cuda = f", CUDA {supported // 1000}.{supported % 1000 // 10}" if supported else ""
     return passed_check("driver", (version or "version unknown") + cuda)
@@ -119,7 +119,7 @@ def _check_counters() -> HealthCheck:
     """
     what = "counters"
     try:
-        found = re.search(r"^RmProfilingAdminOnly: (\d)", _PARAMETERS.read_text(), re.MULTILINE)
+        found = re.search(r"^RmProfilingAdminOnly: (\d)", _PARAMETERS.read_text(encoding="utf-8"), re.MULTILINE)
     except OSError:
         found = None
     if found is None:

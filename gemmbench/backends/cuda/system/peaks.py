@@ -46,7 +46,7 @@ def compile_peaks(arch: str) -> str:
     values = {"THREADS": _THREADS, "ROWS": _ROWS, "COLUMNS": _COLUMNS, "UNROLL": _UNROLL}
     defines = [f"#define {name} {value}" for name, value in values.items()]
     place = f"gemmbench/backends/cuda/system/{_SOURCE.name}"
-    text = "\n".join([*defines, f'#line 1 "{place}"', _SOURCE.read_text()])
+    text = "\n".join([*defines, f'#line 1 "{place}"', _SOURCE.read_text(encoding="utf-8")])
     return NvccCompiler().cubin(text, arch, "outer_products", place).path
 
 

@@ -120,7 +120,7 @@ def read_identity(pynvml: ModuleType | None, bus: str) -> tuple[str, str]:
 
 
 def _read_identity_file(information: Path) -> tuple[str, str]:
-    text = information.read_text(errors="replace") if information.is_file() else ""
+    text = information.read_text(encoding="utf-8", errors="replace") if information.is_file() else ""
     found = (re.search(rf"^{name}:\s*(\S+)", text, re.MULTILINE) for name in ("GPU UUID", "Video BIOS"))
     uuid, vbios = ("" if value is None or "?" in value[1] else value[1] for value in found)  # ?: not initialized
     return uuid, vbios
@@ -153,7 +153,7 @@ def decode(value: str | bytes) -> str:
 
 def _read_information(information: Path) -> _Gpu:
     """One GPU from the driver's `information` file: lines like `Model:  NVIDIA H200`."""
-    text = information.read_text(errors="replace")
+    text = information.read_text(encoding="utf-8", errors="replace")
     name = re.search(r"^Model:\s*(.+?)\s*$", text, re.MULTILINE)
     uuid = re.search(r"^GPU UUID:\s*(\S+)", text, re.MULTILINE)
     return _Gpu(name[1] if name else "NVIDIA GPU", uuid[1] if uuid else "")
