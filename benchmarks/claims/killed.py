@@ -38,9 +38,9 @@ def check(folder: Path) -> Claim:
 
 
 def _start_sweep(results: Path) -> subprocess.Popen[bytes]:
-    resume = ["--resume"] if list(results.glob("*.jsonl")) else []
+    words = ["run", "--resume"] if list(results.glob("*.jsonl")) else SWEEP
     quiet = subprocess.DEVNULL
-    return subprocess.Popen(command(*SWEEP, "--out", str(results), *resume), stdout=quiet, stderr=quiet)
+    return subprocess.Popen(command(*words, "--out", str(results)), stdout=quiet, stderr=quiet)
 
 
 def _run_and_kill(results: Path, rng: random.Random) -> bool:
@@ -66,7 +66,8 @@ def _finish_sweep(results: Path) -> tuple[int, int, int]:
 
 def _whole_batches(path: Path) -> list[tuple[int, str]]:
     """Return the rows of complete batches in the file. A row that appears twice was measured twice."""
-    rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()[1:]]
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    rows = [line for line in lines if line["row"] == "record"]
     whole, start = [], 0
     while start < len(rows):
         count = rows[start]["batch_rows"]

@@ -59,6 +59,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
             older files, and where the driver does not report it.
         vbios: The version of its firmware (VBIOS).
         shuffle: The seed of the placements and permutations, derived from `run`.
+        planned: A hash of each row that was planned, so that --resume knows what is missing.
     """
 
     schema: Dimension = SCHEMA
@@ -90,6 +91,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     uuid: str = ""
     vbios: str = ""
     shuffle: Count = 0
+    planned: list[str] = []
 
     @property
     def is_gpu(self) -> bool:
@@ -103,6 +105,28 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     def device_name(self, backend: str) -> str:
         """The device of this back end; the CPU, for its rows in a run on a GPU."""
         return self.device if backend == self.backend else self.host or "cpu"
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag="request", tag_field="row"):
+    """A line that follows if a run was resumed and more was asked for than before.
+
+    Attributes:
+        command: The command line, with what was asked for before.
+        planned: A hash of each row that was planned.
+    """
+
+    command: str
+    planned: list[str]
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="row"):
+    """The last line of a run that came to its end; a run without it can be resumed.
+
+    Attributes:
+        finished: When the run ended, as in ISO 8601.
+    """
+
+    finished: str
 
 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import OutputOptions, config_option
 from gemmbench.cli.output import print_line, print_reports
+from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.reference_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run import SweepOptions, conduct_sweep
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
@@ -44,7 +45,7 @@ class CompareOptions:
     sweep: SweepOptions
 
 
-@command(CompareOptions)
+@command(CompareOptions, complete=complete_options)
 def compare(options: CompareOptions) -> int:
     """Measure VARIANTs together and report which is faster.
 

@@ -25,6 +25,7 @@ from gemmbench.cli.options import (
     params_option,
 )
 from gemmbench.cli.output import print_line
+from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
@@ -66,7 +67,7 @@ class NetworkOptions:
     output: OutputOptions
 
 
-@command(NetworkOptions)
+@command(NetworkOptions, complete=complete_options)
 def mlp(options: NetworkOptions) -> int:
     """Verify and time a neural network, computed by each of ROWS.
 

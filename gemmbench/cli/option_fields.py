@@ -22,6 +22,7 @@ from typing import Any, TypeVar, get_type_hints
 import click
 
 T = TypeVar("T")
+Values = dict[str, Any]
 _PARAMETER = "click"
 
 # The headings of options in --help, in this order.
@@ -55,14 +56,20 @@ def argument(**settings: Any) -> Any:
 
 
 def command(
-    kind: type[T], name: str | None = None, hidden: bool = False
+    kind: type[T],
+    name: str | None = None,
+    hidden: bool = False,
+    complete: Callable[[click.Context, Values], Values] = lambda context, values: values,
 ) -> Callable[[Callable[[T], int]], click.Command]:
-    """Make a function of one options dataclass a click command; its docstring is the help."""
+    """Make a function of one options dataclass a click command; its docstring is the help.
+
+    `complete` changes the values that click parsed, and adds those of fields without an option.
+    """
 
     def wrap(function: Callable[[T], int]) -> click.Command:
         @functools.wraps(function)
         def call(**values: Any) -> int:
-            return function(_build_options(kind, values))
+            return function(_build_options(kind, complete(click.get_current_context(), values)))
 
         params = list(_list_parameters(kind))
         return click.command(name, cls=HeadedCommand, params=params, hidden=hidden)(call)
@@ -98,7 +105,7 @@ def _list_parameters(kind: type) -> Iterator[click.Parameter]:
     for each in fields(kind):
         if is_dataclass(hints[each.name]):
             yield from _list_parameters(hints[each.name])
-        else:
+        elif _PARAMETER in each.metadata:
             yield each.metadata[_PARAMETER](each.name)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import Cache, Fill
-from gemmbench.session.results_file import NEWEST, Destination
+from gemmbench.session.results_file import Destination
 
 # tabulate's formats, listed so that this module need not import it; a test compares them
 FORMATS = (
@@ -259,19 +257,26 @@ class JournalOptions:
     """Where rows are written."""
 
     out: str = out_option()
-    resume: str | None = option(
+    resume: bool = option(
         "--resume",
-        is_flag=False,
-        flag_value=NEWEST,
-        metavar="[FILE]",
+        is_flag=True,
         heading=RESULTS,
-        help="Resume FILE, or the newest interrupted run.",
+        help="Continue the newest unfinished run: repeat its command, with the options given now.",
     )
+    resume_from: str | None = option(
+        "--resume-from",
+        type=click.Path(),
+        metavar="FILE",
+        heading=RESULTS,
+        help="Continue the unfinished run in FILE.",
+    )
+    recorded_command: str = ""
 
     @property
     def destination(self) -> Destination:
-        """The folder or file, and the command as a shell reads it."""
-        return Destination(Path(self.out), self.resume, shlex.join(["gemmbench", *sys.argv[1:]]))
+        """The folder or file, and the command that the file records."""
+        resume = Path(self.resume_from) if self.resume_from else None
+        return Destination(Path(self.out), resume, self.recorded_command)
 
 
 @dataclass(frozen=True, kw_only=True)

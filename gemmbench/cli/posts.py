@@ -21,6 +21,7 @@ from gemmbench.cli.options import (
     style_option,
 )
 from gemmbench.cli.output import print_line, print_reports
+from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.results import choose_exit_code, refuse_incomplete_file, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
@@ -66,7 +67,7 @@ class PostsOptions:
         )
 
 
-@command(PostsOptions)
+@command(PostsOptions, complete=complete_options)
 def posts(options: PostsOptions) -> int:
     """Repeat the measurements of POSTs next to their tables.
 

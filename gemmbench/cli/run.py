@@ -20,6 +20,7 @@ from gemmbench.cli.options import (
     dry_run_option,
 )
 from gemmbench.cli.output import print_line, print_reports
+from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.reference_options import ReferenceOptions
 from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
@@ -58,7 +59,7 @@ class RunOptions:
     sweep: SweepOptions
 
 
-@command(RunOptions)
+@command(RunOptions, complete=complete_options)
 def run(options: RunOptions) -> int:
     """Verify and time VARIANTs and compare them with the baseline.
 

@@ -24,7 +24,9 @@ from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
 from gemmbench.report import store
 from gemmbench.session.machine import find_machine
-from gemmbench.session.results_file import NEWEST, Destination
+from gemmbench.session.reporter import Reporter
+from gemmbench.session.results_file import Destination
+from gemmbench.session.resuming.find_unfinished import find_unfinished
 from gemmbench.session.sweeps import SweepRequest, run_sweep
 from gemmbench.session.verification import verify_kernels
 
@@ -64,7 +66,8 @@ def run(
         device: "auto", "cpu", "cuda" or "cuda:N".
         kernels: a folder with more .cu files.
         out: the folder of the results file; None to keep no file.
-        resume: a results file to continue, or True for the newest of this sweep and device.
+        resume: the results file of an unfinished run to continue, or True for the newest one in
+            `out`. The arguments must ask for at least what it was to measure.
         progress: draw progress bars; None draws them in a terminal or notebook.
 
     Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError
@@ -159,11 +162,18 @@ def load(path: str | Path) -> RunResults:
     return RunResults(saved, any(record.stopped == "interrupted" for record in saved.records), saved.path)
 
 
+def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:
+    """The file to continue, if any. Raises StoreError if there is none."""
+    if resume is True:
+        return find_unfinished(folder, command, reporter).path
+    return Path(resume) if resume else None
+
+
 def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: SweepOptions) -> RunResults:
     reporter = NotebookReporter(setup.progress)
     with ExitStack() as stack:
         folder = Path(setup.out) if setup.out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        resume = (NEWEST if setup.resume is True else str(setup.resume)) if setup.resume else None
+        resume = _find_resumed(command, setup.resume, folder, reporter)
         typed = shell_command(command, variants, setup.config, setup.device, setup.kernels, options)
         request = SweepRequest(
             sweep_overrides(variants, options),

@@ -18,7 +18,7 @@ Integer = Annotated[int, Meta(ge=-_MOST, le=_MOST)]
 """Any integer, such as the value of a parameter."""
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 """A quantity that may be 0 or unknown: Hz, watts, bytes per second."""
-Rate = Annotated[float, Meta(gt=0, le=1e18)]
+Rate = Annotated[float, Meta(ge=1e-9, le=1e18)]
 """A quantity that others are divided by."""
 Seconds = Annotated[float, Meta(ge=1e-15, le=1e9)]
 """A time that was measured."""

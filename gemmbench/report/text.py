@@ -12,8 +12,8 @@ _DIGITS, _DIGITS_ALONE, _LEAST, _MOST, _FINEST = 4, 3, 2, 5, 8
 
 
 def number(value: float | None, digits: int = _DIGITS) -> str:
-    """Significant digits without an exponent, integers in full; `-` for a number that does not exist."""
-    if value is None or math.isnan(value):
+    """Significant digits without an exponent, integers in full; `-` for a number that does not exist or overflowed."""
+    if value is None or not math.isfinite(value):
         return "-"
     return f"{value:.{max(0, _count_decimals(value, digits))}f}" if value else "0"
 
@@ -42,7 +42,7 @@ def number_within(value: float, source: Interval, most: int = _MOST) -> str:
     The last digit's unit is the largest power of ten that is no wider than the interval, so that
     rounding stays inside it. At least two digits, and at most `most`.
     """
-    if not value or math.isnan(value) or not source.known:
+    if not value or not math.isfinite(value) or not source.known:
         return number(value, _DIGITS_ALONE)
     return _round(value, _supported_decimals(value, source, most))
 

@@ -5,6 +5,7 @@
     machine         the devices of a run and the catalog of variants
     session         `open_session`: an open worker with compilers, progress and interruption
     results_file    the results file of a run: a new one, or the one to resume
+    resuming/       what --resume needs: the unfinished run, and whether it is the same experiment
     open_run        `open_run`: a session whose records go to the results file
     sweeps          run, compare: plan a sweep and measure it
     reference_runs/ saved runs, comparisons with them, and the gate: run --save, --against, show, check

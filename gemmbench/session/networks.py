@@ -32,6 +32,7 @@ from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.resuming.same_experiment import hash_plans
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
     planned = plan_network_rows(request, machine)
     sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy, post=sweep.post)
-    with open_run(machine, header, planned.devices, request.limits, request.destination, reporter) as opened:
+    hashes = hash_plans(rows)
+    with open_run(machine, header, planned.devices, request.limits, request.destination, reporter, hashes) as opened:
         chains = ChainSweep(
             rows, sweep.policy, sweep.baseline, (), parameters, opened.earlier, opened.run.environment.shuffle
         )

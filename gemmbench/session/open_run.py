@@ -6,20 +6,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from gemmbench.backends import registry
 from gemmbench.backends.doctor import measure_peaks
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
-from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.bench.record import Record, Request, TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.report.store import Journal, Run, complete_batches, complete_transfers
+from gemmbench.report.store import Journal, Run, complete_batches, complete_transfers, keep_latest
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.results_file import Destination, RunResult, choose_results
 from gemmbench.session.session import Session, open_session
@@ -37,7 +39,7 @@ class OpenRun:
     @property
     def result(self) -> RunResult:
         """What has been measured so far."""
-        return RunResult(self.run, self.is_interrupted(), self.journal.fault)
+        return RunResult(keep_latest(self.run), self.is_interrupted(), self.journal.fault)
 
     def is_interrupted(self) -> bool:
         """Nothing new should begin: the user or a time limit says so, or rows cannot be written."""
@@ -70,15 +72,25 @@ def open_run(
     limits: TimeLimits,
     destination: Destination,
     reporter: Reporter,
+    planned: Sequence[str] = (),
 ) -> Iterator[OpenRun]:
     """Open the named back ends and the results file of a sweep, new or resumed, for the block.
+
+    `planned` are hashes of the rows to measure; without them the run cannot be resumed. If the block ends
+    without an interruption, the file says that the run is finished.
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
     peaks = measure_peaks(machine) if sweep.policy.peaks else None
     with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
-        environment = describe_run(machine, sweep, destination.command, session.software, peaks)
+        described = describe_run(machine, sweep, destination.command, session.software, peaks)
+        environment = replace(described, planned=list(planned))
         run = choose_results(environment, destination, reporter)
         earlier = tuple(run.records)
         with Journal(run) as journal:
-            yield OpenRun(session, run, journal, earlier)
+            if set(environment.planned) != set(run.planned):
+                journal.extend(Request(command=environment.command, planned=environment.planned))
+            opened = OpenRun(session, run, journal, earlier)
+            yield opened
+            if not opened.is_interrupted():
+                journal.finish()

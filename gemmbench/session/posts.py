@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gemmbench.backends.machine import Machine
 from gemmbench.errors import UsageError, nearest
@@ -12,6 +12,7 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep_config import describes_network, known_posts
+from gemmbench.report import store
 from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows, run_network
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
@@ -31,7 +32,7 @@ class PostsRequest:
 
 def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = SILENT) -> Iterator[RunResult]:
     """Measure each post in turn, until one is interrupted. Raises GemmbenchError."""
-    for name in choose_posts(request, reporter):
+    for name in _leave_out_finished(choose_posts(request, reporter), request.destination):
         if describes_network(name):
             result = run_network(_make_network_request(name, request), machine, reporter)
         else:
@@ -39,6 +40,19 @@ def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = S
         yield result
         if result.interrupted:
             return
+        request = replace(request, destination=replace(request.destination, resume=None))
+
+
+def _leave_out_finished(names: list[str], destination: Destination) -> list[str]:
+    """Of posts in turn, the one that the file to resume repeats, and those that follow. Raises UsageError."""
+    if destination.resume is None:
+        return names
+    post = store.read_environment(destination.resume).post
+    if post not in names:
+        raise UsageError(
+            f"{destination.resume}: not one of the posts that are asked for; start a new run without --resume"
+        )
+    return names[names.index(post) :]
 
 
 def plan_posts(

@@ -8,23 +8,21 @@ from pathlib import Path
 from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
 from gemmbench.report import store
-from gemmbench.report.differences.machine_differences import explain_other_machine
 from gemmbench.report.store import Run
+from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
-
-NEWEST = "newest"
-"""Resume the newest run of the same sweep and device."""
+from gemmbench.session.resuming.same_experiment import explain_difference
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where rows are written: a folder, or the file to `resume` (NEWEST, or a path).
+    """Where rows are written: a new file in a folder, or the file to `resume`.
 
     `command` is what the file records as its command.
     """
 
     folder: Path = Path("results")
-    resume: str | None = None
+    resume: Path | None = None
     command: str = ""
 
 
@@ -42,27 +40,15 @@ def choose_results(environment: Environment, destination: Destination, reporter:
 
     Raises StoreError, and UsageError if the earlier rows must not be mixed with new ones.
     """
-    resume = destination.resume
-    if resume is None:
+    path = destination.resume
+    if path is None:
         return Run(environment, path=destination.folder / f"{environment.run}.jsonl")
-    newest = resume == NEWEST
-    path = store.find_newest(destination.folder, environment.sweep, environment.device) if newest else Path(resume)
     run = store.read(path)
+    if run.finished:
+        raise UsageError(f"{path}: this run was finished {run.finished}; start a new run without --resume")
     if run.warning:
         reporter.message(run.warning)
-    if difference := _find_difference(run.environment, environment):
-        raise UsageError(f"{path}: measured {difference}; start a new run without --resume")
-    reporter.message(f"resuming {path}, which has {len(run.records)} rows")
+    if difference := explain_difference(run, environment):
+        raise UsageError(f"{path}: {difference}; start a new run without --resume")
+    reporter.message(f"resuming {path}, which has {count_noun(len(run.records), 'row')}: {run.command}")
     return run
-
-
-def _find_difference(there: Environment, here: Environment) -> str:
-    """How an earlier run was measured differently, or ""; old files do not record it."""
-    if there.schema != here.schema:
-        return f"by an older gemmbench (schema {there.schema}, this one writes {here.schema})"
-    if difference := explain_other_machine(there, here):
-        return difference
-    for name, value in there.policy.items():
-        if here.policy.get(name) != value:
-            return f"with {name} {value}, this run has {here.policy.get(name)}"
-    return ""

@@ -16,6 +16,7 @@ from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.resuming.same_experiment import hash_plans
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
     """Plan a sweep and measure it into a results file. Raises GemmbenchError."""
     planned = plan_request(request, machine)
     sweep = planned.sweep
-    with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
+    rows = hash_plans(planned.chains, request.transfers)
+    with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter, rows) as opened:
         chains = ChainSweep(
             planned.chains,
             sweep.policy,

@@ -80,8 +80,9 @@ def test_two_runs_may_share_a_folder_and_not_a_file(tmp_path, script):
     assert [process.communicate() and process.returncode for process in both] == [0, 0]
     paths = list((tmp_path / "results").glob("*.jsonl"))
     assert [len(store.read(path).records) for path in paths] == [24, 24]
-    environment = store.read(paths[0]).environment
-    with store.Journal(store.Run(environment, path=paths[0])):
-        second = start(device, tmp_path, "--resume", str(paths[0]))
+    lines = paths[0].read_bytes().splitlines(keepends=True)
+    paths[0].write_bytes(b"".join(lines[:-1]))
+    with store.Journal(store.read(paths[0])):
+        second = start(device, tmp_path, "--resume-from", str(paths[0]))
         assert "another run is writing it; wait until it ends" in second.communicate()[1]
         assert second.returncode == 2

@@ -150,32 +150,44 @@ def journal(tmp_path):
     return found
 
 
-def test_a_complete_run_is_resumed_without_measuring(call, tmp_path):
-    first = call("--rounds", "10")
+def cut_after(path, rows):
+    """Leave the header and so many rows."""
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[: 1 + rows]))
+
+
+def test_a_finished_run_is_not_resumed(call, tmp_path):
+    call("--rounds", "10")
     before = journal(tmp_path).read_bytes()
-    again = call("--rounds", "10", "--resume")
+    assert fault(call("--rounds", "10", "--resume")).startswith("nothing to resume: ")
+    assert journal(tmp_path).read_bytes() == before
+
+
+def test_a_run_without_its_last_line_is_finished_without_measuring(call, tmp_path):
+    first = call("--rounds", "10")
+    cut_after(journal(tmp_path), 3)
+    again = call("--resume")
     assert (again.return_value, again.stdout) == (0, first.stdout)
     assert "resuming results/" in again.stderr
-    assert journal(tmp_path).read_bytes() == before
 
 
 def test_a_run_that_was_cut_off_is_completed(call, tmp_path):
     call("--rounds", "10")
-    lines = journal(tmp_path).read_text().splitlines(keepends=True)
-    journal(tmp_path).write_text("".join(lines[:2]))
+    cut_after(journal(tmp_path), 1)
     assert call("--rounds", "10", "--resume").return_value == 0
     names = [record.variant for record in store.read(journal(tmp_path)).records]
     assert sorted(names) == ["cublas+graph", "mlp_fused", "tiled"]
 
 
-def test_rows_of_another_network_are_not_mixed_in(call):
+def test_rows_of_another_network_are_not_mixed_in(call, tmp_path):
     call("--rounds", "10")
+    cut_after(journal(tmp_path), 1)
     message = fault(call("--rounds", "10", "--batch", "6", "--resume"))
-    assert message == "tiled was measured on 12-8-3, relu softmax, batch 5; start a new run without --resume"
+    assert message.endswith("another experiment: this run lacks 3 of its 3 rows; start a new run without --resume")
 
 
 def test_rows_of_other_code_are_not_mixed_in(call, tmp_path):
     call("--rounds", "10")
     path = journal(tmp_path)
+    cut_after(path, 2)
     path.write_text(path.read_text().replace('"artifact":"fake-tiled', '"artifact":"fake-other'))
     assert fault(call("--rounds", "10", "--resume")).startswith("tiled was measured with other code")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from gemmbench.report import store
+
 FAST = ["--rounds", "2", "--cache", "hot", "--device", "fake"]
 
 
@@ -50,3 +52,30 @@ def test_a_dry_run_plans_every_post_and_measures_none(gemmbench, tmp_path, monke
     assert sum(line.startswith("About ") for line in lines) == 2
     assert lines[-1].startswith("All posts: about ") and lines[-1].endswith(" on Fake GPU.")
     assert not (tmp_path / "results").exists()
+
+
+def test_posts_are_resumed_where_they_were_cut_off(gemmbench, tmp_path):
+    gemmbench("posts", "000-cuda", "001", "004", "--sizes", "64", *FAST)
+    first, second, third = sorted((tmp_path / "results").glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+    before = first.read_bytes()
+    second.write_text("".join(second.read_text().splitlines(keepends=True)[:2]))
+    third.unlink()
+    said = gemmbench("posts", "--resume")
+    assert said.code == 0, said.err
+    assert f"resuming results/{second.name}, which has 1 row: gemmbench posts 000-cuda 001 004 --sizes 64 " in said.err
+    assert "CUDA 007 - GEMM" in said.out and first.read_bytes() == before
+    runs = [store.read(path) for path in (tmp_path / "results").glob("*.jsonl")]
+    assert sorted(run.environment.post for run in runs) == [
+        "posts/000-cuda-matmul",
+        "posts/001-warptile",
+        "posts/004-gemm",
+    ]
+    assert all(run.finished for run in runs)
+    assert "nothing to resume" in gemmbench("posts", "--resume").err
+
+
+def test_a_post_that_is_not_asked_for_is_not_resumed(gemmbench, saved):
+    gemmbench("posts", "004", "--sizes", "64", *FAST)
+    saved()[0].write_text("".join(saved()[0].read_text().splitlines(keepends=True)[:2]))
+    said = gemmbench("posts", "001", "--resume")
+    assert said.code == 2 and "not one of the posts that are asked for; start a new run" in said.err

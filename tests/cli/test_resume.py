@@ -21,16 +21,123 @@ def display_path(text):
     return [line for line in text.splitlines() if " ok" in line or line.startswith("M =")]
 
 
-def test_resuming_a_complete_run_measures_nothing_and_shows_it(run_naive, saved, windows):
-    first = run_naive()
+def test_a_finished_run_is_left_alone(run_naive, saved, windows):
+    run_naive()
     journal, _ = saved()
     before = journal.read_bytes()
     del windows[0][:]
-    again = run_naive("--resume")
-    assert (again.code, windows[0]) == (0, [])
-    assert again.out == first.out
-    assert f"resuming results/{journal.name}, which has 4 rows" in again.err
+    newest, named = run_naive("--resume"), run_naive("--resume-from", journal)
+    assert (newest.code, named.code, windows[0]) == (2, 2, [])
+    assert newest.err.startswith("gemmbench: nothing to resume: no unfinished run of gemmbench run in results; ")
+    assert f"gemmbench: {journal}: this run was finished 20" in named.err
     assert journal.read_bytes() == before
+
+
+def test_more_rows_are_not_added_to_a_finished_run_either(run_naive, saved):
+    run_naive()
+    before = saved()[0].read_bytes()
+    assert run_naive("tiled", "--resume-from", saved()[0]).code == 2
+    assert saved()[0].read_bytes() == before
+
+
+def test_a_run_that_lacks_only_its_last_line_is_finished_without_measuring(run_naive, saved, windows):
+    first = run_naive()
+    journal, _ = saved()
+    whole = journal.read_text()
+    cut_after(journal, 4)
+    del windows[0][:]
+    again = run_naive("--resume")
+    assert (again.code, windows[0], again.out) == (0, [], first.out)
+    assert journal.read_text().splitlines()[:-1] == whole.splitlines()[:-1]
+    assert store.read(journal).finished
+
+
+def test_resume_repeats_the_recorded_command(gemmbench, script, saved, windows, monkeypatch):
+    device = script(times={"naive": 2e-3, "cublas": 1e-3})
+    monkeypatch.setenv("GEMMBENCH_SIZES", "16,24")
+    gemmbench("run", "naive", "--device", device, "--rounds", "10", "--cache", "hot", "--seed", "3", "--no-gate")
+    monkeypatch.delenv("GEMMBENCH_SIZES")
+    journal = saved()[0]
+    cut_after(journal, 2)
+    said = gemmbench("run", "--resume")
+    assert said.code == 0
+    words = f"gemmbench run naive --sizes 16,24 --device {device} --cache hot --seed 3 --rounds 10 --no-gate"
+    assert said.err.startswith(f"resuming results/{journal.name}, which has 2 rows: {words}\n")
+    found = store.read(journal)
+    assert [record.problem.M for record in found.records] == [16, 16, 24, 24]
+    assert {record.seed for record in found.records} == {3} and found.finished
+
+
+@pytest.mark.parametrize(
+    "less",
+    [("run", "tiled"), ("run", "--sizes", "16"), ("run", "--sizes", "24,32"), ("run", "-c", "tiles")],
+    ids=" ".join,
+)
+def test_a_part_of_the_run_or_another_one_is_refused(run_naive, saved, gemmbench, less):
+    run_naive()
+    journal = saved()[0]
+    cut_after(journal, 1)  # what is missing is not known from its rows
+    before = journal.read_bytes()
+    said = gemmbench(*less, "--resume")
+    assert said.code == 2 and said.err.startswith(f"gemmbench: results/{journal.name}: another experiment: ")
+    assert journal.read_bytes() == before
+
+
+def test_more_is_added_and_can_be_resumed_again(run_naive, saved, gemmbench):
+    run_naive()
+    journal = saved()[0]
+    cut_after(journal, 2)
+    assert gemmbench("run", "naive", "tiled", "--sizes", "16,24,32", "--resume").code == 0
+    wanted = {(size, name) for size in (16, 24, 32) for name in ("naive", "tiled", "cublas")}
+    assert {(each.problem.M, each.variant) for each in store.read(journal).records} == wanted
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:-3]))
+    said = gemmbench("run", "--resume")
+    assert said.code == 0 and ": gemmbench run naive tiled --sizes 16,24,32 " in said.err
+    assert {(each.problem.M, each.variant) for each in store.read(journal).records} == wanted
+    assert len([row for row in store.read(journal).records if row.problem.M == 32]) == 3
+
+
+def test_the_run_of_another_command_is_left_alone(run_naive, saved, gemmbench):
+    run_naive()
+    cut_after(saved()[0], 2)
+    before = saved()[0].read_bytes()
+    assert "no unfinished run of gemmbench compare in results" in gemmbench("compare", "naive", "tiled", "--resume").err
+    said = gemmbench("compare", "naive", "tiled", "--resume-from", saved()[0])
+    assert (said.code, saved()[0].read_bytes()) == (2, before)
+    assert said.err.endswith(f"measured by gemmbench run; use gemmbench run --resume-from {saved()[0]}\n")
+
+
+def test_the_newest_unfinished_run_is_resumed(run_naive, tmp_path, gemmbench, script):
+    """Among finished ones, damaged ones, one that is being written and one of an older version."""
+    run_naive()
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    whole = path.read_text()
+    for day, text in {
+        "01": "".join(whole.splitlines(keepends=True)[:3]),
+        "02": "".join(whole.splitlines(keepends=True)[:3]),
+        "03": whole.splitlines(keepends=True)[0] + '{"row":"record","variant":1}\n{}\n',
+        "04": "".join(whole.splitlines(keepends=True)[:3]).replace(f'"schema":{SCHEMA}', '"schema":1'),
+        "05": "".join(whole.splitlines(keepends=True)[:2]),
+    }.items():
+        text = text.replace('"started":"20', f'"started":"3000-01-{day} 20')
+        path.with_name(f"{day}.jsonl").write_text(text)
+    path.with_name("zz.jsonl").write_bytes(b'{"row":"environment","run":"\xff"}\n')
+    running = store.read(path.with_name("05.jsonl"))
+    with store.Journal(running):
+        said = run_naive("--resume")
+    assert said.code == 0
+    messages = said.err.splitlines()
+    assert messages[0].startswith("left out: results/zz.jsonl:1: broken header: ")
+    assert messages[1].startswith("left out: results/03.jsonl:2: broken row: ")
+    assert messages[2].startswith("resuming results/02.jsonl, which has 2 rows: ")
+    assert store.is_finished(path.with_name("02.jsonl")) and not store.is_finished(path.with_name("01.jsonl"))
+
+
+def test_a_file_after_the_flag_is_told_where_it_belongs(run_naive, saved):
+    run_naive()
+    said = run_naive("--resume", saved()[0])
+    assert (said.code, said.err) == (2, f"gemmbench: --resume takes no file; use --resume-from {saved()[0]}\n")
 
 
 def test_resuming_measures_only_the_batches_that_are_not_complete(run_naive, saved, windows):
@@ -109,6 +216,7 @@ def test_a_configuration_that_stands_twice_does_not_spoil_resuming(gemmbench, wi
 )
 def test_another_method_is_not_mixed_in(run_naive, saved, windows, option, words):
     run_naive()
+    cut_after(saved()[0], 2)
     journal, before = saved()[0], saved()[0].read_bytes()
     said = run_naive("--resume", *option)
     assert said.code == 2
@@ -120,6 +228,7 @@ def test_another_text_of_a_kernel_is_not_mixed_in(gemmbench, saved, write_kernel
     write_kernel("mine.cu")
     call = ["run", "mine", "--kernels", "kernels", "--device", "fake", *SIZES]
     gemmbench(*call)
+    cut_after(saved()[0], 3)
     before = saved()[0].read_bytes()
     write_kernel("mine.cu", order="7")
     said = gemmbench(*call, "--resume")
@@ -128,27 +237,28 @@ def test_another_text_of_a_kernel_is_not_mixed_in(gemmbench, saved, write_kernel
     assert saved()[0].read_bytes() == before
 
 
-def test_a_file_can_be_named(run_naive, saved, windows):
+def test_a_file_can_be_named(run_naive, saved, gemmbench):
     run_naive()
     journal, _ = saved()
-    moved = journal.rename(journal.with_name("mine.jsonl"))
+    cut_after(journal, 2)
+    moved = journal.rename(journal.parent.parent / "mine.jsonl")
     journal.with_suffix(".csv").unlink()
-    del windows[0][:]
-    assert run_naive("--resume", moved).code == 0
-    assert windows[0] == []
+    assert gemmbench("run", "--resume-from", moved).code == 0
+    assert len(store.read(moved).records) == 4 and moved.with_suffix(".csv").exists()
 
 
 def test_there_must_be_something_to_resume(run_naive):
     said = run_naive("--resume")
     assert said.code == 2
-    assert said.err.startswith("gemmbench: nothing to resume: no results of sweep 'quick' on Fake GPU in results; ")
+    assert said.err.startswith("gemmbench: nothing to resume: no unfinished run of gemmbench run in results; ")
 
 
 def test_results_of_another_device_are_not_resumed(run_naive, saved):
     run_naive()
     journal, _ = saved()
+    cut_after(journal, 2)
     journal.write_text(journal.read_text().replace('"device":"Fake GPU"', '"device":"Other GPU"'))
-    said = run_naive("--resume", journal)
+    said = run_naive("--resume-from", journal)
     assert said.code == 2
     assert "measured on Other GPU, this is Fake GPU; start a new run without --resume" in said.err
 
@@ -156,10 +266,11 @@ def test_results_of_another_device_are_not_resumed(run_naive, saved):
 def test_a_file_of_an_older_schema_is_not_resumed(run_naive, saved):
     run_naive()
     journal, _ = saved()
+    cut_after(journal, 2)
     journal.write_text(
         journal.read_text().replace(f'"schema":{SCHEMA}', '"schema":1').replace('"backend"', '"kind"', 1)
     )
-    said = run_naive("--resume", journal)
+    said = run_naive("--resume-from", journal)
     assert said.code == 2
     words = f"measured by an older gemmbench (schema 1, this one writes {SCHEMA}); start a new run without --resume"
     assert words in said.err
@@ -168,17 +279,19 @@ def test_a_file_of_an_older_schema_is_not_resumed(run_naive, saved):
 def test_rows_of_two_sessions_are_each_compared_with_their_own_baseline(gemmbench, script, saved):
     call = ["run", "tiled", "--sizes", "16", "--rounds", "10", "--cache", "hot"]
     gemmbench(*call, "--param", "TILE=8", "--device", script(times={"tiled": 2e-3, "cublas": 1e-3}))
-    resume = ["--param", "TILE=16", "--resume", "--device", script(times={"tiled": 8e-3, "cublas": 8e-3})]
-    said = gemmbench(*call, *resume)
+    cut_after(saved()[0], 2)
+    more = ["--param", "TILE=8,16", "--resume", "--device", script(times={"tiled": 8e-3, "cublas": 8e-3})]
+    said = gemmbench(*call, *more)
     for text in (said.out, gemmbench("show", saved()[0]).out):
-        percents = {line.split()[1]: line.split()[6] for line in text.splitlines() if line.startswith("tiled ")}
-        assert percents == {"TILE=8": "50.00", "TILE=16": "100.0"}
+        rows = [line.split() for line in text.splitlines() if line.startswith("tiled ") and "again" not in line]
+        assert {row[1]: row[6] for row in rows} == {"TILE=8": "100.0", "TILE=16": "100.0"}
 
 
 def test_a_skip_that_is_new_when_resuming_has_its_row(gemmbench, write_kernel, saved):
     write_kernel("picky.cu", require=["K % 7 == 0"])
     call = ["--kernels", "kernels", "--device", "fake", *SIZES]
     gemmbench("run", "naive", *call)
+    cut_after(saved()[0], 4)
     said = gemmbench("run", "naive", "picky", *call, "--resume")
     assert "picky: skipped: require K % 7 == 0" in said.out
     assert [row["variant"] for row in saved()[1]].count("picky") == 2

@@ -1,14 +1,12 @@
 """A run that is open: what is measured is in its file at once, and nothing is measured twice."""
 
-from dataclasses import replace
-
 from gemmbench.backends.doctor import measure_peaks
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store import read
 from gemmbench.session.open_run import open_run
-from gemmbench.session.results_file import NEWEST, Destination
+from gemmbench.session.results_file import Destination
 from gemmbench.session.sweeps import SweepRequest, plan_request
 
 
@@ -32,9 +30,11 @@ def test_every_record_is_in_the_file(machine, notes):
 
 def test_a_resumed_run_adds_neither_rows_nor_skips_that_it_has(machine, notes):
     first = measure(machine, notes, Destination())
-    before = first.run.path.read_bytes()
-    again = measure(machine, notes, replace(Destination(), resume=NEWEST))
-    assert again.run.path.read_bytes() == before and len(again.run.records) == 3
+    path, lines = first.run.path, first.run.path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join(lines[:-1]) + b"\n")  # all but the line that says it is finished
+    again = measure(machine, notes, Destination(resume=path))
+    assert path.read_bytes().splitlines()[:-1] == lines[:-1] and len(again.run.records) == 3
+    assert read(path).finished
 
 
 def test_the_peaks_of_the_device_are_measured_if_asked_for(machine, notes):

@@ -1,16 +1,15 @@
 """Which results file a run writes, and which records it adds."""
 
 import re
-from dataclasses import replace
 
 import msgspec
 import pytest
 
 from gemmbench.backends.monitor import Conditions
-from gemmbench.errors import StoreError, UsageError
-from gemmbench.report.store import Journal, Run
+from gemmbench.errors import UsageError
+from gemmbench.report.store import Journal, Run, read
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.results_file import NEWEST, Destination, choose_results
+from gemmbench.session.results_file import Destination, choose_results
 
 
 @pytest.fixture
@@ -27,22 +26,41 @@ def test_a_new_run_has_a_file_of_its_own_name(tmp_path, environment):
     assert run.path == tmp_path / f"{environment.run}.jsonl" and run.records == []
 
 
-@pytest.mark.parametrize("by_name", [True, False])
-def test_the_newest_run_or_a_named_one_is_resumed(saved, environment, notes, by_name):
-    destination = Destination(saved.parent, str(saved) if by_name else NEWEST)
-    assert len(choose_results(environment, destination, notes).records) == 1
-    assert notes.messages == [f"resuming {saved}, which has 1 rows"]
+def test_an_unfinished_run_is_resumed(saved, environment, notes):
+    assert len(choose_results(environment, Destination(resume=saved), notes).records) == 1
+    assert notes.messages == [f"resuming {saved}, which has 1 row: gemmbench run"]
 
 
-def test_without_an_earlier_run_there_is_nothing_to_resume(tmp_path, environment):
-    with pytest.raises(StoreError, match="nothing to resume"):
-        choose_results(environment, Destination(tmp_path, NEWEST), SILENT)
+def test_a_finished_run_is_not_resumed(saved, environment):
+    with Journal(read(saved)) as journal:
+        journal.finish()
+    with pytest.raises(UsageError, match=r"this run was finished 20.*; start a new run without --resume"):
+        choose_results(environment, Destination(resume=saved), SILENT)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"sweep": "tiles"}, "another experiment: its sweep is quick, that of this run is tiles"),
+        ({"baseline": ""}, "another experiment: its baseline is cublas, that of this run is none"),
+        ({"policy": {"seed": 2}}, "measured with seed 1, this run has 2"),
+        ({"planned": ["a", "c", "d"]}, "another experiment: this run lacks 1 of its 2 rows"),
+    ],
+)
+def test_another_experiment_is_not_mixed_in(tmp_path, environment, make_record, changed, words):
+    earlier = msgspec.structs.replace(environment, policy={"seed": 1}, planned=["a", "b"])
+    path = tmp_path / "earlier.jsonl"
+    with Journal(Run(earlier, path=path)) as journal:
+        journal.write(make_record())
+    with pytest.raises(UsageError) as fault:
+        choose_results(msgspec.structs.replace(earlier, **changed), Destination(resume=path), SILENT)
+    assert str(fault.value) == f"{path}: {words}; start a new run without --resume"
 
 
 def test_a_run_of_another_device_is_not_resumed(saved, environment):
     other = msgspec.structs.replace(environment, device="Other GPU")
     with pytest.raises(UsageError, match="measured on Fake GPU, this is Other GPU"):
-        choose_results(other, replace(Destination(saved.parent), resume=str(saved)), SILENT)
+        choose_results(other, Destination(resume=saved), SILENT)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +78,7 @@ def test_a_run_of_another_card_or_of_another_state_of_it_is_not_resumed(
     known = msgspec.structs.replace(environment, vbios="1.0", conditions=Conditions(power_limit=700.0))
     with Journal(Run(known, path=tmp_path / "old.jsonl")) as journal:
         journal.write(make_record(status="skipped", reason="no"))
-    destination = Destination(tmp_path, str(tmp_path / "old.jsonl"))
+    destination = Destination(resume=tmp_path / "old.jsonl")
     choose_results(known, destination, SILENT)
     with pytest.raises(UsageError, match=re.escape(message)):
         choose_results(msgspec.structs.replace(known, **changed), destination, SILENT)

@@ -8,7 +8,7 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.results_file import NEWEST, Destination
+from gemmbench.session.results_file import Destination
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 
@@ -30,10 +30,12 @@ def test_a_sweep_is_measured_into_a_file_and_nothing_is_printed(machine, notes, 
 
 
 def test_a_sweep_is_resumed(machine, notes):
-    first = run_sweep(request("naive"), machine)
-    again = run_sweep(request("naive", destination=Destination(resume=NEWEST)), machine, notes)
-    assert again.run.path == first.run.path and len(again.run.records) == 2
-    assert notes.messages == [f"resuming {first.run.path}, which has 2 rows"]
+    first = run_sweep(request("naive", destination=Destination(command="mine")), machine)
+    path = first.run.path
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+    again = run_sweep(request("naive", destination=Destination(resume=path)), machine, notes)
+    assert again.run.path == path and len(again.run.records) == 2
+    assert notes.messages == [f"resuming {path}, which has 1 row: mine"]
 
 
 def test_the_baseline_is_added_and_ladder_order_kept(machine):

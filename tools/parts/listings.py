@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from gemmbench.bench.record import Environment, NetworkFacts, Record, Result, Telemetry, TransferRecord
+from gemmbench.bench.record import End, Environment, NetworkFacts, Record, Request, Result, Telemetry, TransferRecord
 from gemmbench.cli import group
 from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.manifests.manifest_model import Manifest
@@ -41,6 +41,8 @@ MODELS: Mapping[str, type[msgspec.Struct]] = {
     "result": Result,
     "record": Record,
     "network-facts": NetworkFacts,
+    "request": Request,
+    "end": End,
     "telemetry": Telemetry,
     "transfer": TransferRecord,
 }

@@ -6,14 +6,13 @@ reading      `read`, and the messages about a file that cannot be read
 decode       one line as a row
 check_row    what must hold between the values of a row
 old_schema   rows of older files, converted
-complete     which batches and kernels a run has measured completely
-find_newest  the file that --resume continues
+complete     which rows of a run count, which batches it has measured completely
+last_line    the last line of a file
 """
 
-from gemmbench.report.store.complete import complete_batches, complete_transfers
-from gemmbench.report.store.find_newest import find_newest
-from gemmbench.report.store.journal import Journal
-from gemmbench.report.store.reading import read, read_environment
+from gemmbench.report.store.complete import complete_batches, complete_transfers, keep_latest
+from gemmbench.report.store.journal import Journal, is_being_written
+from gemmbench.report.store.reading import is_finished, read, read_environment
 from gemmbench.report.store.run import Line, Run
 
 __all__ = [
@@ -22,7 +21,9 @@ __all__ = [
     "Run",
     "complete_batches",
     "complete_transfers",
-    "find_newest",
+    "is_being_written",
+    "is_finished",
+    "keep_latest",
     "read",
     "read_environment",
 ]

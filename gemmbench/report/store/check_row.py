@@ -7,17 +7,20 @@ from dataclasses import asdict
 
 import msgspec
 
-from gemmbench.bench.record import MODES, STATUSES, Environment, Record, Result, TransferRecord
+from gemmbench.bench.record import MODES, STATUSES, End, Environment, Record, Request, Result, TransferRecord
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.report.store.run import Line
 
 _USUAL_POLICY = asdict(Policy())
 
 
-def check_row(row: Environment | Record | TransferRecord) -> str:
+def check_row(row: Line) -> str:
     """The first fault of a row, or ""."""
     if isinstance(row, Environment):
         return _check_policy(row.policy)
+    if isinstance(row, Request | End):
+        return ""
     faults = [
         _check_word("status", row.status, STATUSES),
         _check_word("precision", row.problem.precision_name, PRECISIONS),

@@ -1,10 +1,19 @@
-"""Which batches and kernels a run has measured completely."""
+"""Which rows of a run count, and which batches and kernels it has measured completely."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from gemmbench.bench.record import MODES, Record, TransferRecord
+from gemmbench.report.store.run import Run
+
+
+def keep_latest(run: Run) -> Run:
+    """The run with the last of rows that were measured again after an interruption."""
+    records = {(record.identity, record.batch_key): record for record in run.records}
+    transfers = {(record.kernel_key, record.mode): record for record in run.transfers}
+    return replace(run, records=list(records.values()), transfers=list(transfers.values()))
 
 
 def complete_transfers(records: list[TransferRecord]) -> set[str]:

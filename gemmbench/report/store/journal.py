@@ -5,17 +5,17 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import suppress
+from datetime import datetime, timezone
 from io import FileIO
 from pathlib import Path
 
 import msgspec
 
-from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.bench.record import End, Record, Request, TransferRecord
 from gemmbench.errors import StoreError
 from gemmbench.report.store.decode import BrokenRow, decode_line
+from gemmbench.report.store.last_line import find_line_start
 from gemmbench.report.store.run import Line, Run
-
-_BLOCK = 1 << 16
 
 
 class Journal:
@@ -57,6 +57,16 @@ class Journal:
         else:
             self.run.transfers.append(record)
 
+    def extend(self, request: Request) -> None:
+        """Say that a resumed run measures more than it was to measure before."""
+        self._append(request)
+        self.run.request = request
+
+    def finish(self) -> None:
+        """Say that the run came to its end, if it has a row. It is never resumed after that."""
+        if not self._empty and not self.fault:
+            self._append(End(finished=datetime.now(timezone.utc).isoformat(timespec="seconds")))
+
     def _append(self, row: Line) -> None:
         left = msgspec.json.encode(row) + b"\n"
         length = len(left)
@@ -81,6 +91,16 @@ class Journal:
             self.path.unlink(missing_ok=True)
 
 
+def is_being_written(path: Path) -> bool:
+    """Whether another run has the file open."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
 def _lock(file: FileIO, path: Path) -> None:
     """Two runs may share a folder but not a file. The lock ends with the process, even if killed."""
     try:
@@ -96,7 +116,7 @@ def _repair_end(file: FileIO) -> int:
     its length.
     """
     end = file.seek(0, os.SEEK_END)
-    start = _find_last_line(file, end)
+    start = find_line_start(file, end)
     file.seek(start)
     rest = file.read(end - start)
     if not rest:
@@ -106,15 +126,3 @@ def _repair_end(file: FileIO) -> int:
     except BrokenRow:
         return file.truncate(start)
     return end + file.write(b"\n")
-
-
-def _find_last_line(file: FileIO, end: int) -> int:
-    """Where the text behind the last end of a line begins."""
-    while end:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        position = file.read(end - start).rfind(b"\n")
-        if position >= 0:
-            return start + position + 1
-        end = start
-    return 0

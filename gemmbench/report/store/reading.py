@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from gemmbench.bench.record import SCHEMA, Environment, Record, TransferRecord
+from gemmbench.bench.record import SCHEMA, End, Environment, Record, Request, TransferRecord
 from gemmbench.errors import StoreError
+from gemmbench.report.store.complete import keep_latest
 from gemmbench.report.store.decode import BrokenRow, decode_line, read_schema
+from gemmbench.report.store.last_line import read_last_line
 from gemmbench.report.store.run import Line, Run
 
 
@@ -28,15 +30,22 @@ def read(path: Path) -> Run:
                     run.warning = f"{path}: the last line is cut off and was left out; --resume measures it again"
                     break
                 raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
-    run.records = _latest_records(run.records)
-    run.transfers = _latest_transfers(run.transfers)
-    return run
+    return keep_latest(run)
 
 
 def read_environment(path: Path) -> Environment:
     """Read only the header of a results file. Raises StoreError."""
     with _open_file(path) as file:
         return _read_header(path, file)
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the last line of a results file says that its run came to its end. Raises StoreError."""
+    with _open_file(path) as file:
+        try:
+            return isinstance(decode_line(read_last_line(file)), End)
+        except BrokenRow:
+            return False
 
 
 @contextmanager
@@ -71,19 +80,17 @@ def _add_row(run: Run, row: Line) -> None:
     """Raises BrokenRow for a row that does not belong to this run."""
     if isinstance(row, Environment):
         raise BrokenRow(f"a second header, of {row.run}: a file holds one run")
-    if isinstance(row, TransferRecord):
+    if isinstance(row, Request):
+        run.request = row
+    elif isinstance(row, End):
+        run.finished = row.finished
+    elif isinstance(row, TransferRecord):
         run.transfers.append(row)
-        return
+    else:
+        _add_record(run, row)
+
+
+def _add_record(run: Run, row: Record) -> None:
     if run.records and bool(row.network) != bool(run.records[0].network):
         raise BrokenRow("rows of GEMMs and rows of networks in one file")
     run.records.append(row)
-
-
-def _latest_records(records: list[Record]) -> list[Record]:
-    """The last of rows that were measured again after an interruption."""
-    return list({(record.identity, record.batch_key): record for record in records}.values())
-
-
-def _latest_transfers(records: list[TransferRecord]) -> list[TransferRecord]:
-    """The last of jobs that were measured again."""
-    return list({(record.kernel_key, record.mode): record for record in records}.values())

@@ -5,18 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gemmbench.bench.record import Environment, Record, TransferRecord
+from gemmbench.bench.record import End, Environment, Record, Request, TransferRecord
 
-Line = Environment | Record | TransferRecord
+Line = Environment | Request | Record | TransferRecord | End
 """A line of a results file."""
 
 
 @dataclass
 class Run:
-    """One results file: its header, its records in order, and a warning if its end was missing."""
+    """One results file: its header, its records in order, and a warning if its last line was cut off.
+
+    `request` is what was asked for last, if the run was resumed and more was asked for. `finished` is when
+    the run came to its end; "" if it did not, and in older files.
+    """
 
     environment: Environment
     records: list[Record] = field(default_factory=list)
     path: Path = field(default_factory=Path)
     warning: str = ""
     transfers: list[TransferRecord] = field(default_factory=list)
+    request: Request | None = None
+    finished: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that measures all rows."""
+        return self.request.command if self.request else self.environment.command
+
+    @property
+    def planned(self) -> list[str]:
+        """Hashes of all rows that were planned."""
+        return self.request.planned if self.request else self.environment.planned

@@ -1,11 +1,6 @@
-"""What --resume needs: which rows count, which batches are complete, which file is the newest."""
+"""What --resume needs: which rows count, which batches are complete, whether a run is finished."""
 
-import os
-
-import msgspec
-import pytest
-
-from gemmbench.errors import StoreError
+from gemmbench.bench.record import Request
 from gemmbench.report import store
 
 
@@ -31,37 +26,6 @@ def test_failed_and_wrong_rows_complete_a_batch_too(make_record):
     assert store.complete_batches(rows) == {"key": rows}
 
 
-@pytest.fixture
-def results(tmp_path, environment, make_record):
-    """Write a results file with changes to its header; `age` is in seconds."""
-
-    def write(name, age, **changed):
-        path = tmp_path / name
-        with store.Journal(store.Run(msgspec.structs.replace(environment, **changed), path=path)) as journal:
-            journal.write(make_record())
-        os.utime(path, (1e9 - age, 1e9 - age))
-        return path
-
-    return write
-
-
-def test_the_newest_file_of_the_same_sweep_and_device_is_found(tmp_path, results):
-    results("a.jsonl", 5)
-    wanted = results("b.jsonl", 4)
-    results("c.jsonl", 3, sweep="tiles")
-    results("d.jsonl", 2, device="Other GPU")
-    results("e.jsonl", 1).write_text("broken")
-    assert store.find_newest(tmp_path, "quick", "Fake GPU") == wanted
-
-
-def test_the_message_names_the_sweep_that_has_nothing_to_resume(tmp_path):
-    for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(StoreError) as fault:
-            store.find_newest(folder, "quick", "Fake GPU")
-        what = f"nothing to resume: no results of sweep 'quick' on Fake GPU in {folder}"
-        assert str(fault.value) == f"{what}; name a file, or start a new run without --resume"
-
-
 def test_rows_of_different_batches_with_the_same_number_are_kept(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
@@ -73,8 +37,35 @@ def test_rows_of_different_batches_with_the_same_number_are_kept(tmp_path, envir
 def test_a_run_that_was_killed_before_its_first_row_can_be_resumed(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     killed = store.Journal(store.Run(environment, path=path))
-    assert (store.find_newest(tmp_path, "quick", "Fake GPU"), store.read(path).records) == (path, [])
+    assert store.is_being_written(path) and not store.is_finished(path)
     killed._file.close()  # as the system does
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    assert not store.is_being_written(path)
+    with store.Journal(store.read(path)) as journal:
         journal.write(make_record())
     assert len(store.read(path).records) == 1
+
+
+def test_the_last_line_tells_that_a_run_is_finished(tmp_path, environment, make_record):
+    path = tmp_path / "run.jsonl"
+    with store.Journal(store.Run(environment, path=path)) as journal:
+        journal.write(make_record(reason="x" * 100_000))  # longer than what is read at a time
+        assert not store.is_finished(path)
+        journal.finish()
+    assert store.is_finished(path) and store.read(path).finished.startswith("20")
+    path.write_bytes(path.read_bytes()[:-5])
+    assert not store.is_finished(path)
+
+
+def test_a_run_without_a_row_is_not_finished(tmp_path, environment):
+    with store.Journal(store.Run(environment, path=tmp_path / "run.jsonl")) as journal:
+        journal.finish()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_asked_for_last_counts(tmp_path, environment, make_record):
+    path = tmp_path / "run.jsonl"
+    with store.Journal(store.Run(environment, path=path)) as journal:
+        journal.write(make_record())
+        journal.extend(Request(command="gemmbench run more", planned=["a"]))
+    run = store.read(path)
+    assert (run.command, run.planned, run.environment) == ("gemmbench run more", ["a"], environment)

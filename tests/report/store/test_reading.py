@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment)
         ({"status": "fine"}, "unknown status 'fine'; known: ok, wrong, "),
         ({"tile": [8]}, "a tile of 1 numbers; it needs rows and columns"),
         ({"order": 10**400}, "Number out of range - at `$.order`"),
-        ({"clocks_hz": [0.0]}, "Expected `float` > 0.0 - at `$.clocks_hz[0]`"),
+        ({"clocks_hz": [0.0]}, "Expected `float` >= 1e-09 - at `$.clocks_hz[0]`"),
         ({"problem": {"M": 10**400, "N": 8, "K": 8}}, "Expected `int` <= 1000000000000000000 - at `$.problem.M`"),
         ({"problem": {"M": 0, "N": 8, "K": 8}}, "Expected `int` >= 1 - at `$.problem.M`"),
         ({"problem": {"M": 8, "N": 8, "K": 8, "layout": "t"}}, "Expected `str` matching regex '^[nt][nt]$' - at "),
@@ -187,7 +187,7 @@ def test_the_message_names_a_value_that_no_run_writes(written, changed, fault):
     [
         ({"schema": "x"}, "Expected `int`, got `str` - at `$.schema`"),
         ({"clock_hz": -1.0}, "Expected `float` >= 0.0 - at `$.clock_hz`"),
-        ({"flops_per_cycle": {"f32": 0}}, "Expected `float` > 0.0 - at `$.flops_per_cycle[...]`"),
+        ({"flops_per_cycle": {"f32": 0}}, "Expected `float` >= 1e-09 - at `$.flops_per_cycle[...]`"),
         ({"policy": {"until": "x"}}, "policy: Expected `float`, got `str` - at `$.until`"),
     ],
 )

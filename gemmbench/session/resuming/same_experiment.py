@@ -1,0 +1,47 @@
+"""Whether an unfinished run is the experiment that is asked for now, or a part of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from gemmbench.bench.record import Environment
+from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.problems.panels import PanelCut
+from gemmbench.report.differences.machine_differences import explain_other_machine
+from gemmbench.report.store import Run
+from gemmbench.report.text import count_noun
+
+_DIGEST_BYTES = 4
+
+
+def hash_plans(chains: Iterable[Chain], cut: PanelCut | None = None) -> list[str]:
+    """A short hash of every row that is planned, and of how jobs with transfers are cut."""
+    asked = [f"{chain.problem_or_network!r} {chain.name} {sorted(chain.config.values)}" for chain in chains]
+    asked += [f"transfers in {cut.panels} panels on {cut.streams} streams"] if cut else []
+    return [hashlib.blake2s(text.encode(), digest_size=_DIGEST_BYTES).hexdigest() for text in asked]
+
+
+def explain_difference(there: Run, here: Environment) -> str:
+    """Why the rows of a run must not be mixed with those that are asked for now, or ""."""
+    earlier = there.environment
+    if earlier.schema != here.schema:
+        return f"measured by an older gemmbench (schema {earlier.schema}, this one writes {here.schema})"
+    if difference := explain_other_machine(earlier, here):
+        return f"measured {difference}"
+    for name in ("sweep", "post", "baseline"):
+        before, now = getattr(earlier, name), getattr(here, name)
+        if before != now:
+            return f"another experiment: its {name} is {before or 'none'}, that of this run is {now or 'none'}"
+    for name, value in earlier.policy.items():
+        if here.policy.get(name) != value:
+            return f"measured with {name} {value}, this run has {here.policy.get(name)}"
+    return _explain_missing_rows(there, here)
+
+
+def _explain_missing_rows(there: Run, here: Environment) -> str:
+    """A run may be resumed with more rows than it had, not with fewer."""
+    missing = set(there.planned) - set(here.planned)
+    if not missing:
+        return ""
+    return f"another experiment: this run lacks {len(missing)} of its {count_noun(len(set(there.planned)), 'row')}"
