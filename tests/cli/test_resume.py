@@ -157,9 +157,11 @@ def test_resuming_measures_only_the_batches_that_are_not_complete(run_naive, sav
 
 
 def test_resuming_after_ctrl_c_completes_the_run(run_naive, saved, windows):
-    _, at = windows
-    at[118] = lambda: signal.raise_signal(signal.SIGINT)
-    run_naive()
+    seen, at = windows
+    run_naive("--out", "whole")
+    count = len(seen)
+    at[count + 3 * count // 4] = lambda: signal.raise_signal(signal.SIGINT)
+    assert run_naive().code == 130 and not store.is_finished(saved()[0])
     at.clear()
     said = run_naive("--resume")
     assert said.code == 0 and "interrupted" not in said.out

@@ -106,7 +106,8 @@ def _estimate_mean(logs: Sequence[float]) -> Interval:
     mean = statistics.fmean(logs)
     if len(logs) < MIN_BLOCKS:
         return Interval(math.exp(mean))
-    reach = t_quantile(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
+    reach = t_quantile(len(logs) - 1) * deviation / math.sqrt(len(logs))
     return Interval(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach))
 
 

@@ -94,4 +94,6 @@ def _tighten(texts: Sequence[str], width: int) -> int:
 
 def fold_cell(text: str, width: int) -> list[str]:
     """The lines of a cell, broken between words."""
+    if len(text) <= width and text.isprintable() and text == text.strip():
+        return [text]  # which is most of them, and textwrap is slow
     return textwrap.wrap(text, width, break_on_hyphens=False) or [""]

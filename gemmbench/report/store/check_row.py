@@ -47,6 +47,8 @@ def _check_rounds(row: Result) -> str:
     """Every sample has a round of its own."""
     if len(row.rounds) != len(row.samples):
         return f"{len(row.samples)} samples, but {len(row.rounds)} rounds"
+    if row.blocks and len(row.blocks) != len(row.samples):
+        return f"{len(row.samples)} samples, but {len(row.blocks)} blocks"
     return "" if len(set(row.rounds)) == len(row.rounds) else "two samples of the same round"
 
 

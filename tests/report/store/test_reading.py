@@ -161,6 +161,7 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment)
     [
         ({"rounds": [0, 1, 2]}, "2 samples, but 3 rounds"),
         ({"rounds": [1, 1]}, "two samples of the same round"),
+        ({"blocks": [0]}, "2 samples, but 1 blocks"),
         ({"samples": [1e-3, 0.0]}, "Expected `float` >= 1e-15 - at `$.samples[1]`"),
         ({"samples": [1e-3, -1.0]}, "Expected `float` >= 1e-15 - at `$.samples[1]`"),
         ({"samples": [1e-3, 1e300]}, "Expected `float` <= 1000000000.0 - at `$.samples[1]`"),
