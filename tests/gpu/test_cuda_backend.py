@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from gemmbench.backends.base import OperandSet, Rotation, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.launching.gate import Gate
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLASLT
+from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 from gemmbench.backends.cuda.system import probe
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.expressions import parse
@@ -233,6 +234,42 @@ def test_cublas_in_f32_is_not_tf32(backend):
         errors[precision] = (abs(product(backend, library_plan(CUBLAS, problem), A, B, C) - exact) / size).max()
     print(errors)
     assert errors["f32"] < 16 * 2.0**-24 < errors["tf32"]
+
+
+def test_cublas_names_the_faster_math_of_a_shape_whatever_its_scalars(backend):
+    library(backend)
+    problems = [Problem(128, 512, 256, beta=beta) for beta in (0.0, 2.0)]
+    choices = {Bound(backend, library_plan(CUBLAS, problem), sets=2).run.choice for problem in problems}
+    print(choices)
+    assert len(choices) == 1 and choices <= {"default math", "pedantic math"}
+
+
+@pytest.mark.parametrize("variant", [CUBLAS_DEFAULT, CUBLAS_PEDANTIC], ids=lambda variant: variant.name)
+def test_each_math_is_exact_on_integers_and_is_no_choice(backend, variant):
+    library(backend)
+    problem = Problem(*ODD, alpha=2.0, beta=3.0)
+    A, B, C = operands(problem, integers=True)
+    np.testing.assert_array_equal(
+        product(backend, library_plan(variant, problem), A, B, C), reference(problem, A, B, C)[0]
+    )
+    assert Bound(backend, library_plan(variant, problem)).run.choice == ""
+
+
+def test_a_library_may_use_a_larger_workspace(backend):
+    library(backend)
+    problem = Problem(64, 64, 4096)
+    A, B, C = operands(problem, integers=True)
+    for variant, config in ((CUBLAS, {}), (CUBLASLT, {"ALGO": 0})):
+        plan = replace(library_plan(variant, problem, **config), workspace=96 << 20)
+        np.testing.assert_array_equal(product(backend, plan, A, B, C), reference(problem, A, B, C)[0])
+
+
+def test_the_card_and_the_loaded_libraries_are_identified(backend):
+    device = backend.device
+    assert device.uuid.startswith("GPU-") and device.vbios and device.software["driver"]
+    print(device.uuid, device.vbios, device.software)
+    if not probe.why_no_library():
+        assert device.software["cublas"][0].isdigit() and device.software["cublaslt"][0].isdigit()
 
 
 def test_every_algorithm_offered_is_right_and_the_rest_is_not_offered(backend):
