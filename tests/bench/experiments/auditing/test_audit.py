@@ -171,6 +171,18 @@ def test_a_kernel_that_leaves_rows_unwritten_after_a_while(audit):
     assert "right before timing, wrong after it: set 0: 5600 of 84000 elements wrong" in bad.reason
 
 
+def test_a_kernel_that_reads_c_after_a_while(audit):
+    def reads(step, at):
+        before = step._view(at.C, "C").copy()
+        FakeStep.launch(step, at)
+        if step.launched > 2:
+            step._view(at.C, "C")[:] += 0 * before
+
+    bad = audit(reads)
+    assert bad.status == "wrong"
+    assert "84000 of 84000 elements wrong, first C[0][0] = nan" in bad.reason
+
+
 def test_a_fault_in_one_set_is_a_race(audit):
     @counting
     def races(step, at, before):
