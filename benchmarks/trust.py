@@ -12,6 +12,8 @@ if a claim does not hold.
     quick    the default sweep takes less than 20 s from start to table, with a warm compile cache
     killed   a sweep killed at 20 random moments resumes: no row lost, none measured twice
     gate     check --margin 3% fails on a kernel made 5 % slower and passes on the same one, 20 of 20 each
+    sustained
+             burst and sustained speed, power and energy of cuBLAS, `sgemm` and cuBLASLt at 8192
     hostile  every kernel of tests/hostile ends in the expected row, and no healthy row is lost
     noise    100 runs of A against A: at most 1 false verdict; 2 % slower is found in 95 of 100 runs
     nvbench  times agree with those of NVIDIA's measuring library (PyPI: cuda-bench)
@@ -23,7 +25,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-CLAIMS = ("repeat", "coverage", "busy", "quick", "killed", "gate", "hostile", "noise", "cold", "nvbench")
+CLAIMS = ("repeat", "coverage", "busy", "quick", "killed", "gate", "sustained", "hostile", "noise", "cold", "nvbench")
 """The last ones open the GPU in this process; a sweep measured after them would count it as another user of the GPU."""
 
 

@@ -11,7 +11,7 @@ Nothing above this package knows which back end it uses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
@@ -226,6 +226,17 @@ class BoundExecutable(Executable, Protocol):
     @property
     def choice(self) -> str:
         """What a library chose for it, such as `pedantic math`; "" if there was nothing to choose."""
+
+
+class SteadyExecutable(Executable, Protocol):
+    """An executable that can keep its device at work without a pause, as those of a GPU can."""
+
+    def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
+        """Windows of at most `launches` launches, without end: while one runs, the next is already queued.
+
+        `watch` is called again and again meanwhile. Closing the iterator waits for what is queued. The
+        first launches must have been timed before. Raises as time does.
+        """
 
 
 class ProfilableExecutable(Executable, Protocol):

@@ -45,8 +45,11 @@ class Monitor(Protocol):
     def read(self) -> Reading:
         """Take a reading; it may take milliseconds."""
 
+    def now(self) -> float:
+        """Seconds on the clock by which power draws energy."""
+
     def energy(self) -> float:
-        """Joules drawn since a fixed moment; NaN if unknown."""
+        """Joules drawn since a fixed moment; NaN if unknown. The counter ticks: it grows every 20 to 100 ms."""
 
     def count_other_processes(self) -> int | None:
         """How many other processes compute on the device; None if unknown."""

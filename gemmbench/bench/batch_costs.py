@@ -21,7 +21,8 @@ class Habits:
     """What is typical of a kind of device.
 
     Seconds to open it, compile a kernel, bind a row and make an operand set ready; the modes of an
-    exact verification; the rounds until an interval is narrow; the share of `policy`'s warm-up.
+    exact verification; the rounds until an interval is narrow; the share of `policy`'s warm-up;
+    whether rows get a steady load.
     """
 
     open: float
@@ -31,10 +32,11 @@ class Habits:
     modes: int
     rounds: int
     warm: float
+    steady: bool
 
 
-_GPU = Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=30, warm=0.05)
-_CPU = Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=96, warm=0.5)
+_GPU = Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=30, warm=0.05, steady=True)
+_CPU = Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=96, warm=0.5, steady=False)
 
 _FILL, _JUDGE = 2e8, 2e8  # elements/s and core that are filled at random, and that are compared
 _LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # of the peak of a GPU

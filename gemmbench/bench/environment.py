@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from gemmbench.backends.health import Peaks
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.version import __version__
 
@@ -50,7 +52,7 @@ def describe_run(
         peaks=peaks,
         flops_per_cycle=dict(device.flops_per_cycle),
         software=dict(software),
-        policy={"method": METHOD, **asdict(sweep.policy)},
+        policy={"method": METHOD, **_list_policy(sweep.policy)},
         host=host.name if host else "",
         cores=host.target.sms if host else 0,
         conditions=device.conditions,
@@ -58,6 +60,11 @@ def describe_run(
         uuid=device.uuid,
         vbios=device.vbios,
     )
+
+
+def _list_policy(policy: Policy) -> dict[str, Any]:
+    """What was asked for, without what was left open."""
+    return {name: value for name, value in asdict(policy).items() if value is not None}
 
 
 def _find_revision() -> str:

@@ -167,4 +167,5 @@ def _estimate_row(
     copies = min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
     turn = copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + work.estimate_judgement(host)
     blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // MOST_PAIRS)))
-    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + policy.energy
+    sustained = policy.choose_sustained(work.problem.precision) if habits.steady else 0.0
+    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + sustained

@@ -8,6 +8,7 @@ import msgspec
 
 from gemmbench.backends.health import Peaks
 from gemmbench.backends.monitor import Conditions
+from gemmbench.bench.sustained import Sustained
 from gemmbench.bench.timing.stats import Turn
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
@@ -165,7 +166,7 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
         slowed_by: What held the clock down in the row's own windows, such as `power cap`. In older
             files: in any window of the batch.
         other_processes: Number of other processes that had the GPU open.
-        energy: Joules per launch under a steady load (`--energy`).
+        energy: Joules per launch under a steady load; only in older files (`--energy`).
         energy_power: Watts under that load.
         energy_seconds: Its duration.
     """
@@ -285,6 +286,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words.
         wrong_map: A map of a wrong C, by tiles.
         telemetry: What NVML reported meanwhile.
+        sustained: What the kernel did under a steady load (`--sustained`).
         competitors: Threads of other processes that wanted a core of the CPU when a window began,
             on average; None for a row on a GPU, and in older files.
         tile: Rows and columns of C that share one reading of A and B; empty if unknown.
@@ -314,6 +316,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     diagnosis: str = ""
     wrong_map: str = ""
     telemetry: Telemetry | None = None
+    sustained: Sustained | None = None
     competitors: Amount | None = None
     path: str = ""
     workspace: int = 0

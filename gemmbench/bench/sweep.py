@@ -16,7 +16,7 @@ from gemmbench.bench.experiments.selection.shortlist import (
     find_candidates,
     make_ranking_policy,
 )
-from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
+from gemmbench.bench.experiments.selection.splitting import choose_finalists, find_swept, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.host_probe import TYPICAL_HOST
 from gemmbench.bench.memory_account import fit_together
@@ -138,6 +138,7 @@ def _make_batches(
     first: int,
 ) -> list[ChainBatch]:
     groups = split_chains(chains, sweep.baseline, partial(fit_together, runner.worker.devices))
+    swept = find_swept(chains)
     return [
         ChainBatch(
             policy=sweep.policy,
@@ -148,6 +149,7 @@ def _make_batches(
             anchors=sweep.anchors,
             parameters=sweep.parameters,
             shuffle=sweep.shuffle,
+            swept=swept.get(group[0].problem_or_network, ()) if phase == "sweep" else (),
         )
         for index, group in enumerate(groups, first)
     ]

@@ -86,7 +86,7 @@ def mlp(options: NetworkOptions) -> int:
         serve_digits(request, machine, options.port, partial(_announce, options.browser))
         return OK
     result = run_network(request, machine, TERMINAL)
-    return finish_run(result, compare_rows(result.run), options.output, energy=bool(options.measure.energy))
+    return finish_run(result, compare_rows(result.run), options.output, sustained=bool(options.measure.sustained))
 
 
 def _make_request(options: NetworkOptions) -> NetworkRequest:

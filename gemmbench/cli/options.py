@@ -36,6 +36,20 @@ FORMATS = (
 ).split()
 
 
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions
+    """The value of an option that needs none, so that the next word may be taken for it."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """A number. Fails with the two ways to write the option without one."""
+        try:
+            return float(value)
+        except ValueError:
+            long = param.opts[0] if param else "the option"
+            self.fail(f"'{value}' is not a number of seconds; write {long}=4, or {long} as the last word", param, ctx)
+
+
 def _join_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
@@ -157,12 +171,14 @@ class MeasureOptions:
         heading=STOPPING,
         help="Maximum seconds of timing per kernel and problem.",
     )
-    energy: float | None = option(
-        "--energy",
-        type=float,
-        metavar="SECONDS",
+    sustained: float | None = option(
+        "--sustained",
+        is_flag=False,
+        flag_value="4",
+        type=Seconds(),
+        metavar="[SECONDS]",
         heading=MEASURING,
-        help="Also measure energy, under a load of SECONDS (2 is enough).",
+        help="Also measure each row alone under a steady load, 4 s or SECONDS (0: never).  [default: on tensor cores]",
     )
     peaks: bool | None = option(
         "--peaks",

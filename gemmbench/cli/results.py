@@ -20,7 +20,7 @@ from gemmbench.session.results_file import RunResult
 
 
 def finish_run(
-    result: RunResult, comparison: Comparison, options: OutputOptions, energy: bool, closing: bool = True
+    result: RunResult, comparison: Comparison, options: OutputOptions, sustained: bool, closing: bool = True
 ) -> int:
     """Print the tables, write the exports, return the exit code.
 
@@ -34,8 +34,9 @@ def finish_run(
         names = [] if result.fault else save_csv(comparison)
     if run.records:
         print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
-    if energy and not any(record.telemetry and record.telemetry.energy for record in run.records):
-        print_line("--energy: no row has a value; it needs a busy GPU with an energy counter", to_stderr=True)
+    if sustained and not any(record.sustained for record in run.records):
+        why = "it needs a GPU, and launches of at most 0.1 s"
+        print_line(f"--sustained: no row has a steady load; {why}", to_stderr=True)
     write_exports(comparison, options)
     refuse_incomplete_file(result)
     return choose_exit_code([*run.records, *run.transfers], result.interrupted)

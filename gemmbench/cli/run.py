@@ -90,7 +90,9 @@ def conduct_sweep(
     reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL)
     comparison = compare_rows(result.run)
-    code = finish_run(result, comparison, options.output, energy=bool(options.measure.energy), closing=not compare)
+    code = finish_run(
+        result, comparison, options.output, sustained=bool(options.measure.sustained), closing=not compare
+    )
     differences = [_report_differences(reference, comparison)] if reference else []
     if differences:
         print_line()

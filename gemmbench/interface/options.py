@@ -16,6 +16,7 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides
 from gemmbench.session.verification import VerifyRequest
 
+_REMOVED = {"energy": "; it is gone, use sustained"}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -57,7 +58,7 @@ class SweepOptions(VerifyOptions, total=False):
         rounds: number of rounds (with `until`: the maximum); an interval needs at least 10.
         until: measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".
         max_time: maximum seconds of timing per kernel and problem.
-        energy: also measure joules per launch, under a load of this many seconds.
+        sustained: seconds of steady load for each row, for its speed, watts and joules on a GPU; 0: none.
         peaks: True also measures the limits of a GPU, for the roofline (about 2 s).
         gate: False launches without the gate that hides the time of the host.
         with_transfers, panels, streams: also measure whole jobs with their copies, cut into panels.
@@ -72,7 +73,7 @@ class SweepOptions(VerifyOptions, total=False):
     rounds: int | None
     until: float | str | None
     max_time: float | None
-    energy: float | None
+    sustained: float | None
     peaks: bool | None
     gate: bool | None
     with_transfers: bool | None
@@ -94,7 +95,7 @@ def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in kwargs:
                 if name not in known:
-                    hint = nearest(name, known)
+                    hint = _REMOVED.get(name) or nearest(name, known)
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'{hint}")
             return function(*args, **kwargs)
 
@@ -123,7 +124,7 @@ def sweep_overrides(variants: tuple[str, ...], options: SweepOptions) -> SweepOv
         rounds=options.get("rounds"),
         until=format_until(options.get("until")),
         max_time=options.get("max_time"),
-        energy=options.get("energy"),
+        sustained=options.get("sustained"),
         peaks=options.get("peaks"),
         gate=options.get("gate") is not False,
     )

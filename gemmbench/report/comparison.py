@@ -14,7 +14,7 @@ from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.report.percent_of_baseline import is_valid_baseline, percent_of_baseline
+from gemmbench.report.percent_of_baseline import clock_ratio, is_valid_baseline, percent_of_baseline
 from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.store import Run
 from gemmbench.report.transfer_rows import TransferProblem, compare_transfers
@@ -101,4 +101,5 @@ def _compare_record(environment: Environment, record: Record, baseline: Record |
     if not record.samples:
         return Row(environment, record)
     percent = percent_of_baseline(record, baseline) if baseline and record.ranked else UNKNOWN
-    return Row(environment, record, stats.time_interval(record.by_turn), percent)
+    clock = clock_ratio(record, baseline) if baseline and baseline is not record else math.nan
+    return Row(environment, record, stats.time_interval(record.by_turn), percent, clock)

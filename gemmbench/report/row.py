@@ -22,13 +22,15 @@ class Row:
     """One record of a run; a number that does not exist is NaN.
 
     `time` is in seconds per launch, `percent_of_baseline` the speed in percent of the baseline's.
-    `number` counts the rows of a run from 1.
+    `clock_ratio` is the SM clock relative to the baseline's in the same rounds. `number` counts the
+    rows of a run from 1.
     """
 
     environment: Environment
     record: Record
     time: Interval = UNKNOWN
     percent_of_baseline: Interval = UNKNOWN
+    clock_ratio: float = math.nan
     number: int = 0
 
     @property
@@ -67,6 +69,20 @@ class Row:
     def clock_hz(self) -> float:
         """The SM clock in the row's windows, the median."""
         return stats.median(self.record.clocks_hz)
+
+    @property
+    def sustained_gflops(self) -> float:
+        """Operations per second under a steady load, in 1e9."""
+        return self.record.flops / self.record.sustained.time / 1e9 if self.record.sustained else math.nan
+
+    @property
+    def sustained_percent(self) -> Interval:
+        """The speed in percent of the baseline's, both under a steady load."""
+        if not self.record.sustained or not self.record.ranked:
+            return UNKNOWN
+        if self.record.variant == self.environment.baseline:
+            return Interval(100.0)
+        return self.record.sustained.speed_ratio.scale(100)
 
     @cached_property
     def percent_of_peak(self) -> float:

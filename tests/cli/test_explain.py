@@ -1,4 +1,4 @@
-"""`gemmbench show --explain`, `--wide` and `--energy`, from a run to its words and back to a run."""
+"""`gemmbench show --explain`, `--wide` and `--sustained`, from a run to its words and back to a run."""
 
 import json
 import shlex
@@ -6,14 +6,14 @@ import shlex
 import pytest
 
 TIMES = {"tiled": 2e-3, "cublas": 1e-3}
-SAYS = {"power": 300, "temperature": 41, "slowed": ["power cap"], "others": 2, "joules": 120}
+SAYS = {"power": 300, "temperature": 41, "slowed": ["power cap"], "others": 2, "watts": 120}
 ASKED = "--sizes 16,24x16x8 --rounds 4 --cache hot --param TILE=8 --alpha 0.5 --beta 0.25 --layout tn --seed 3".split()
 
 
 @pytest.fixture
 def results(gemmbench, script, saved):
     """A run of two sizes, watched."""
-    said = gemmbench("run", "tiled", "--device", script(times=TIMES, watch=SAYS), "--energy", "1", *ASKED)
+    said = gemmbench("run", "tiled", "--device", script(times=TIMES, watch=SAYS), "--sustained", "1", *ASKED)
     assert said.code == 0
     return saved()[0]
 
@@ -34,7 +34,7 @@ def test_the_command_of_a_row_measures_the_same_row_again(gemmbench, results, sa
         if row["variant"] == "tiled" and row["problem"]["N"] == 16 and row["problem"]["M"] == 24
     ]
     (second,) = [row for row in rows(saved("again")[0]) if row["variant"] == "tiled"]
-    passing = ("batch", "telemetry", "compile_seconds")
+    passing = ("batch", "telemetry", "sustained", "compile_seconds")
     assert {name: value for name, value in first.items() if name not in passing} == {
         name: value for name, value in second.items() if name not in passing
     }
@@ -44,7 +44,8 @@ def test_a_row_is_explained_by_number_too(gemmbench, results):
     said = gemmbench("show", results, "--explain", "2")
     assert said.code == 0 and said.out.startswith("Row:      2: cublas at 16 tn f32 alpha=0.5 beta=0.25")
     assert "Flag O:   others: NVML counted 2." in said.out.splitlines()
-    assert "Energy:   0.1" in said.out
+    assert "Load: 1.000 ms per launch" in " ".join(said.out.split())
+    assert "0.1200 J per launch" in " ".join(said.out.split())
 
 
 def test_an_explanation_fits_the_screen(gemmbench, results, monkeypatch):
@@ -73,16 +74,31 @@ def test_a_wide_table_can_be_exported(gemmbench, results, tmp_path):
     assert "GFLOPS/W" in (tmp_path / "x.md").read_text()
 
 
-@pytest.mark.parametrize("seconds", ["-1", "61", "nan"])
-def test_energy_takes_a_sensible_number_of_seconds(refused, seconds):
-    said = refused("run", "naive", "--device", "fake", "--energy", seconds)
-    assert said.startswith("energy: ") and "give seconds of load for each kernel, such as 2" in said
+@pytest.mark.parametrize("seconds", ["0.5", "61", "nan"])
+def test_a_steady_load_takes_a_sensible_number_of_seconds(refused, seconds):
+    said = refused("run", "naive", "--device", "fake", "--sustained", seconds)
+    assert said == f"sustained: {seconds} s; give seconds of steady load for each row, 1 to 60 (0: none)"
 
 
-def test_energy_that_no_row_has_is_told(gemmbench):
-    said = gemmbench("run", "tiled", "--device", "fake", "--energy", "1", *ASKED)
+def test_a_steady_load_that_no_row_has_is_told(gemmbench, script):
+    said = gemmbench("run", "tiled", "--device", script(times={"tiled": 0.1}), "--sustained", "1", *ASKED)
     assert said.code == 0
-    assert said.err.endswith("--energy: no row has a value; it needs a busy GPU with an energy counter\n")
+    why = "it needs a GPU, and launches of at most 0.1 s"
+    assert said.err.endswith(f"--sustained: no row has a steady load; {why}\n")
+
+
+def test_a_word_after_sustained_is_not_taken_for_seconds(gemmbench):
+    said = gemmbench("run", "--sustained", "tiled", "--device", "fake")
+    assert said.code == 2 and "write --sustained=4, or --sustained as the last word" in said.err
+
+
+def test_energy_names_what_replaced_it(gemmbench, tmp_path):
+    said = gemmbench("run", "tiled", "--energy", "2", "--device", "fake")
+    assert said.code == 2 and "--energy is gone; use --sustained [SECONDS]" in said.err
+    config = tmp_path / "mine.yaml"
+    config.write_text("variants: [naive]\nsizes: [16]\nmeasure:\n  energy: 2\n")
+    said = gemmbench("run", "-c", config, "--device", "fake")
+    assert said.code == 2 and "mine.yaml:4: the key 'energy' is gone; use `sustained`" in said.err
 
 
 def test_the_command_of_a_row_keeps_blanks_in_an_argument(gemmbench, write_kernel, saved):

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from gemmbench.bench.record import End, Environment, NetworkFacts, Record, Request, Result, Telemetry, TransferRecord
+from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.cli import group
 from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.manifests.manifest_model import Manifest
@@ -44,6 +45,8 @@ MODELS: Mapping[str, type[msgspec.Struct]] = {
     "request": Request,
     "end": End,
     "telemetry": Telemetry,
+    "sustained": Sustained,
+    "load": Load,
     "transfer": TransferRecord,
 }
 

@@ -6,14 +6,15 @@ The command line, the statistics and every table are tested on it to the last di
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gemmbench.backends.base import Artifact, Build, Rotation, Step
 from gemmbench.backends.cache.artifacts import content_key
 from gemmbench.backends.fake.device import describe_fake
 from gemmbench.backends.fake.jobs import FakeHost, FakeJob
-from gemmbench.backends.fake.kernels import FakeExecutable, FakeMemory
+from gemmbench.backends.fake.kernels import FakeExecutable, FakeMemory, FakePace
 from gemmbench.backends.fake.monitor import FakeMonitor
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import JobStep, LaunchStep
@@ -84,7 +85,8 @@ class FakeBackend:
         """Bind to host memory: all steps, with the time and the fault that the script has for `name`."""
         fault = self.script.faults.get(name, "")
         rotation = rotation or Rotation(len(steps[0].sets))
-        return FakeExecutable(memory, self._times(name), fault, self.script.clock, steps, rotation, turns)
+        pace = FakePace(self._times(name), self.script.sustained.get(name), self.script.clock, self._spend(name))
+        return FakeExecutable(memory, pace, fault, steps, rotation, turns)
 
     def host(self, nbytes: int, pinned: bool) -> FakeHost:
         """Host memory."""
@@ -97,6 +99,11 @@ class FakeBackend:
             return self.bind(step.plan.variant.name, [Step(step.artifact.key, step.plan, (step.at,))], memory)
 
         return FakeJob(steps, memory, pinned, launch, self.script.transfers)
+
+    def _spend(self, name: str) -> Callable[[float], None]:
+        """What the sensors do while a variant runs."""
+        monitor = self.monitor
+        return partial(monitor.spend, name) if monitor else lambda seconds: None
 
     def _times(self, name: str) -> Iterator[float]:
         """The scripted times of this name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,9 @@ from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.storage import FLOAT64
+
+_LOOKS = 4
+"""How often the sensors are read in a window of a sustained load."""
 
 
 class FakeMemory(HostBytes):
@@ -100,6 +103,19 @@ class FakeStep:
             c[0, 0] += 1
 
 
+@dataclass(frozen=True)
+class FakePace:
+    """Seconds per launch of each window, and under a sustained load if they differ; the clock.
+
+    `spend` lets time pass for the sensors.
+    """
+
+    times: Iterator[float]
+    sustained: float | None
+    clock: float
+    spend: Callable[[float], None]
+
+
 class FakeExecutable:
     """Computes a chain of steps with NumPy, the last one with the scripted fault.
 
@@ -111,14 +127,13 @@ class FakeExecutable:
     def __init__(
         self,
         memory: FakeMemory,
-        times: Iterator[float],
+        pace: FakePace,
         fault: str,
-        clock: float,
         steps: Sequence[Step],
         rotation: Rotation,
         turns: int = 0,
     ):
-        self.memory, self.times, self.fault, self.clock = memory, times, fault, clock
+        self.memory, self.times, self.fault, self.pace = memory, pace.times, fault, pace
         faults = [""] * (len(steps) - 1) + [fault]
         self.steps = [FakeStep(memory, step.plan, wrong) for step, wrong in zip(steps, faults, strict=True)]
         self.sets = list(zip(*(step.sets for step in steps), strict=True))
@@ -134,7 +149,21 @@ class FakeExecutable:
         launches += -launches % self.unit
         for index in self.rotation.take(launches)[-len(self.sets) :]:
             self.launch(index)
-        return Window(next(self.times) * launches, launches, self.clock)
+        seconds = next(self.times) * launches
+        self.pace.spend(seconds)
+        return Window(seconds, launches, self.pace.clock)
+
+    def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
+        """Run once for each window, which takes the scripted time of so many launches."""
+        launches += -launches % self.unit
+        while True:
+            _raise_fault(self.fault)
+            self.launch(self.rotation.take(launches)[-1])
+            seconds = launches * (self.pace.sustained or next(self.times))
+            for _ in range(_LOOKS):
+                self.pace.spend(seconds / _LOOKS)
+                watch()
+            yield Window(seconds, launches, self.pace.clock)
 
     def launch(self, index: int) -> None:
         """Run every step on operand set `index`."""

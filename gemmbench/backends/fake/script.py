@@ -1,6 +1,7 @@
 """The script of the fake device: a mapping, in a test or a YAML file (`--device fake:script.yaml`).
 
 times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}  # seconds a launch, by launch window, in turn
+sustained: {naive: 2.4e-3}                   # seconds a launch under a sustained load, if they differ
 faults: {tiled: unwritten}                   # one of FAULTS
 isolated: true                               # experiments in a process of their own, as on a GPU
 clock: 1.5e9
@@ -29,7 +30,8 @@ FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build
 class Script:
     """Seconds per launch and faults by variant, the clock of every window, rates of transfers.
 
-    `watch` has the values of the sensors; without it there is no monitor.
+    `sustained` has seconds per launch under a steady load. `watch` has the values of the sensors;
+    without it there is no monitor.
     """
 
     times: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
@@ -38,10 +40,11 @@ class Script:
     transfers: Mapping[str, float] = field(default_factory=dict)
     isolated: bool = False
     watch: Mapping[str, Any] = field(default_factory=dict)
+    sustained: Mapping[str, float] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise ValueError for a bad time or rate, or an unknown fault."""
-        for name, seconds in self.times.items():
+        for name, seconds in [*self.times.items(), *self.sustained.items()]:
             listed = seconds if isinstance(seconds, list) else [seconds]
             if not listed or not all(isinstance(each, (int, float)) and each > 0 for each in listed):
                 raise ValueError(f"times.{name}: {seconds!r} should be seconds, such as 1.0e-3, or a list of them")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
-from gemmbench.backends.base import Backend, Executable, Window
+from gemmbench.backends.base import Backend, Executable, SteadyExecutable, Window
 
 FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
@@ -79,3 +79,14 @@ class AnnouncedExecutable:
         self._announce(None, 0.0)
         self._seconds = window.seconds / window.launches
         return window
+
+    def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
+        """As base.SteadyExecutable, if the executable is one."""
+        self._announce(self._number, launches * self._seconds)
+        try:
+            with closing(cast(SteadyExecutable, self._executable).sustain(launches, watch)) as windows:
+                for window in windows:
+                    yield window
+                    self._announce(self._number, launches * self._seconds)
+        finally:
+            self._announce(None, 0.0)

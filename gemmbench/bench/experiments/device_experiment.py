@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -11,14 +11,15 @@ from gemmbench.backends.base import Backend, Executable
 from gemmbench.bench.experiments.auditing.audit import Audit
 from gemmbench.bench.experiments.blocks.block_steps import TrialSteps
 from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
+from gemmbench.bench.experiments.sustained.blocks import SustainedBlocks
 from gemmbench.bench.experiments.trial import Placement, Trial
 from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.memory_account import count_fixed_bytes
+from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.scratch import Scratch
-from gemmbench.bench.timing import energy
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
@@ -38,7 +39,7 @@ class DeviceExperiment:
     """The trials of a batch on one device; `anchors` names the rows others are compared with.
 
     `shuffle` is the seed of everything that differs from block to block. Without `checked` rows are
-    neither verified nor audited.
+    neither verified nor audited. Rows that `swept` names get no steady load.
     """
 
     arena: Arena
@@ -53,9 +54,11 @@ class DeviceExperiment:
         anchors: Sequence[str] = (),
         shuffle: Sequence[int] = (0,),
         checked: bool = True,
+        swept: Collection[str] = (),
     ):
         self.context, self.workload, self.policy, self.backend = context, workload, policy, backend
         self.trials, self.anchors, self.shuffle, self.checked = trials, anchors, shuffle, checked
+        self.swept = swept
 
     @property
     def alive(self) -> list[Trial]:
@@ -145,6 +148,8 @@ class DeviceExperiment:
                 break
             if self.alive == trials:
                 self._find_culprit(trials)
+        if not self.context.is_interrupted():
+            self._sustain()
         self._measure_accuracy()
 
     def _find_culprit(self, trials: Sequence[Trial]) -> None:
@@ -168,8 +173,6 @@ class DeviceExperiment:
         audit = self._make_audit(inputs) if self.checked else None
         steps = TrialSteps(self.context, self.arena, inputs, trials, self._bind, audit, self._count_turns, self.shuffle)
         self._time(trials, steps)
-        if self.policy.energy:
-            self._measure_energy(inputs)
         return steps.intact
 
     def _make_audit(self, inputs: Inputs) -> Audit:
@@ -209,16 +212,34 @@ class DeviceExperiment:
             if measurement.fault is not None:
                 trial.fail(measurement.fault)
 
-    def _measure_energy(self, inputs: Inputs) -> None:
-        """Measure the energy of each trial under steady load, if the device has a counter."""
-        self.arena.write(inputs, self.arena.rotation.sets)
-        self.arena.reset(inputs, self.arena.rotation.sets)
-        monitor, limits = self.backend.monitor, (self.backend.max_launches, self.context.is_interrupted)
-        for trial in self.alive:
-            if monitor is not None and trial.telemetry is not None and not self.context.is_interrupted():
-                with trial.catch_faults():
-                    measured = energy.measure_energy(self._bind(trial), monitor, self.policy.energy, *limits)
-                    trial.telemetry = energy.with_energy(trial.telemetry, measured)
+    def _sustain(self) -> None:
+        """Load a GPU with each row alone, if it is asked for, and audit the rows again."""
+        seconds = self.policy.choose_sustained(self.trials[0].chain.problem.precision)
+        loaded = [trial for trial in self.alive if trial.name not in self.swept]
+        if not seconds or not loaded or not self.backend.device.target.is_gpu:
+            return
+        inputs = self.workload.make_timed_inputs(self.policy)
+        self._write_operands(inputs)
+        check = partial(self._audit_load, inputs, self._make_audit(inputs))
+        blocks = SustainedBlocks(self.context, self.backend, seconds, self._bind, check)
+        blocks.run(loaded, next((trial for name in self.anchors for trial in loaded if trial.name == name), None))
+
+    def _write_operands(self, inputs: Inputs) -> None:
+        """Make every set ready for launches."""
+        sets = self.arena.rotation.sets
+        self.arena.write(inputs, sets)
+        self.arena.reset(inputs, sets, guards.FINITE)  # the audit finds out what is not written
+        self.arena.seal()
+
+    def _audit_load(self, inputs: Inputs, audit: Audit, trial: Trial, executable: Executable) -> None:
+        """Audit a trial that has run under a steady load, and make the operands ready for the next."""
+        if self.arena.find_damage():
+            trial.judge(Check(False, "guard", message=_DAMAGED, diagnosis=Diagnosis(OUTSIDE)))
+            self._write_operands(inputs)
+            return
+        audit.begin()
+        audit.run(trial, executable)
+        audit.end()
 
     def _measure_accuracy(self) -> None:
         """Count the inputs that each row classifies correctly, if the answers are known."""

@@ -30,7 +30,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
             backend, seed = context.backends[device], (batch.shuffle, batch.index)
-            about = batch.anchors, seed, batch.phase != RANKING
+            about = batch.anchors, seed, batch.phase != RANKING, batch.swept
             experiment = DeviceExperiment(context, workload, batch.policy, backend, there, *about)
             placements[device] = experiment.run()
     finished = [trial for trial in trials if _is_finished(context, trial)]

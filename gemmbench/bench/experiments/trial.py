@@ -10,6 +10,7 @@ from typing import Any
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Telemetry
+from gemmbench.bench.sustained import Sustained
 from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
@@ -40,6 +41,7 @@ class Trial:
     turns: int = 0
     measurement: Measurement = field(default_factory=Measurement)
     telemetry: Telemetry | None = None
+    sustained: Sustained | None = None
     accuracy: float | None = None
 
     @property

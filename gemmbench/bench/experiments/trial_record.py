@@ -124,5 +124,6 @@ def _describe_measurement(trial: Trial, policy: Policy, placement: Placement) ->
         "sets": placement.sets if timed else 0,
         "graph": bool(timed and trial.turns),
         "telemetry": trial.telemetry,
+        "sustained": trial.sustained,
         "competitors": fmean(trial.measurement.competitors) if trial.measurement.competitors else None,
     }

@@ -1,76 +1,55 @@
-"""Energy per launch, from the device's energy counter under steady load.
+"""Watts from the energy counter of a device, read at its ticks.
 
-The sensor behind the counter may average over 0.1 s, and on some GPUs it sees only a quarter of
-the time (Z. Yang, K. Adamek, W. Armour, "Part-time power measurements", 2023, arXiv:2312.02741). A
-window of the rounds is too short for it, and its neighbours are other kernels, so energy has a load
-of its own: one kernel, window after window. The rule: run the load for a quarter of the time first,
-so that temperature and sensor settle; then count for at least 0.2 s; and the GPU must have worked
-for 90 % of that time, since the counter does not stop between windows.
+The counter grows in ticks, 20 to 100 ms apart, and the sensor behind it may average over 0.1 s (Z.
+Yang, K. Adamek, W. Armour, "Part-time power measurements", 2023, arXiv:2312.02741). Read at any
+moment, it would be wrong by up to a tick at both ends: 50 % of 0.2 s. So it is read again and again
+while the load runs, and energy is counted from one tick to another.
 """
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import dropwhile, takewhile
 
-import msgspec
-
-from gemmbench.backends.base import Executable
 from gemmbench.backends.monitor import Monitor
-from gemmbench.bench.record import Telemetry
 
-_WINDOW_SECONDS = 0.1
-_LEAD_SHARE = 0.25
-_MIN_SECONDS = 0.2
-_MIN_BUSY_SHARE = 0.9
+_LEAST_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Tick:
+    """When the counter was first seen with a new value, and its joules."""
+
+    seconds: float
+    joules: float
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules per launch, watts, and the seconds over which they were counted."""
+    """Joules drawn between two ticks, and the seconds between them."""
 
     joules: float
-    watts: float
     seconds: float
 
 
-def measure_energy(
-    executable: Executable,
-    monitor: Monitor,
-    seconds: float,
-    max_launches: int,
-    is_interrupted: Callable[[], bool],
-    clock: Callable[[], float] = time.monotonic,
-) -> Energy | None:
-    """Energy per launch from `seconds` of load; None if the rule is not met or there is no counter.
+class EnergyCounter:
+    """Notes the ticks of a monitor's energy counter; `poll` it far more often than it ticks."""
 
-    Raises what the executable raises.
-    """
-    once = executable.time(1).seconds
-    launches = max(1, min(max_launches, math.ceil(_WINDOW_SECONDS / max(once, 1e-9))))
+    def __init__(self, monitor: Monitor):
+        self._monitor, self._last = monitor, monitor.energy()
+        self._ticks: list[Tick] = []
 
-    def run_load(duration: float) -> tuple[float, int]:
-        """The seconds that the device worked, and the launches."""
-        busy, count = 0.0, 0
-        while busy < duration and not is_interrupted():
-            window = executable.time(launches)
-            busy, count = busy + window.seconds, count + window.launches
-        return busy, count
+    def poll(self) -> None:
+        """Read the counter, and note a tick if it has grown."""
+        joules = self._monitor.energy()
+        if joules > self._last:
+            self._ticks.append(Tick(self._monitor.now(), joules))
+        self._last = joules
 
-    run_load(_LEAD_SHARE * seconds)
-    start, before = clock(), monitor.energy()
-    busy, count = run_load(seconds)
-    wall, joules = clock() - start, monitor.energy() - before
-    if math.isnan(joules) or joules <= 0 or not count or busy < _MIN_SECONDS or busy < _MIN_BUSY_SHARE * wall:
-        return None
-    return Energy(joules / count, joules / max(wall, busy), busy)
-
-
-def with_energy(telemetry: Telemetry, energy: Energy | None) -> Telemetry:
-    """The telemetry with the energy added, if there is one."""
-    if energy is None:
-        return telemetry
-    fields = {"energy": energy.joules, "energy_power": energy.watts, "energy_seconds": energy.seconds}
-    return msgspec.structs.replace(telemetry, **fields)
+    def count(self, start: float, end: float) -> Energy | None:
+        """The energy from the first tick to the last between two moments; None if they are less than 50 ms apart."""
+        later = dropwhile(lambda tick: tick.seconds < start, self._ticks)
+        inside = list(takewhile(lambda tick: tick.seconds <= end, later))
+        if not inside or inside[-1].seconds - inside[0].seconds < _LEAST_SECONDS:
+            return None
+        return Energy(inside[-1].joules - inside[0].joules, inside[-1].seconds - inside[0].seconds)

@@ -19,12 +19,13 @@ class PeakRates:
 
     `geforce` is the rate of GeForce cards from compute capability 7.5 on, where it differs from
     that of the professional cards; None where it does not. `at_half_rate` names professional cards
-    with half the rate of theirs.
+    with half the rate of theirs. `of_tensor_cores` if tensor cores reach it.
     """
 
     by_capability: Mapping[int, float] = field(default_factory=dict)
     geforce: float | None = None
     at_half_rate: tuple[str, ...] = ()
+    of_tensor_cores: bool = False
 
     def of_device(self, name: str, sm: int) -> float | None:
         """The rate of a device, or None where no data sheet gives one."""
@@ -46,7 +47,8 @@ FP64_TENSOR = PeakRates(
     dict.fromkeys((50, 52, 53, 61, 62), 8)
     | dict.fromkeys((60, 70, 72), 64)
     | dict.fromkeys((75, 86, 87, 88, 89, 103, 120, 121), 4)
-    | {80: 128, 90: 256, 100: 128}
+    | {80: 128, 90: 256, 100: 128},
+    of_tensor_cores=True,
 )
 # With sums in f32. V100 125 TFLOPS / 80 / 1.53 GHz, T4 65 / 40 / 1.59, A100 312 / 108 / 1.41, A40 149.7 / 84 /
 # 1.74, L40S 362 / 142 / 2.52, H100 SXM 989 / 132 / 1.83, B200 2250 / 148 / 1.85, RTX PRO 6000 Blackwell 503.8 /
@@ -60,6 +62,7 @@ HALF_TENSOR = PeakRates(
     | dict.fromkeys((100, 101, 103, 110), 8192),
     geforce=512,
     at_half_rate=("NVIDIA L40",),
+    of_tensor_cores=True,
 )
 # Half of that. A100 156 TFLOPS / 108 / 1.41 GHz, A40 74.8 / 84 / 1.74, RTX 3090 35.6 / 82 / 1.70, L40S 183 / 142 /
 # 2.52, RTX 4090 82.6 / 128 / 2.52, H100 SXM 495 / 132 / 1.83, B200 1125 / 148 / 1.85, RTX PRO 6000 Blackwell 251.9
@@ -68,4 +71,5 @@ TF32_TENSOR = PeakRates(
     {sm: rate / 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_TF32},
     geforce=256,
     at_half_rate=HALF_TENSOR.at_half_rate,
+    of_tensor_cores=True,
 )

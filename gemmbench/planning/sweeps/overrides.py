@@ -31,7 +31,7 @@ class SweepOverrides:
     rounds: int | None = None
     until: str | None = None
     max_time: float | None = None
-    energy: float | None = None
+    sustained: float | None = None
     peaks: bool | None = None
     gate: bool = True
 

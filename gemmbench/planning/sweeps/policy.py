@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.bounds import check_digits
+from gemmbench.planning.problems.precision import Precision
 from gemmbench.planning.sweeps.config_reader import Checked, ConfigReader
 from gemmbench.planning.sweeps.overrides import Cache, Fill
 from gemmbench.planning.sweeps.parsing import parse_share
+
+SUSTAINED_SECONDS = 4.0
+_LEAST_SUSTAINED, _MOST_SUSTAINED = 1, 60
 
 
 class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,10 +32,13 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
         until: Measure until the 95 % interval is within this share of the value, such as `0.5%`.
             Empty: 0.5%, unless `rounds` is given.
         max_time: Maximum seconds of timing per kernel and problem.
-        energy: Seconds of load that measure the energy of each kernel; 0: none.
+        sustained: Seconds of steady load for each row, which measure its speed, power and energy on
+            a GPU; 0: none. Empty: 4 where tensor cores compute the products, else 0.
         peaks: Whether to measure what a GPU reaches at best too: copies in its memory, and
             multiply-adds in registers. A roofline then has measured limits.
     """
+
+    REMOVED: ClassVar = {"energy": "`sustained`, which also measures speed, power and clock under the steady load"}
 
     cache: Cache = "cold"
     data: Fill = "uniform"
@@ -39,7 +46,7 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
     rounds: int | None = None
     until: int | float | str | None = None
     max_time: int | float = 5.0
-    energy: int | float = 0.0
+    sustained: int | float | None = None
     peaks: bool = False
 
 
@@ -50,8 +57,8 @@ class Policy:
     A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and stops once
     its 95 % interval is narrower than +- `until` of its value (0: it never stops early). `window`
     is the minimum of seconds in a timed window, `gate` whether launches queue behind a gate, and
-    `energy` the seconds of load that measure the energy of a plan (0: none). `peaks` is whether to
-    measure the device's peaks before the first plan.
+    `sustained` the seconds of steady load for each row (0: none, None: by precision). `peaks` is
+    whether to measure the device's peaks before the first plan.
     """
 
     cache: Cache = "cold"
@@ -61,9 +68,15 @@ class Policy:
     max_time: float = 5.0
     window: float = 1e-3
     gate: bool = True
-    energy: float = 0.0
+    sustained: float | None = None
     until: float = 0.005
     peaks: bool = False
+
+    def choose_sustained(self, precision: Precision) -> float:
+        """Seconds of steady load for a row of this precision on a GPU: of most use near the power limit."""
+        if self.sustained is not None:
+            return self.sustained
+        return SUSTAINED_SECONDS if precision.peak.of_tensor_cores else 0.0
 
 
 def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
@@ -86,7 +99,7 @@ def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
         rounds=usual.rounds if rounds is None else rounds,
         max_time=choose("max_time", _check_time),
         gate=reader.options.gate,
-        energy=choose("energy", _check_energy),
+        sustained=choose("sustained", _check_sustained),
         until=until,
         peaks=written.peaks if reader.options.peaks is None else reader.options.peaks,
     )
@@ -123,7 +136,10 @@ def _check_time(seconds: float) -> float:
     return float(seconds)
 
 
-def _check_energy(seconds: float) -> float:
-    if not 0 <= seconds <= 60:
-        raise UsageError(f"energy: {seconds} s; give seconds of load for each kernel, such as 2, at most 60 (0: none)")
+def _check_sustained(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if seconds and not _LEAST_SUSTAINED <= seconds <= _MOST_SUSTAINED:
+        limits = f"{_LEAST_SUSTAINED} to {_MOST_SUSTAINED}"
+        raise UsageError(f"sustained: {seconds:g} s; give seconds of steady load for each row, {limits} (0: none)")
     return float(seconds)

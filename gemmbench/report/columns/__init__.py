@@ -5,6 +5,7 @@ all_columns every column of kernel rows: the CSV in its order, and which of them
 identity    which run, device, kernel, configuration and problem a row has; shared with transfers
 gemm        times, speeds and how they were measured
 network     the columns of rows of `gemmbench mlp`
-details     launch, bounds, telemetry and energy: what --wide shows
+details     launch, bounds and telemetry: what --wide shows
+sustained   speed, power and energy under a steady load
 transfers   the rows of transfers
 """

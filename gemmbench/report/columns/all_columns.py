@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gemmbench.report.columns import details, gemm, network
+from gemmbench.report.columns import details, gemm, network, sustained
 from gemmbench.report.columns.column import Column, pick_columns
 from gemmbench.report.flags import notable_letters
 from gemmbench.report.row import Row
@@ -23,6 +23,8 @@ COLUMNS: tuple[Column[Row], ...] = (
     details.WORKSPACE,
     *details.CLASS,
     *details.PLACEMENTS,
+    details.CLOCK_DIFFERENCE,
+    *sustained.COLUMNS,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
@@ -44,19 +46,24 @@ _WIDE = pick_columns(
     "% of bound",
     "class",
     "clock (GHz)",
+    "clock (%)",
     "deg C",
     "W",
-    "J",
     "GFLOPS/W",
 )
+_AFTER_SPEEDS = ("error (u)", "launches", "error", "status")
+_SUSTAINED = pick_columns(COLUMNS, "sustained TFLOPS", "sustained % of {baseline}", "sustained W", "sustained GHz", "J")
 
 
 def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     """The columns of a table of these rows.
 
-    Flags appear if a row has any, and with `wide` every detail that a row has.
+    Those of a steady load appear if a row had one, flags if a row has any, and with `wide` every
+    detail that a row has.
     """
     columns = list(network.table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
+    last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)
+    columns[last:last] = [column for column in _SUSTAINED if _is_filled(column, rows)]
     if any(notable_letters(row) for row in rows):
         columns.append(details.FLAGS)
     if wide:

@@ -1,4 +1,4 @@
-"""Columns on launch, bounds, telemetry and energy; --wide shows them in tables."""
+"""Columns on launch, bounds and telemetry; --wide shows them in tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.report.columns.column import Column
+from gemmbench.report.columns.sustained import ENERGY
 from gemmbench.report.flags import flag_letters, notable_letters
 from gemmbench.report.row import Row
 from gemmbench.report.text import number, percent
@@ -24,13 +25,9 @@ def _power_limit(row: Row) -> float | None:
 
 
 def _power(row: Row) -> float | None:
-    telemetry = _telemetry(row)
-    return telemetry.energy_power if telemetry.power is None else telemetry.power
-
-
-def _gflops_per_watt(row: Row) -> float | None:
-    energy = _telemetry(row).energy
-    return row.record.flops / energy / 1e9 if energy else None
+    telemetry, sustained = _telemetry(row), row.record.sustained
+    known = telemetry.power, sustained.watts if sustained else None, telemetry.energy_power
+    return next((watts for watts in known if watts is not None), None)
 
 
 def _blocks(row: Row) -> int | None:
@@ -155,7 +152,7 @@ _TELEMETRY: tuple[Column[Row], ...] = (
     ),
     Column(
         "power_w",
-        "power in watts: in the row's own windows if they are long enough, else under the load of --energy",
+        "power in watts: in the row's own windows if they are long enough, else under a steady load",
         _power,
         "W",
         lambda row: number(_power(row), 3),
@@ -167,23 +164,6 @@ _TELEMETRY: tuple[Column[Row], ...] = (
         lambda row: _telemetry(row).other_processes,
     ),
 )
-_ENERGY: tuple[Column[Row], ...] = (
-    Column(
-        "energy_j",
-        "joules per launch, with --energy",
-        lambda row: _telemetry(row).energy,
-        "J",
-        lambda row: number(_telemetry(row).energy),
-    ),
-    Column(
-        "gflops_per_w",
-        "operations per joule, in 1e9: GFLOPS per watt",
-        _gflops_per_watt,
-        "GFLOPS/W",
-        lambda row: number(_gflops_per_watt(row)),
-    ),
-)
-
 CLASS: tuple[Column[Row], ...] = (
     Column(
         "product_class",
@@ -232,7 +212,14 @@ PLACEMENTS: tuple[Column[Row], ...] = (
         lambda row: number(100 * _placement_spread(row), 2),
     ),
 )
-COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *_ENERGY)
+CLOCK_DIFFERENCE: Column[Row] = Column(
+    "clock_difference_percent",
+    "how much higher the SM clock was than the baseline's in the same rounds, in percent: that part of the difference",
+    lambda row: 100 * (row.clock_ratio - 1),
+    "clock (%)",
+    lambda row: "-" if math.isnan(row.clock_ratio) else f"{100 * (row.clock_ratio - 1):+.2f}",
+)
+COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *ENERGY)
 """The columns of the exports."""
 
 ONLY_IN_TABLES: tuple[Column[Row], ...] = (

@@ -6,7 +6,7 @@ import shlex
 
 from gemmbench.bench.record import Environment, Record
 
-_POLICY = ("rounds", "until", "max_time", "energy")
+_POLICY = ("rounds", "until", "max_time")
 _KEPT = ("--device", "--kernels", "--weights", "--config", "-c")
 """Options of the run's command that a row does not record."""
 
@@ -25,6 +25,8 @@ def rerun_command(environment: Environment, record: Record) -> str:
     for name in _POLICY:
         if limit := environment.policy.get(name):
             words += ["--" + name.replace("_", "-"), f"{limit:g}"]
+    if "sustained" in environment.policy:
+        words += ["--sustained", f"{environment.policy['sustained']:g}"]
     if environment.baseline:
         words += ["--baseline", environment.baseline]
     if environment.policy.get("gate") is False:

@@ -10,10 +10,11 @@ from gemmbench.bench.record import Environment, Record, Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.planning.problems.product_classes import CLASSES
 from gemmbench.report.explanation.rerun import rerun_command
+from gemmbench.report.explanation.steady_load import describe_load
 from gemmbench.report.flags import MEANINGS, find_flags
 from gemmbench.report.roofline import MEMORY
 from gemmbench.report.row import UNRANKED, Row
-from gemmbench.report.text import count_noun, number, percent, with_interval
+from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
 
 _WIDEST = 110
 _INDENT = 10
@@ -47,7 +48,7 @@ def explain_in_paragraphs(row: Row) -> list[tuple[str, str]]:
         ("Bound", list(_describe_bound(row))),
         ("Launch", list(_describe_launch(row))),
         ("Device", list(_describe_device(row))),
-        ("Energy", list(_describe_energy(row))),
+        ("Load", list(describe_load(row))),
         *_describe_flags(row),
     ]
     return [(name, " ".join(sentences)) for name, sentences in paragraphs if sentences]
@@ -104,10 +105,18 @@ def _describe_time(row: Row) -> Iterator[str]:
     yield f"{number(time.value * 1e3)} ms per launch{interval}, {number(row.gflops)} GFLOPS."
     baseline = row.environment.baseline
     if not math.isnan(row.percent_of_baseline.value) and row.record.variant != baseline:
-        yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds."
+        yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds{_describe_clock_share(row)}."
     least, low, high = stats.quartiles(samples)
     yield f"Fastest round {number(least * 1e3)} ms, quartiles {number(low * 1e3)} and {number(high * 1e3)},"
     yield f"{count_noun(stats.count_outliers(samples), 'outlier')} (kept)."
+
+
+def _describe_clock_share(row: Row) -> str:
+    """`: of the 17.1 %, -0.2 % is clock`, where the clock of both is known."""
+    if math.isnan(row.clock_ratio):
+        return ""
+    difference = number_within(row.percent_of_baseline.value - 100, row.percent_of_baseline, 3)
+    return f": of the {difference} %, {100 * (row.clock_ratio - 1):+.2f} % is clock"
 
 
 def _describe_method(row: Row) -> Iterator[str]:
@@ -199,15 +208,6 @@ def _describe_telemetry(telemetry: Telemetry) -> str:
     values = [f"{name} {number(value * scale)} {unit}" for name, value, scale, unit in known if value is not None]
     slowed = " and ".join(telemetry.slowed_by)
     return ", ".join([*values, f"clock held down by {slowed}" if slowed else "nothing held the clock down"])
-
-
-def _describe_energy(row: Row) -> Iterator[str]:
-    telemetry = row.record.telemetry
-    if telemetry and telemetry.energy and telemetry.energy_power:
-        gflops_per_watt = row.record.flops / telemetry.energy / 1e9
-        yield f"{number(telemetry.energy)} J per launch, {number(gflops_per_watt)} GFLOPS per watt,"
-        yield f"measured during {number(telemetry.energy_seconds)} s of nothing but launches of this kernel,"
-        yield f"at {number(telemetry.energy_power)} W."
 
 
 def _describe_flags(row: Row) -> list[tuple[str, list[str]]]:

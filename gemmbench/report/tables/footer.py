@@ -24,6 +24,7 @@ def footer_lines(run: Run) -> list[str]:
     return [
         f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval.",
         *_explain_baseline(run),
+        *_explain_sustained(timed),
         _describe_method(timed),
         *([endings] if endings else []),
         *_explain_partly_cold(run.environment, timed),
@@ -72,6 +73,12 @@ def _explain_baseline(run: Run) -> list[str]:
     math = f" 100 % is {baseline} with {' or '.join(chosen)}, the faster at each size." if chosen else ""
     column = f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"
     return [f"{column}, in the same rounds.{math} {verified}"]
+
+
+def _explain_sustained(timed: Sequence[Record]) -> list[str]:
+    if not any(record.sustained for record in timed):
+        return []
+    return ["Sustained: each row alone under a steady load, in blocks next to the baseline's. J: joules per launch."]
 
 
 def _describe_method(timed: Sequence[Record]) -> str:

@@ -88,7 +88,7 @@ def _plan(problem: Problem, variant: Variant, config: Config, machine: Machine) 
 
 
 def read_policy(environment: Environment) -> Policy:
-    """The policy of a run; what an old file does not record has its usual value."""
+    """The policy of a run, without steady loads; what an old file does not record has its usual value."""
     known = {each.name for each in fields(Policy)}
     recorded: dict[str, Any] = {name: value for name, value in environment.policy.items() if name in known}
-    return Policy(**recorded)
+    return Policy(**recorded | {"sustained": 0.0})

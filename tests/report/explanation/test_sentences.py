@@ -4,11 +4,12 @@ import msgspec
 import pytest
 
 from gemmbench.bench.record import NetworkFacts, Telemetry
+from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.errors import UsageError
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation.find_row import find_row
 from gemmbench.report.explanation.rerun import rerun_command
-from gemmbench.report.explanation.sentences import explain_row
+from gemmbench.report.explanation.sentences import explain_in_paragraphs, explain_row
 
 MS = 1e-3
 LAUNCH = {"grid": [8, 8, 1], "block": [256, 1, 1], "registers": 40, "spills": 16, "shared_static": 2048}
@@ -34,6 +35,28 @@ def run(make_run, paired, make_record):
 
 def test_everything_about_a_row(run, golden):
     golden("explain.txt", "\n".join(explain_row(find_row(compare_rows(run), "tiled@64"))) + "\n")
+
+
+def test_a_steady_load_is_told_next_to_the_burst(make_run, paired):
+    own = Load(seconds=0.8, launches=1600, clock_hz=1.5e9, joules=350.0, joules_seconds=0.5, temperature=61.0)
+    base = Load(seconds=0.8, launches=1584, slowed_by=["power cap"], settled=False)
+    mine = paired(
+        "tiled", *[MS] * 5, clocks_hz=[1.996e9] * 10, sustained=Sustained(own=[own, own], baseline=[base] * 2)
+    )
+    cublas = paired("cublas", *[1.171 * MS] * 5, order=9.0, clocks_hz=[2e9] * 10, sustained=Sustained(own=[base]))
+    rows = compare_rows(make_run(mine, cublas)).rows
+    told = dict(explain_in_paragraphs(rows[0]))
+    assert "117.1 +- 0 % of cublas, paired by rounds: of the 17.1 %, -0.20 % is clock." in told["Measured"]
+    assert told["Load"] == (
+        "0.5000 ms per launch, 0.001049 TFLOPS, alone under a steady load (2 blocks, 1.60 s in all). "
+        "101.0 % of cublas, in neighbouring blocks (117.1 % in interleaved windows). "
+        "SM clock 1.500 GHz, power 700.0 W, temperature 61.00 degrees C. "
+        "0.3500 J per launch, 0.001498 GFLOPS per watt."
+    )
+    told = dict(explain_in_paragraphs(rows[1]))
+    assert told["Load"].endswith(
+        "Clock held down by power cap. Clock, power or temperature still changed when counting began."
+    )
 
 
 def test_lines_are_short_except_the_command_which_is_one_line_to_copy(run):

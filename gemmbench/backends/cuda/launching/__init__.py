@@ -6,6 +6,7 @@ tensor_maps     the arrays that TMA copies
 packed_launch   queues one launch with the least host time
 graphs          several launches as one
 window          times launches that run back to back
+back_to_back    windows without a pause between them
 gate            holds the stream until all launches are queued
 clock           the SM clock while they ran
 """

@@ -15,6 +15,7 @@ from gemmbench.backends.cuda.system.driver import load_driver
 
 _FIELDS = 3  # multiprocessor, cycles, nanoseconds, as in helpers.cu
 _BLOCKS_PER_SM = 4
+_MARKS = 4
 _SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
 
 
@@ -45,7 +46,22 @@ class Clock:
         self._seen = np.zeros((2, blocks, _FIELDS), np.uint64)
         self._slots = cuda.mem_alloc(self._seen.nbytes)
         slots = (int(self._slots) + which * self._seen[which].nbytes for which in (0, 1))
+        self._marks = cuda.pagelocked_empty((_MARKS, *self._seen.shape[1:]), np.uint64)
+        self._marked = 0
+        self._stream = stream
         self._stamps = [pack_launch(kernel, (blocks, 1, 1), (1, 1, 1), stream, "P", slot) for slot in slots]
+
+    def mark(self) -> np.ndarray:
+        """Queue a stamp and its copy to the host.
+
+        The array holds it once the stream has got there, until as many marks as there are buffers
+        have followed.
+        """
+        buffer: np.ndarray = self._marks[self._marked % _MARKS]
+        self._marked += 1
+        self.stamp(0)
+        self._cuda.memcpy_dtoh_async(buffer, self._slots, self._stream)
+        return buffer
 
     def stamp(self, which: int) -> None:
         """Queue stamp 0 (before) or 1 (after)."""

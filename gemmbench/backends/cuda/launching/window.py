@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gemmbench.backends.base import Rotation, Window
 from gemmbench.backends.cuda.failure import translate_errors
+from gemmbench.backends.cuda.launching.back_to_back import run_back_to_back
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
 from gemmbench.backends.cuda.system.driver import load_driver
@@ -116,6 +118,21 @@ class WindowTimer:
         """
         with translate_errors(self._errors, self._calls.launch):
             return _join_windows([self._window(part) for part in self._split(launches)])
+
+    def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
+        """As base.SteadyExecutable; two windows are in the queue at any time."""
+        with translate_errors(self._errors, self._calls.launch):
+            self._lead_to_first_set()
+            fitting = min(launches, self._most_launches // 2)
+            if unit := self._calls.graph_launches:
+                fitting = max(1, fitting // unit) * unit
+            yield from run_back_to_back(partial(self._queue_window, fitting), fitting, self.stream, self._clock, watch)
+
+    @property
+    def _most_launches(self) -> int:
+        """The launches that the queue has room for."""
+        unit = self._calls.graph_launches
+        return _MOST_GRAPHS * unit if unit else QUEUE // self._calls.kernels
 
     def _split(self, launches: int) -> Iterator[int]:
         """The launches of each window that the launch queue has room for."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
@@ -111,6 +112,10 @@ class NvmlMonitor:
             memory_clock=_scale(self._ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM), 1e6),
             slowed=frozenset(name for bit, name in _SLOWED.items() if bits & bit),
         )
+
+    def now(self) -> float:
+        """Seconds of the host's clock."""
+        return time.monotonic()
 
     def energy(self) -> float:
         """Joules since the driver was loaded (Volta or newer)."""

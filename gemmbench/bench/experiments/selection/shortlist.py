@@ -20,8 +20,8 @@ _ROUNDS = 2
 
 
 def make_ranking_policy(policy: Policy) -> Policy:
-    """The same policy for short loads: one pair of rounds."""
-    return replace(policy, rounds=_ROUNDS, until=0.0)
+    """The same policy for short loads: one pair of rounds and no steady load."""
+    return replace(policy, rounds=_ROUNDS, until=0.0, sustained=0.0)
 
 
 def find_candidates(chains: Iterable[Chain]) -> list[tuple[Chain, ...]]:

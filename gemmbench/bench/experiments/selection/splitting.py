@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
@@ -58,3 +59,13 @@ def choose_finalists(
         names.setdefault(chain.problem_or_network, set()).add(chain.name)
     wanted = [chain for chain in chains if baseline not in names.get(chain.problem_or_network, {baseline})]
     return list(dict.fromkeys([*best, *(chain for chain in wanted if chain.name == baseline)]))
+
+
+def find_swept(chains: Iterable[Chain]) -> dict[Problem | Network, tuple[str, ...]]:
+    """The names with several configurations, by what they compute."""
+    counts = Counter((chain.problem_or_network, chain.name) for chain in chains)
+    swept: dict[Problem | Network, tuple[str, ...]] = {}
+    for (asked, name), count in counts.items():
+        if count > 1:
+            swept[asked] = (*swept.get(asked, ()), name)
+    return swept

@@ -1,0 +1,92 @@
+"""What a steady load shows: cuBLAS against `sgemm` in f32, and against the best algorithm of cuBLASLt in bf16."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from claims import Claim, format_table, run_sweep
+
+Rows = dict[str, dict[str, Any]]
+"""The rows of one sweep by kernel."""
+
+SIZE = "8192"
+SWEEPS = (
+    ("f32", ("sgemm", "cublas"), "f32", "uniform"),
+    ("bf16", ("cublas", "cublaslt"), "bf16", "uniform"),
+    ("bf16 again", ("cublas", "cublaslt"), "bf16", "uniform"),
+    ("bf16, zeros", ("cublas", "cublaslt"), "bf16", "zeros"),
+)
+LEAST_SHARE = 0.99
+"""Of the burst time that a launch takes under load at least: the clock is no higher than in short windows."""
+MOST_POWER = 1.05
+"""Of the power limit."""
+MAX_DIFFERENCE = 1.0
+"""Percent of cuBLAS, between two runs of one sweep."""
+HEAD = (
+    "sweep",
+    "kernel",
+    "burst TFLOPS",
+    "% of cublas",
+    "clock (%)",
+    "sustained TFLOPS",
+    "% of cublas",
+    "W",
+    "GHz",
+    "J",
+)
+
+
+def check(folder: Path) -> Claim:
+    """Run the sweeps at 8192."""
+    measured = {title: _measure(folder, names, precision, data) for title, names, precision, data in SWEEPS}
+    lines = [_describe(title, row) for title, rows in measured.items() for row in rows.values()]
+    faults = [fault for title, names, *_ in SWEEPS for fault in _find_faults(title, names, measured[title])]
+    faults += _compare(measured["bf16"], measured["bf16 again"])
+    held = sorted({row["sustained_slowed_by"] for rows in measured.values() for row in rows.values()} - {""})
+    return Claim(
+        "every kernel has a burst and a sustained speed at 8192: under load it is no faster, draws no more than the "
+        f"power limit, and its percentage of cuBLAS repeats within {MAX_DIFFERENCE:g}",
+        format_table(lines, HEAD) + f"\n\nClock held down by: {'; '.join(held) or 'nothing'}.",
+        "; ".join(faults) or f"{len(lines)} rows",
+        not faults,
+    )
+
+
+def _measure(folder: Path, names: tuple[str, ...], precision: str, data: str) -> Rows:
+    """The rows with a steady load: of a swept kernel its best configuration, measured again."""
+    problem = ("--sizes", SIZE, "--precision", precision, "--data", data)
+    rows = run_sweep(folder, *names, *problem, "--baseline", "cublas", "--sustained=4")
+    return {row["variant"]: row for row in rows if row["sustained_time_s"]}
+
+
+def _find_faults(title: str, names: tuple[str, ...], rows: Rows) -> Iterator[str]:
+    for name in names:
+        row = rows.get(name)
+        if row is None:
+            yield f"{title}: {name} has no steady load"
+        elif row["sustained_time_s"] < LEAST_SHARE * row["time_s"]:
+            yield f"{title}: {name} is faster under load"
+        elif not row["sustained_w"] or not 0 < row["sustained_w"] <= MOST_POWER * float(row["power_limit_w"]):
+            yield f"{title}: {name} draws {row['sustained_w']} W"
+
+
+def _compare(first: Rows, second: Rows) -> Iterator[str]:
+    for name in first.keys() & second.keys():
+        ends = [rows[name]["sustained_percent_of_baseline"] for rows in (first, second)]
+        if abs(ends[0] - ends[1]) > MAX_DIFFERENCE:
+            yield f"{name} reaches {ends[0]:.2f} % of cuBLAS, then {ends[1]:.2f} %"
+
+
+def _describe(title: str, row: dict[str, Any]) -> list[str]:
+    clock = row["sustained_clock_hz"]
+    numbers = [
+        row["gflops"] / 1e3,
+        row["percent_of_baseline"],
+        row["clock_difference_percent"],
+        row["sustained_gflops"] / 1e3,
+        row["sustained_percent_of_baseline"],
+        row["sustained_w"],
+        clock and clock / 1e9,
+        row["energy_j"],
+    ]
+    return [title, row["variant"], *("-" if value is None else f"{value:.4g}" for value in numbers)]

@@ -1,0 +1,123 @@
+"""The order of the loads: kernel, baseline, baseline, kernel, so that a steady drift cancels out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import cast
+
+from gemmbench.backends.base import Backend, Executable, SteadyExecutable
+from gemmbench.bench.experiments.context import ExperimentContext
+from gemmbench.bench.experiments.sustained.load_sensors import LoadSensors
+from gemmbench.bench.experiments.sustained.measure_load import measure_load, settle
+from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.sustained import Load, Sustained
+
+BLOCK_SECONDS = 1.0
+"""The longest block: a longer load has more of them."""
+_WINDOW_SECONDS = 0.025
+_LEAST_WINDOWS = 8
+_HEATING_SHARE, _HEATING_STRETCH = 0.5, 0.2
+
+
+@dataclass
+class _Bound:
+    """A trial that is ready for a load: windows of `launches` launches, and the loads so far."""
+
+    trial: Trial
+    executable: Executable
+    launches: int
+    loads: list[Load] = field(default_factory=list)
+
+
+class SustainedBlocks:
+    """Loads the device with one kernel at a time, each row for `seconds` in all.
+
+    `bind` binds a trial as it is timed, and `check` checks what it has computed with the same
+    executable.
+    """
+
+    def __init__(
+        self,
+        context: ExperimentContext,
+        backend: Backend,
+        seconds: float,
+        bind: Callable[[Trial], Executable],
+        check: Callable[[Trial, Executable], None],
+    ):
+        self._context, self._bind, self._check = context, bind, check
+        self._backend, self._seconds = backend, seconds
+        self._quartets = max(1, round(seconds / 4 / BLOCK_SECONDS))
+        self._block = seconds / 4 / self._quartets
+
+    def run(self, trials: Sequence[Trial], baseline: Trial | None) -> None:
+        """Give each trial what its load showed, and the baseline what all of its loads showed.
+
+        A row without two blocks has nothing: it was interrupted, or a launch takes too long for a block.
+        """
+        base = self._prepare(baseline) if baseline else None
+        others = [trial for trial in trials if trial is not baseline]
+        if base and others:
+            self._heat(base)
+        for number, trial in enumerate(others):
+            self._context.progress(f"sustained {trial.name}", number, len(others))
+            row = self._prepare(trial)
+            if row:
+                self._run_row(row, base)
+        if base and not others:
+            self._run_row(base, None)
+        elif base and base.loads:
+            base.trial.sustained = Sustained(own=base.loads)
+            self._finish(base)
+
+    def _run_row(self, row: _Bound, base: _Bound | None) -> None:
+        if base and not base.trial.alive:
+            base = None
+        first = len(base.loads) if base else 0
+        order = (row, base, base, row) if base else (row, row)
+        for one in order * self._quartets:
+            if one and not self._add_load(one):
+                return
+        row.trial.sustained = Sustained(own=row.loads, baseline=base.loads[first:] if base else [])
+        self._finish(row)
+
+    def _prepare(self, trial: Trial) -> _Bound | None:
+        """Bind a trial; None if it fails, or if its launches are too long for a block."""
+        if not trial.alive or self._context.is_interrupted():
+            return None
+        with trial.catch_faults():
+            executable = self._bind(trial)
+            executable.time(1)  # loads the code
+            window = executable.time(1)
+            once = window.seconds / window.launches
+            if once * _LEAST_WINDOWS > self._block:
+                return None
+            launches = math.ceil(_WINDOW_SECONDS / max(once, 1e-9))
+            return _Bound(trial, executable, min(launches, self._backend.max_launches))
+        return None
+
+    def _heat(self, base: _Bound) -> None:
+        """Load the device with the baseline until it is as warm as the loads will find it."""
+        sensors, executable = LoadSensors(self._backend.monitor), cast(SteadyExecutable, base.executable)
+        limit = _HEATING_SHARE * self._seconds
+        self._context.progress("sustained load", 0, 0)
+        with base.trial.catch_faults(), closing(executable.sustain(base.launches, sensors.poll)) as windows:
+            settle(windows, sensors, limit, _HEATING_STRETCH, self._context.is_interrupted)
+
+    def _add_load(self, one: _Bound) -> bool:
+        """Run a block; whether it is complete."""
+        executable, sensors = cast(SteadyExecutable, one.executable), LoadSensors(self._backend.monitor)
+        load = None
+        with one.trial.catch_faults():
+            load = measure_load(executable, one.launches, self._block, sensors, self._context.is_interrupted)
+        if load:
+            one.loads.append(load)
+        return load is not None
+
+    def _finish(self, one: _Bound) -> None:
+        """What ran under load is checked too."""
+        if not self._context.is_interrupted():
+            with one.trial.catch_faults():
+                self._check(one.trial, one.executable)

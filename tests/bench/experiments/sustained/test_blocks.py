@@ -1,0 +1,136 @@
+"""Kernel, baseline, baseline, kernel: who runs when, and what a row gets from it."""
+
+from dataclasses import replace
+
+import pytest
+
+from gemmbench.backends.fake.backend import FakeBackend
+from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.script import Script
+from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Policy
+from tests.bench.conftest import CODE
+
+SMALL = Problem(33, 17, 19)
+ASKED = Policy(rounds=2, sustained=4.0)
+TIMES = {"naive": 2e-3, "tiled": 1e-3, "base": 1e-3}
+
+
+@pytest.fixture
+def measure(make_plan):
+    """Records of a batch with a steady load, by name; `base` is the baseline."""
+
+    def run(*names, policy=ASKED, problem=SMALL, swept=(), interrupted=lambda: False, **script):
+        plans = tuple(make_plan(name, problem) for name in names)
+        batch = make_gemm_batch(plans, (CODE,) * len(plans), policy, anchors=("base",))
+        worker = LocalWorker({"fake": FakeBackend(Script(**{"times": TIMES, **script}))}, is_interrupted=interrupted)
+        return {record.variant: record for record in worker.experiment(replace(batch, swept=swept))}
+
+    return run
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """The names of the kernels under load, in order."""
+    seen, bind, sustain = [], FakeBackend.bind, FakeExecutable.sustain
+
+    def bound(self, name, *rest, **options):
+        executable = bind(self, name, *rest, **options)
+        executable.name = name
+        return executable
+
+    def noted(self, *arguments):
+        seen.append(self.name)
+        return sustain(self, *arguments)
+
+    monkeypatch.setattr(FakeBackend, "bind", bound)
+    monkeypatch.setattr(FakeExecutable, "sustain", noted)
+    return seen
+
+
+def test_the_baseline_runs_twice_between_two_loads_of_a_kernel(measure, loads):
+    measure("naive", "tiled", "base")
+    heating, *blocks = loads
+    assert heating == "base"
+    assert blocks == ["naive", "base", "base", "naive", "tiled", "base", "base", "tiled"]
+
+
+def test_a_longer_load_has_more_blocks(measure, loads):
+    found = measure("tiled", "base", policy=replace(ASKED, sustained=8.0))
+    assert loads[1:] == ["tiled", "base", "base", "tiled"] * 2
+    assert len(found["tiled"].sustained.own) == len(found["tiled"].sustained.baseline) == 4
+
+
+def test_a_row_has_speed_power_and_energy_next_to_its_burst(measure):
+    watch = {"temperature": 61, "watts": {"tiled": 700, "base": 500}, "slowed": ["power cap"]}
+    found = measure("tiled", "base", sustained={"tiled": 1.25e-3}, watch=watch)
+    tiled, base = found["tiled"], found["base"]
+    assert tiled.samples == pytest.approx([1e-3] * 2) and tiled.sustained.time == pytest.approx(1.25e-3)
+    assert tiled.sustained.speed_ratio.value == pytest.approx(0.8)
+    assert tiled.sustained.watts == pytest.approx(700) and tiled.sustained.joules == pytest.approx(0.875)
+    assert (tiled.sustained.clock_hz, tiled.sustained.temperature) == (pytest.approx(1e9), 61)
+    assert tiled.sustained.slowed_by == ["power cap"] and tiled.sustained.settled
+    assert base.sustained.own == tiled.sustained.baseline and base.sustained.baseline == []
+    assert base.sustained.watts == pytest.approx(500)
+
+
+def test_the_baseline_alone_is_loaded_too(measure, loads):
+    found = measure("base")
+    assert loads == ["base", "base"] and len(found["base"].sustained.own) == 2
+
+
+def test_a_row_takes_no_more_than_its_seconds(measure):
+    load = measure("tiled", "base")["tiled"].sustained
+    assert sum(each.seconds for each in [*load.own, *load.baseline]) <= 4.1
+
+
+@pytest.mark.parametrize(("precision", "loaded"), [("f32", False), ("f16", True), ("bf16", True), ("tf32", True)])
+def test_it_is_the_default_where_products_run_on_tensor_cores(measure, loads, precision, loaded):
+    found = measure("tiled", "base", policy=Policy(rounds=2), problem=replace(SMALL, precision_name=precision))
+    assert {bool(record.sustained) for record in found.values()} == {loaded} == {bool(loads)}
+    measure("tiled", "base", policy=Policy(rounds=2, sustained=0.0), problem=replace(SMALL, precision_name=precision))
+    assert len(loads) == (5 if loaded else 0)
+
+
+def test_configurations_that_are_measured_again_are_not_loaded_yet(measure, loads):
+    found = measure("naive", "tiled", "base", swept=("naive",))
+    assert "naive" not in loads and found["naive"].sustained is None and found["tiled"].sustained
+    assert measure("naive", "base", swept=("naive", "base"))["base"].sustained is None
+
+
+def test_a_kernel_with_long_launches_has_no_load(measure):
+    found = measure("naive", "base", times={"naive": 0.2, "base": 1e-3})
+    assert found["naive"].sustained is None and found["naive"].status == "ok"
+
+
+def test_a_kernel_that_fails_under_load_fails_alone(measure, monkeypatch):
+    sustain = FakeExecutable.sustain
+
+    def crash(self, *arguments):
+        self.fault = self.fault and "crash"
+        return sustain(self, *arguments)
+
+    monkeypatch.setattr(FakeExecutable, "sustain", crash)
+    found = measure("naive", "tiled", "base", faults={"naive": "print"})
+    assert (found["naive"].status, found["naive"].reason) == ("failed", "crashed, as scripted")
+    assert found["tiled"].sustained and found["tiled"].status == "ok"
+
+
+def test_what_computes_wrongly_under_load_is_wrong(measure, monkeypatch):
+    sustain = FakeExecutable.sustain
+
+    def spoil(self, *arguments):
+        for step in self.steps:
+            step.fault = step.fault and "unwritten"
+        return sustain(self, *arguments)
+
+    monkeypatch.setattr(FakeExecutable, "sustain", spoil)
+    assert measure("tiled", "base", faults={"tiled": "print"})["tiled"].status == "wrong"
+
+
+def test_an_interruption_leaves_rows_without_a_load(measure, loads):
+    found = measure("tiled", "base", interrupted=lambda: len(loads) > 2)
+    assert [record.sustained for record in found.values()] == [None, None]
+    assert all(record.samples for record in found.values())
