@@ -58,6 +58,7 @@ class SpecError(UsageError):
     """A fault at `location` (a file such as "cuda/tiled.cu") and, if known, on a line of it."""
 
     def __init__(self, location: str, line: int | None, fault: str):
+        fault = fault.replace("\n", r"\n")  # it may quote a value of the file, and is one line
         self.location, self.line, self.fault = location, line, fault
         super().__init__(f"{location}:{line}: {fault}" if line else f"{location}: {fault}")
 

@@ -69,3 +69,8 @@ def test_a_fault_in_a_file_begins_with_its_location():
 def test_the_nearest_name_is_offered_and_a_far_one_is_not():
     assert nearest("tield", ["naive", "tiled"]) == " (did you mean 'tiled'?)"
     assert nearest("xyz", ["naive", "tiled"]) == nearest("x", []) == ""
+
+
+def test_a_fault_at_a_line_is_one_line_whatever_it_quotes():
+    fault = SpecError("x.cu", 3, "unknown '\n'; known: f32")
+    assert str(fault) == r"x.cu:3: unknown '\n'; known: f32" and fault.fault == r"unknown '\n'; known: f32"
