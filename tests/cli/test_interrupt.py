@@ -11,7 +11,7 @@ def interrupt():
 
 def test_ctrl_c_ends_with_130_and_shows_and_saves_what_there_is(run_naive, saved, windows):
     _, at = windows
-    at[118] = interrupt
+    at[138] = interrupt
     said = run_naive()
     assert said.code == 130
     assert "stopping after this window; press Ctrl-C again to stop at once" in said.err

@@ -125,7 +125,7 @@ def test_after_an_interruption_rows_without_samples_are_left_out(experiment, mon
     whole = FakeExecutable.time
     monkeypatch.setattr(FakeExecutable, "time", lambda self, n: windows.append(n) or whole(self, n))
     assert experiment("naive", "tiled", is_interrupted=lambda: True) == []
-    found = experiment("naive", "tiled", is_interrupted=lambda: len(windows) > 165, policy=Policy(rounds=16))
+    found = experiment("naive", "tiled", is_interrupted=lambda: len(windows) > 193, policy=Policy(rounds=16))
     assert [record.stopped for record in found] == ["interrupted"] * len(found)
     assert found and all(record.status == "ok" and record.samples for record in found)
 
