@@ -6,6 +6,7 @@ reading      `read`, and the messages about a file that cannot be read
 decode       one line as a row
 check_row    what must hold between the values of a row
 old_schema   rows of older files, converted
+shared_values  values that many rows have in common, kept once
 complete     which rows of a run count, which batches it has measured completely
 last_line    the last line of a file
 """

@@ -14,17 +14,21 @@ from gemmbench.report.store.complete import keep_latest
 from gemmbench.report.store.decode import BrokenRow, decode_line, read_schema
 from gemmbench.report.store.last_line import read_last_line
 from gemmbench.report.store.run import Line, Run
+from gemmbench.report.store.shared_values import share_values
 
 
 def read(path: Path) -> Run:
     """Read a results file; an incomplete last line only gives a warning. Raises StoreError."""
+    known: dict[object, object] = {}
     with _open_file(path) as file:
         run = Run(_read_header(path, file), path=path)
         for number, line in enumerate(file, 2):
             if not line.strip():
                 continue
             try:
-                _add_row(run, decode_line(line))
+                row = decode_line(line)
+                share_values(row, known)
+                _add_row(run, row)
             except BrokenRow as fault:
                 if not line.endswith(b"\n"):  # the writer was cut off
                     run.warning = f"{path}: the last line is cut off and was left out; --resume measures it again"
