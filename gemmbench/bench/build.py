@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from gemmbench.analysis.time_limit import kill_running_commands
 from gemmbench.backends.base import Artifact, Compiler
 from gemmbench.bench.experiments.context import Progress
-from gemmbench.errors import GemmbenchError, HostError, PlanError
+from gemmbench.errors import BuildTimeout, GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.plan import Plan
 
 _PAUSE = 0.02
@@ -21,14 +21,19 @@ Built = Artifact | PlanError
 
 
 def compile_plans(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress: Progress) -> dict[Plan, Built]:
-    """Compile every plan, each distinct code once. Raises DeviceError."""
+    """Compile every plan, each distinct code once.
+
+    Where the compiler timed out, no other code of the same configuration is compiled: its layouts and
+    precisions would take as long. Raises DeviceError.
+    """
     distinct: dict[tuple[object, ...], list[Plan]] = {}
     for plan in plans:
         kernels = plan.variant.name, plan.variant.path, plan.symbols
         distinct.setdefault((*kernels, plan.device, plan.arch, plan.defines), []).append(plan)
     built: dict[Plan, Built] = {}
+    endless: dict[tuple[object, ...], BuildTimeout] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = {pool.submit(_compile, compilers[same[0].device], same[0]): same for same in distinct.values()}
+        jobs = {pool.submit(_compile, compilers[same[0].device], same[0], endless): same for same in distinct.values()}
         with _end_after_errors(pool, jobs):
             for number, job in enumerate(as_completed(jobs)):
                 progress("compile", number + 1, len(jobs))
@@ -50,9 +55,16 @@ def _end_after_errors(pool: ThreadPoolExecutor, jobs: Collection[Future[Built]])
         raise
 
 
-def _compile(compiler: Compiler, plan: Plan) -> Built:
+def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], BuildTimeout]) -> Built:
+    """Compile, unless a code of the same configuration is `endless`."""
+    configuration = plan.variant.name, plan.variant.path, plan.config, plan.device
+    if configuration in endless:
+        return endless[configuration]
     try:
         return compiler.compile(plan)
+    except BuildTimeout as fault:
+        endless[configuration] = fault
+        return fault
     except PlanError as fault:
         return fault
     except GemmbenchError:

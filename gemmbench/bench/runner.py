@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
@@ -40,12 +40,18 @@ class Pace:
         return left * self._spent / self._estimated if self._estimated else None
 
 
+def keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, list[R]]:
+    """Leave out no row of a batch."""
+    return batch, []
+
+
 @dataclass
 class Runner(Generic[R]):
     """Runs batches of any kind: GEMMs, networks, transfers.
 
     `emit` takes each record as it is made. `done` maps the keys of what an earlier run has measured
-    to its records.
+    to its records. `leave_out` takes a batch and all records so far, and returns what is left of the
+    batch and the records of the rest.
     """
 
     worker: Worker
@@ -53,6 +59,8 @@ class Runner(Generic[R]):
     progress: Progress = ignore_progress
     is_interrupted: Callable[[], bool] = lambda: False
     done: Mapping[str, Sequence[R]] = field(default_factory=dict)
+    leave_out: Callable[[Any, Sequence[R]], tuple[Batch[R] | None, list[R]]] = keep_all
+    _records: list[R] = field(default_factory=list)
 
     def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
         """Measure what is not done, until interrupted; returns the records, earlier ones too.
@@ -73,6 +81,15 @@ class Runner(Generic[R]):
         return records
 
     def _run_batch(self, batch: Batch[R]) -> list[R]:
+        left, records = self.leave_out(batch, self._records)
+        for record in records:
+            self.emit(record)
+        if left is not None:
+            records += self._measure(left)
+        self._records += records
+        return records
+
+    def _measure(self, batch: Batch[R]) -> list[R]:
         done = [key for key in batch.keys if key in self.done] if self.done else []
         records = [record for key in done for record in self.done[key]]
         left = batch.without(done)

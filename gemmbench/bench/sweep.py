@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gemmbench.backends.base import Compiler
 from gemmbench.bench.build import Built, compile_plans, name_code
 from gemmbench.bench.estimate import estimate_batch, estimate_finals
 from gemmbench.bench.experiments.batch import ChainBatch
+from gemmbench.bench.experiments.selection.hopeless import HopelessRows
 from gemmbench.bench.experiments.selection.shortlist import (
     RANKING,
     choose_shortlist,
     find_candidates,
     make_ranking_policy,
 )
-from gemmbench.bench.experiments.selection.splitting import choose_finalists, find_swept, split_chains
+from gemmbench.bench.experiments.selection.splitting import LARGEST, choose_finalists, find_swept, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.host_probe import TYPICAL_HOST
 from gemmbench.bench.memory_account import fit_together
@@ -37,7 +38,7 @@ class ChainSweep:
 
     `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
     are those of a network. `earlier` holds all rows of the run that is resumed. `shuffle` is the
-    seed of placements and permutations.
+    seed of placements and permutations. A batch has at most `largest` rows.
     """
 
     chains: Sequence[Chain]
@@ -47,6 +48,7 @@ class ChainSweep:
     parameters: Parameters | None = None
     earlier: Sequence[Record] = ()
     shuffle: int = 0
+    largest: int = LARGEST
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -60,6 +62,7 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     `compilers` maps a device to its compiler. Raises UsageError if a chain's code differs from the
     code that its earlier rows were measured with.
     """
+    runner = replace(runner, leave_out=HopelessRows().leave_out)
     records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
     for record in records:
         runner.emit(record)
@@ -114,7 +117,7 @@ def measure_groups(
     leveled = iter(level_workspaces([chain for group in groups for chain in group]))
     groups = [[next(leveled) for _ in group] for group in groups]
     built = compile_plans(list_plans(chain for group in groups for chain in group), compilers, runner.progress)
-    return runner.run(
+    return replace(runner, leave_out=HopelessRows().leave_out).run(
         [
             ChainBatch(
                 policy=policy,
@@ -137,7 +140,8 @@ def _make_batches(
     phase: str,
     first: int,
 ) -> list[ChainBatch]:
-    groups = split_chains(chains, sweep.baseline, partial(fit_together, runner.worker.devices))
+    have_room = partial(fit_together, runner.worker.devices)
+    groups = split_chains(chains, sweep.baseline, lambda rows: len(rows) <= sweep.largest and have_room(rows))
     swept = find_swept(chains)
     return [
         ChainBatch(

@@ -33,6 +33,7 @@ class VerifyOptions:
     every: bool = option(
         "--all", is_flag=True, heading=PROBLEM, help="Every configuration, not only one change per parameter."
     )
+    exit_first: bool = option("-x", "--exitfirst", is_flag=True, heading=STOPPING, help="Stop at the first failure.")
     sanitize: str | None = option(
         "--sanitize",
         is_flag=False,
@@ -66,6 +67,7 @@ class VerifyOptions:
             kernels=self.where.kernels,
             seed=self.seed,
             limits=self.limit.limits,
+            exit_first=self.exit_first,
         )
 
 
@@ -75,7 +77,8 @@ def verify(options: VerifyOptions) -> int:
 
     Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
     tile and M != N != K, in every layout and precision that a variant declares, with alpha and
-    beta other than 1 and 0.
+    beta other than 1 and 0. Each failure is printed when it happens; a configuration that timed out
+    or did not compile is not tried on further shapes.
 
     With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in
     allocations of exactly their size: two shapes, in the first precision that it declares. Write

@@ -165,6 +165,8 @@ def _run_tools(
                     return findings, True
                 progress(f"{tool} {command.variant}", number, len(commands))
                 findings += _run_tool(tool, command, request.limit)
+                if request.verify.exit_first and not all(each.clean for each in findings if each.verdict):
+                    return findings, False
     return findings, False
 
 

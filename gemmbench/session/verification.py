@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
+from gemmbench.bench.experiments.selection.splitting import LARGEST
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
@@ -32,7 +33,8 @@ from gemmbench.session.session import open_session
 class VerifyRequest:
     """What to verify; None or empty means all that a variant declares, and the shapes where kernels break.
 
-    With `every` all configurations are verified, otherwise one change per parameter.
+    With `every` all configurations are verified, otherwise one change per parameter. With `exit_first`
+    the first failure ends it.
     """
 
     variants: tuple[str, ...] = ()
@@ -44,6 +46,7 @@ class VerifyRequest:
     kernels: str | None = None
     seed: int | None = None
     limits: TimeLimits = field(default_factory=TimeLimits)
+    exit_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,14 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
-        emit = FailureReport(reporter).add
-        runner: Runner[Record] = Runner(session.worker, emit, session.progress, session.is_interrupted)
-        sweep = ChainSweep([make_chain(item) for item in expanded], policy, baseline="")
+        failures = FailureReport(reporter)
+
+        def is_ended() -> bool:
+            return session.is_interrupted() or (request.exit_first and failures.failed)
+
+        runner: Runner[Record] = Runner(session.worker, failures.add, session.progress, is_ended)
+        chains = [make_chain(item) for item in expanded]
+        sweep = ChainSweep(chains, policy, baseline="", largest=1 if request.exit_first else LARGEST)
         records = measure_sweep(runner, session.compilers, sweep)
         return Verification(records, session.is_interrupted(), broken)
 
@@ -85,19 +93,20 @@ def _choose_variants(request: VerifyRequest) -> tuple[list[Variant], list[SpecEr
 
 
 class FailureReport:
-    """Reports the first failure of every configuration as soon as it is known."""
+    """Reports each failure as soon as it is known; `failed` says whether there was one."""
 
     def __init__(self, reporter: Reporter):
         self._reporter = reporter
-        self._reported: set[tuple[str, str]] = set()
+        self.failed = False
 
     def add(self, record: Record) -> None:
-        """Take a record, and report it if it is such a failure."""
-        kernel = record.variant, record.configuration
-        if record.status not in ("ok", "skipped") and kernel not in self._reported:
-            self._reported.add(kernel)
-            reason = record.reason.partition("\n")[0]
-            self._reporter.message(f"{' '.join(kernel).strip()} at {record.problem}: {record.status}: {reason}")
+        """Take a record, and report it if it is a failure."""
+        if record.status in ("ok", "skipped"):
+            return
+        self.failed = True
+        name = f"{record.variant} {record.configuration}".strip()
+        reason = record.reason.partition("\n")[0]
+        self._reporter.message(f"{name} at {record.problem}: {record.status}: {reason}")
 
 
 def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:

@@ -9,7 +9,7 @@ from gemmbench.analysis.time_limit import run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.context import ignore_progress
-from gemmbench.errors import DeviceError, HostError
+from gemmbench.errors import BuildTimeout, DeviceError, HostError
 from gemmbench.planning.problems.problem import Problem
 
 SMALL = Problem(8, 8, 8)
@@ -82,3 +82,21 @@ def test_an_interruption_ends_what_still_compiles(make_plan):
     with pytest.raises(KeyboardInterrupt):
         compile_plans(plans, {"fake": Compiler()}, interrupt)
     assert time.monotonic() - started < 30
+
+
+def test_a_configuration_whose_compilation_timed_out_is_compiled_once(make_plan, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+
+    class Compiler(CountingCompiler):
+        def compile(self, plan):
+            artifact = super().compile(plan)
+            if dict(plan.config.values)["T"] == 8:
+                raise BuildTimeout("did not compile within 1 s")
+            return artifact
+
+    compiler = Compiler()
+    layouts = [Problem(8, 8, 8, layout) for layout in ("nn", "nt", "tn")]
+    plans = [make_plan("naive", problem, {"T": number}) for number in (8, 16) for problem in layouts]
+    built = compile_plans(plans, {"fake": compiler}, ignore_progress)
+    assert [dict(plan.config.values)["T"] for plan in compiler.compiled] == [8, 16, 16, 16]
+    assert [str(built[plan]) for plan in plans[:3]] == ["did not compile within 1 s"] * 3

@@ -40,8 +40,30 @@ def test_a_wrong_kernel_is_told_with_its_configuration_and_first_problem(gemmben
     assert said.code == 1
     status = "failed" if fault in ("crash", "build") else "wrong"
     assert f"\ntiled TILE=16: {status} at 17 nn f32: " in said.out
-    assert "(and 3 more problems)" in said.out
+    assert ("(and 3 more problems)" in said.out) == (fault != "build")
     assert "naive:" not in said.out
+
+
+@pytest.mark.parametrize("flag", ["-x", "--exitfirst"])
+def test_the_first_failure_can_end_it(gemmbench, script, flag):
+    said = gemmbench(
+        *["verify", "naive", "tiled", "--precision", "f32", "--sizes", "17,33", "--layout", "nn", flag],
+        *["--device", script(faults={"tiled": "zero"}), "--format", "tsv"],
+    )
+    assert said.code == 1
+    assert len([line for line in said.err.splitlines() if ": wrong: " in line]) == 1
+    assert "tiled TILE=16: wrong at 17 nn f32: " in said.out and "more problems" not in said.out
+
+
+def test_what_did_not_compile_is_not_tried_on_further_shapes(gemmbench, script):
+    said = gemmbench(
+        *["verify", "naive", "tiled", "--precision", "f32", "--sizes", "17,33,65", "--layout", "nn"],
+        *["--device", script(faults={"tiled": "build"})],
+    )
+    assert said.code == 1
+    (row,) = (line for line in said.out.splitlines() if line.startswith("tiled  "))
+    assert row.split()[1:5] == ["3", "0", "3", "6"]
+    assert len([line for line in said.err.splitlines() if ": failed: " in line]) == 3
 
 
 def test_what_is_asked_for_is_checked_and_nothing_else(gemmbench):
@@ -89,9 +111,10 @@ def test_bad_input_is_refused(gemmbench, arguments, words):
     assert said.err.startswith("gemmbench: ") and words in said.err
 
 
-def test_a_failure_is_reported_when_it_happens_and_once_for_a_configuration(gemmbench, script):
+def test_each_failure_is_printed_when_it_happens(gemmbench, script):
     faulty = script(faults={"tiled": "zero"})
     said = gemmbench("verify", "tiled", "--precision", "f32", "--sizes", "17,33", "--layout", "nn", "--device", faulty)
     lines = said.err.splitlines()
-    assert [line.partition(" at ")[0] for line in lines] == ["tiled TILE=16", "tiled TILE=8", "tiled TILE=32"]
+    rows = [f"tiled TILE={tile} at {size} nn f32" for size in (17, 33) for tile in (16, 8, 32)]
+    assert [line.partition(" alpha")[0] for line in lines] == rows
     assert lines[0].startswith("tiled TILE=16 at 17 nn f32 alpha=1.5 beta=-0.5: wrong: exact check: ")
