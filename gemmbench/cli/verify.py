@@ -77,7 +77,8 @@ def verify(options: VerifyOptions) -> int:
 
     Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
     tile and M != N != K, in every layout and precision that a variant declares, with alpha and
-    beta other than 1 and 0. Each failure is printed when it happens; a configuration that timed out
+    beta other than 1 and 0. Small problems are also tried with NaN, infinities, subnormals and
+    values near overflow. Each failure is printed when it happens; a configuration that timed out
     or did not compile is not tried on further shapes.
 
     With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in

@@ -26,7 +26,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
     trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
     placements: dict[str, Placement] = {}
     with fail_together(trials):
-        workload = _make_workload(batch)
+        workload = _make_workload(batch, thorough=not context.measured)
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
             backend, seed = context.backends[device], (batch.shuffle, batch.index)
@@ -43,10 +43,10 @@ def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:
     return sorted(names, key=lambda name: (context.backends[name].device.target.is_gpu, name))
 
 
-def _make_workload(batch: ChainBatch) -> Workload:
+def _make_workload(batch: ChainBatch, thorough: bool) -> Workload:
     chain = batch.chains[0]
     if chain.network is None:
-        return gemm_workload(chain.problem)
+        return gemm_workload(chain.problem, thorough)
     assert batch.parameters is not None
     return network_workload(chain.network, batch.parameters)
 

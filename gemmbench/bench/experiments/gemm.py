@@ -16,6 +16,7 @@ from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.bench.verify.single_products import make_single_products
+from gemmbench.bench.verify.special_values import SpecialValues, has_special_values, make_special_values
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
@@ -24,8 +25,11 @@ EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 """alpha and beta on integers."""
 
 
-def gemm_workload(problem: Problem) -> Workload:
-    """Verified on integers with EXACT_SCALARS, on single products, and on the data that are timed."""
+def gemm_workload(problem: Problem, thorough: bool = False) -> Workload:
+    """Verified on integers with EXACT_SCALARS, on single products, and on the data that are timed.
+
+    If `thorough`, also with special values, unless the problem is too small or too large for them.
+    """
 
     @cache
     def find_reference(fill: Fill, seed: int) -> Reference:
@@ -42,6 +46,8 @@ def gemm_workload(problem: Problem) -> Workload:
         yield _make_case(products.reference, products.judge)
         real = find_reference("uniform", seed)
         yield _make_case(real, real.check_rounding)
+        if thorough and has_special_values(problem):
+            yield from map(_make_special_case, make_special_values(problem, seed))
 
     def make_timed_inputs(policy: Policy) -> Inputs:
         return find_inputs(policy.data, policy.seed)
@@ -57,6 +63,11 @@ def gemm_workload(problem: Problem) -> Workload:
 def make_inputs(operands: Operands, beta: float) -> Inputs:
     """A and B, and C if beta makes a kernel read it."""
     return Inputs((operands.A, operands.B), operands.C if beta else None)
+
+
+def _make_special_case(values: SpecialValues) -> VerificationCase:
+    inputs = make_inputs(values.operands, values.beta)
+    return VerificationCase(inputs, False, values.judge, (values.alpha, values.beta))
 
 
 def _make_exact_case(reference: Reference) -> VerificationCase:

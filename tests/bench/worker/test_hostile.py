@@ -23,6 +23,8 @@ from gemmbench.planning.sweeps.policy import Policy
 
 FOLDER = Path(__file__).parents[2] / "hostile"
 CUDA = Path(__file__).parents[3] / "cuda"
+VALUES = Path(__file__).parents[2] / "hostile_values"
+EXPECTED_OF_VALUES = yaml.safe_load((VALUES / "expected.yaml").read_text())
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
 PROBLEM = Problem(35, 129, 133, alpha=1.5, beta=-0.5)
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items() if "beta" not in wanted}
@@ -45,7 +47,7 @@ def verify(opened):
     impatient, patient, backend = opened
 
     def verified(name, problem=PROBLEM):
-        variant = Catalog([FOLDER], []).get(name)
+        variant = Catalog([FOLDER, VALUES], []).get(name)
         chosen = [(variant, list_configurations(variant, {}))]
         targets = {"cpu": backend.device.target}
         (plan,) = make_plans([problem], chosen, "cpu", targets, lambda variant, _: why_unsupported(variant))
@@ -107,3 +109,15 @@ def test_a_kernel_is_right_where_its_fault_does_not_show(verify, name):
 
 def test_alpha_is_never_1_while_integers_are_checked(verify):
     assert verify("ignores_alpha", Problem(35, 128, 133, alpha=1.0)).diagnosis == "alpha ignored"
+
+
+def test_every_kernel_with_a_fault_in_special_values_has_an_expectation():
+    assert {path.stem for path in VALUES.glob("*.cu")} == set(EXPECTED_OF_VALUES)
+
+
+@pytest.mark.parametrize("name", EXPECTED_OF_VALUES)
+def test_verify_finds_what_a_kernel_does_to_special_values(verify, name):
+    record, wanted = verify(name), EXPECTED_OF_VALUES[name]
+    assert (record.status, record.check_rule) == ("wrong", wanted["rule"]), record.reason
+    assert wanted["words"] in record.reason
+    assert verify(name, Problem(8, 9, 10)).status == "ok"  # too small for special values

@@ -1,0 +1,224 @@
+"""Numbers that a kernel must not lose: NaN and infinities, subnormals, and values near overflow.
+
+What a correct kernel does follows from IEEE 754 for every order of summation:
+
+- A NaN of A reaches its row of C, one of B its column; an infinity too, and 0 times it is NaN. No other
+  element may change: padding must be left out, and not be multiplied by 0.
+- Subnormal numbers count, as in every product of CUDA cores unless `-ftz` or `.ftz` asks otherwise.
+  Tensor cores do not say what they do with them, so only sums that round like their factors are checked.
+- A sum whose parts cannot overflow is finite. A sum of large products of one sign is infinite.
+
+Where the order of summation decides, nothing is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from gemmbench.bench.operands.fill import Operands, round_factor
+from gemmbench.bench.verify.diagnosis import Diagnosis
+from gemmbench.bench.verify.reference import Check
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems.product_classes import is_weaker
+from gemmbench.planning.problems.storage import FLOAT64
+
+NOT_FINITE, SUBNORMAL, OVERFLOW = "NaN and infinity", "subnormal", "overflow"
+_WEAK = 0.02  # how far off a sum of products of bf16 may be, as a share of |alpha| |A| |B|
+_LEAST_SIDE, _MOST_PRODUCTS = 16, 1 << 21
+
+
+def has_special_values(problem: Problem) -> bool:
+    """Whether a problem is checked with special values: every side has room for them, and it is small."""
+    small = problem.M * problem.N * problem.K <= _MOST_PRODUCTS
+    return small and min(problem.M, problem.N, problem.K) >= _LEAST_SIDE and not problem.storage("A").is_integer
+
+
+@dataclass(frozen=True)
+class SpecialValues:
+    """Operands with special values, and what C must be; `rule` names the check."""
+
+    rule: str
+    problem: Problem
+    operands: Operands
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        """alpha A[i][k] B[k][j], M x K x N, in a type in which none of them overflows."""
+        kind = np.longdouble if self.problem.storage("A") == FLOAT64 else np.float64
+        a = self.operands.A.T if self.problem.trans_a else self.operands.A
+        b = self.operands.B.T if self.problem.trans_b else self.operands.B
+        return np.asarray(self.alpha * a.astype(kind)[:, :, None] * b.astype(kind)[None])
+
+    @cached_property
+    def _base(self) -> np.ndarray:
+        return np.asarray(self.beta * self.operands.C.astype(np.float64) if self.beta else 0.0)
+
+    @cached_property
+    def _scale(self) -> np.ndarray:
+        """|alpha| |A| |B| + |beta| |C0|."""
+        return np.asarray(np.abs(self._terms).sum(axis=1) + np.abs(self._base))
+
+    @cached_property
+    def want(self) -> np.ndarray:
+        """C, infinite where its type has no number so large."""
+        total = self._terms.sum(axis=1) + self._base
+        return np.asarray(np.where(np.abs(total) > self._largest, np.copysign(np.inf, total), total))
+
+    @cached_property
+    def _largest(self) -> float:
+        return _find_limits(self.problem, "C").largest
+
+    @cached_property
+    def _is_certain(self) -> np.ndarray:
+        """Where every order of summation gives the same: no part can overflow, or all have one sign."""
+        if self.rule == NOT_FINITE:
+            return np.ones(self.problem.shape("C"), bool)
+        one_sign = np.abs(self._terms.sum(axis=1)) == self._scale
+        return np.asarray((self._scale < self._largest / 2) | (one_sign & (self._scale / 2 > self._largest)))
+
+    @cached_property
+    def _bound(self) -> np.ndarray:
+        """How far a finite element may be off: by rounding, and by a subnormal step for every operation."""
+        precision = self.problem.precision
+        step = _find_limits(self.problem, "C").step
+        rounding = ROUNDING_FACTOR * precision.accumulator.unit * self._scale + 2 * precision.result_unit * np.abs(
+            self.want
+        )
+        return np.asarray(rounding + 2 * (self.problem.K + 1) * step)
+
+    def judge(self, result: np.ndarray, declared: str = "") -> Check:
+        """Compare a result. Products of a weaker class that is `declared` may turn infinities into NaN."""
+        weak = bool(declared) and is_weaker(declared, self.problem.precision.product_class)
+        if weak and self.rule == SUBNORMAL:  # parts of a small number are smaller still
+            return Check(True, self.rule)
+        with np.errstate(all="ignore"):
+            got = result.astype(np.float64)
+            right = np.where(np.isfinite(self.want), np.abs(got - self.want) <= self._allow(weak), got == self.want)
+            right |= np.isnan(self.want) & np.isnan(got)
+            right |= weak & np.isinf(self.want) & np.isnan(got)
+            wrong = ~right & self._is_certain
+        return self._describe(got, wrong) if wrong.any() else Check(True, self.rule)
+
+    def _allow(self, weak: bool) -> np.ndarray:
+        return np.asarray(self._bound + weak * _WEAK * self._scale)
+
+    def _describe(self, got: np.ndarray, wrong: np.ndarray) -> Check:
+        i, j = (int(index) for index in np.argwhere(wrong)[0])
+        first = f"first C[{i}][{j}] = {got[i, j]:.9g}, should be {self.want[i, j]:.9g}"
+        words = self._explain(got[wrong], self.want[wrong])
+        message = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}: {words}"
+        return Check(False, self.rule, float("inf"), message, Diagnosis(f"{self.rule} lost", words))
+
+    def _explain(self, got: np.ndarray, want: np.ndarray) -> str:
+        if self.rule == SUBNORMAL:
+            flushed = "subnormal numbers become 0: " if (got == 0).all() else "subnormal numbers are lost: "
+            return f"{flushed}leave out -ftz=true, --use_fast_math and instructions with .ftz"
+        if (np.isfinite(want) & ~np.isfinite(got)).any():
+            return self._explain_spread()
+        if (np.isnan(want) & ~np.isnan(got)).any():
+            return "a NaN, or 0 times an infinity, is dropped: products are skipped, such as those with 0"
+        if (np.isinf(want) & np.isnan(got)).any():
+            return "an infinity becomes NaN: it is multiplied by 0, as by padding, or subtracted from itself"
+        return "an infinity is lost: values are clamped, or parts of large numbers"
+
+    def _explain_spread(self) -> str:
+        if self.rule == OVERFLOW:
+            return "a sum that fits its type overflows: factors or partial sums are kept in a smaller range"
+        return (
+            "NaN or infinity reaches elements that do not depend on it: it is multiplied by 0, as by padding; "
+            "leave such products out"
+        )
+
+
+class _Limits(NamedTuple):
+    """The largest number of a type, its least normal one, and the step between subnormal ones."""
+
+    largest: float
+    least_normal: float
+    step: float
+
+
+def _find_limits(problem: Problem, operand: str) -> _Limits:
+    limits: Any = ml_dtypes.finfo(problem.storage(operand).numpy_type())  # type: ignore[no-untyped-call]
+    return _Limits(float(limits.max), float(limits.smallest_normal), float(limits.smallest_subnormal))
+
+
+def make_special_values(problem: Problem, seed: int) -> Iterator[SpecialValues]:
+    """The checks of a problem that `has_special_values`: one launch each."""
+    with np.errstate(all="ignore"):
+        yield SpecialValues(NOT_FINITE, problem, _make_not_finite(problem, seed), problem.alpha or 1.0, problem.beta)
+        if _keeps_subnormals(problem):
+            yield SpecialValues(SUBNORMAL, problem, _make_subnormal(problem, seed))
+        yield SpecialValues(OVERFLOW, problem, _make_large(problem, seed))
+
+
+def _keeps_subnormals(problem: Problem) -> bool:
+    """Sums are kept in the type of the factors, and rounded: the kernel runs on CUDA cores or on a CPU."""
+    precision = problem.precision
+    return precision.accumulator.type == precision.a and not precision.accumulator.truncates
+
+
+def _draw(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """op(A), op(B) and C in float64, between 0.5 and 1 or the negative of it."""
+    rng = np.random.default_rng([seed, 2])
+    shapes = (problem.M, problem.K), (problem.K, problem.N), (problem.M, problem.N)
+    a, b, c = (rng.uniform(0.5, 1, shape) * rng.choice([-1, 1], shape) for shape in shapes)
+    return a, b, c
+
+
+def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Operands:
+    """The arrays in the types and layout of the problem, with factors that its products do not round."""
+    stored = [_round(problem, "A", a), _round(problem, "B", b)]
+    swapped = problem.trans_a, problem.trans_b
+    first, second = (np.ascontiguousarray(one.T if swap else one) for one, swap in zip(stored, swapped, strict=True))
+    return Operands(first, second, c.astype(problem.storage("C").numpy_type()))
+
+
+def _round(problem: Problem, operand: str, values: np.ndarray) -> np.ndarray:
+    stored = values.astype(problem.storage(operand).numpy_type())
+    rounded = round_factor(stored, problem.precision)
+    return np.where(np.isfinite(stored), rounded, stored)
+
+
+def _make_not_finite(problem: Problem, seed: int) -> Operands:
+    """NaN and infinities at the beginning and at the end of K, where neighbours in memory are padding."""
+    a, b, c = _draw(problem, seed)
+    M, N = problem.M, problem.N
+    a[M // 4, 0], a[M // 2, 0], a[M - 1, -1] = np.nan, np.inf, -np.inf
+    b[0, N // 4], b[0, N // 2], b[-1, N - 1] = np.nan, -np.inf, np.inf
+    b[-1, 1], a[2, 0] = 0.0, 0.0  # times an infinity
+    return _store(problem, a, b, c)
+
+
+def _make_subnormal(problem: Problem, seed: int) -> Operands:
+    """Even rows of A are subnormal, odd ones small; even columns of B are large, odd ones small."""
+    a, b, c = _draw(problem, seed)
+    least = _find_limits(problem, "A").least_normal
+    a[::2] *= least * 2.0**-4
+    a[1::2] *= least * 2.0**20
+    b[:, ::2] *= 2.0**40
+    b[:, 1::2] *= 2.0**-24
+    return _store(problem, a, b, c)
+
+
+def _make_large(problem: Problem, seed: int) -> Operands:
+    """Factors next to the largest number, and sums that just fit; one row and column whose sum does not."""
+    a, b, c = _draw(problem, seed)
+    exponent, result = (int(np.frexp(_find_limits(problem, name).largest)[1]) - 1 for name in "AC")
+    small = result - exponent - int(np.ceil(np.log2(problem.K))) - 1
+    a[:, ::2] *= 2.0**exponent
+    b[::2] *= 2.0**small
+    a[:, 1::2] *= 2.0**small
+    b[1::2] *= 2.0**exponent
+    b[:, -1] = np.copysign(2.0 ** (exponent // 2 + 1), a[-1])
+    a[-1] = np.copysign(2.0 ** (exponent // 2 + 1), a[-1])
+    return _store(problem, a, b, c)
