@@ -42,4 +42,4 @@ def _run_among_healthy(names: Sequence[str], results: str, *options: str) -> lis
 def _judge_rows(name: str, fate: dict[str, object], rows: list[dict[str, object]]) -> tuple[str, str, str, str]:
     fitting = [row for row in rows if row["status"] == fate["status"] and str(fate["words"]) in str(row["reason"])]
     shown = (fitting or [row for row in rows if row["status"] != "ok"] or rows)[0]
-    return name, str(shown["status"]), str(shown["reason"]).splitlines()[0][:110], "yes" if fitting else "NO"
+    return name, str(shown["status"]), str(shown["reason"]).partition("\n")[0][:110], "yes" if fitting else "NO"

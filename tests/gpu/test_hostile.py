@@ -52,3 +52,19 @@ def test_each_kernel_ends_in_its_row_with_its_words(rows, name):
 @pytest.mark.parametrize("name", HEALTHY)
 def test_no_healthy_row_is_lost(rows, name):
     assert rows[name]["status"] == "ok" and rows[name]["time_s"] > 0
+
+
+def test_verify_finds_what_kernels_do_to_special_values(tmp_path):
+    if why := probe.why_no_gpu():
+        pytest.skip(why)
+    folder = FOLDER.parent / "hostile_values"
+    expected = yaml.safe_load((folder / "expected.yaml").read_text())
+    command = [sys.executable, "-m", "gemmbench", "verify", *expected, *HEALTHY, "--kernels", folder]
+    command += ["--device", "cuda", "--sizes", "35x129x133", "--layout", "nn", "--precision", "f32"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1, done.stderr
+    for name, wanted in expected.items():
+        (line,) = (line for line in done.stderr.splitlines() if line.startswith(f"{name} at "))
+        assert f"wrong: {wanted['rule']} check: " in line and wanted["words"] in line
+    lines = done.stderr.splitlines()
+    assert not any(line.startswith(f"{name} ") and ": wrong: " in line for name in HEALTHY for line in lines)

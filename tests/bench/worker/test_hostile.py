@@ -24,6 +24,7 @@ from gemmbench.planning.sweeps.policy import Policy
 FOLDER = Path(__file__).parents[2] / "hostile"
 CUDA = Path(__file__).parents[3] / "cuda"
 VALUES = Path(__file__).parents[2] / "hostile_values"
+UNRANKED = "unranked"  # as tables and exports say of a row that is ok, but of a weaker class
 EXPECTED_OF_VALUES = yaml.safe_load((VALUES / "expected.yaml").read_text())
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
 PROBLEM = Problem(35, 129, 133, alpha=1.5, beta=-0.5)
@@ -80,13 +81,14 @@ def measure(opened):
 
 def test_every_kernel_has_an_expectation_and_every_expectation_a_kernel():
     assert {path.stem for path in FOLDER.glob("*.cu")} == set(EXPECTED)
-    assert all(wanted["words"] or wanted["status"] == "ok" for wanted in EXPECTED.values())
+    assert all(wanted["words"] or wanted["status"] == UNRANKED for wanted in EXPECTED.values())
 
 
 @pytest.mark.parametrize("name", ON_CPU)
 def test_each_kernel_ends_in_its_row_with_its_words(verify, name):
     record, wanted = verify(name), ON_CPU[name]
-    assert (record.status, record.diagnosis) == (wanted["status"], wanted.get("diagnosis", "")), record.reason
+    status = UNRANKED if record.status == "ok" and not record.ranked else record.status
+    assert (status, record.diagnosis) == (wanted["status"], wanted.get("diagnosis", "")), record.reason
     assert wanted["words"] in record.reason
 
 
