@@ -81,7 +81,7 @@ def measure(opened):
 
 def test_every_kernel_has_an_expectation_and_every_expectation_a_kernel():
     assert {path.stem for path in FOLDER.glob("*.cu")} == set(EXPECTED)
-    assert all(wanted["words"] or wanted["status"] == UNRANKED for wanted in EXPECTED.values())
+    assert all(wanted["words"] or wanted["status"] in ("ok", UNRANKED) for wanted in EXPECTED.values())
 
 
 @pytest.mark.parametrize("name", ON_CPU)
