@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
+from weakref import WeakKeyDictionary
 
 from gemmbench.backends.base import Artifact, Memory, Rotation, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
@@ -73,6 +74,7 @@ class CudaBackend:
             self.device = device.describe_gpu(index)
             helpers = _compile_helpers(self.device.target.sm)
             self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
+            self._bound: WeakKeyDictionary[Any, set[Plan]] = WeakKeyDictionary()
             self._math_choice = MathChoice(self._make_cold_timer)
             try:
                 self._open(index, helpers, gate=not reason)
@@ -149,7 +151,15 @@ class CudaBackend:
                 calls = record_graphs(calls, self._stream)
             if turns:
                 calls = record_turns(calls, self._stream, turns)
-            return WindowTimer(calls, errors, self._stream, self._clock, self._gate, rotation)
+            known = [self._note_binding(step) for step in steps]
+            return WindowTimer(calls, errors, self._stream, self._clock, self._gate, rotation, all(known))
+
+    def _note_binding(self, step: Step) -> bool:
+        """Whether the same code was bound before, and so has been launched: whatever is bound runs next."""
+        plans = self._bound.setdefault(step.loaded, set())
+        known = step.plan in plans
+        plans.add(step.plan)
+        return known
 
     def host(self, nbytes: int, pinned: bool) -> HostBuffer:
         """Allocate on the host. Raises OutOfMemory."""

@@ -27,7 +27,7 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, LaunchError, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
-AUDIT_SHARE = 0.05
+AUDIT_SHARE = 0.02
 """Of the time limit: the most that a turn of an audit may take, of which every block has two."""
 _SHORT_LAUNCH = 30e-6
 """Seconds. Shorter kernels are launched as graphs, or the time between two launches would weigh."""

@@ -75,14 +75,15 @@ class WindowTimer:
         clock: Clock,
         gate: Gate | None,
         rotation: Rotation | None = None,
+        loaded: bool = False,
     ):
-        """`errors` are what queueing and waiting raise."""
+        """`errors` are what queueing and waiting raise; `loaded` is whether the code has been launched before."""
         cuda = load_driver()
         self._errors = errors
         self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
         self._rotation = rotation or Rotation(len(calls.queue))
         self._events = cuda.Event(), cuda.Event()
-        self._loaded = False
+        self._loaded = loaded
 
     @property
     def choice(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemmbench.backends.base import Executable, Window
 
-_LONG_WINDOW = 0.1  # seconds; the host's part of a window without a gate is about 10 us
+_LONG_WINDOW = 0.02
 
 
 class Rebound:
@@ -21,10 +21,7 @@ class Rebound:
         return self.last
 
     def warm_up(self, launches: int) -> None:
-        """Run a window that is not kept: the first one of a binding has no gate.
-
-        Where windows are long, the host's part of it does not matter.
-        """
+        """Run a window that is not kept, unless windows are so long that their beginning does not matter."""
         assert self.bound is not None, "it is bound"
         if self.last is not None and self.last.seconds < _LONG_WINDOW:
             self.bound.time(launches)

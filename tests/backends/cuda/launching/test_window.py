@@ -71,6 +71,12 @@ def test_the_first_window_is_not_held_and_later_ones_are(log):
     assert log == ["close", "stamp0", "event", "B", "C", "event", "stamp1", "open", "wait"]
 
 
+def test_code_that_has_been_launched_before_is_held_at_once(log):
+    calls = Calls((lambda: log.append("A"),), "a launch")
+    WindowTimer(calls, (CudaError,), log, log, log, loaded=True).time(1)
+    assert log == ["close", "stamp0", "event", "A", "event", "stamp1", "open", "wait"]
+
+
 def test_launches_rotate_through_the_sets_and_go_on_where_they_stopped(log):
     run = timer(log)
     for launches in (1, 4, 2):
