@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,12 +46,23 @@ def show(options: ShowOptions) -> int:
     """
     if len(options.files) > 1 and options.output.exports:
         raise UsageError("an export takes one results file at a time; call show once for each")
-    for name in options.files or [_find_newest(options.out)]:
-        if is_folder(Path(name)):
-            _list_folder(name, options)
-        else:
-            _show_run(read_run(name, Path(options.out)), options)
+    with _no_garbage_collection():
+        for name in options.files or [_find_newest(options.out)]:
+            if is_folder(Path(name)):
+                _list_folder(name, options)
+            else:
+                _show_run(read_run(name, Path(options.out)), options)
     return OK
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Look for no cycles: rows have none, and with 100,000 rows the search takes a quarter of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _find_newest(folder: str) -> str:

@@ -1,14 +1,14 @@
 """The results file of a run, a journal of JSON lines: how it is written, read and repaired.
 
-run          `Run`: the rows of one file
-journal      `Journal`: the file of a run that is being measured
-reading      `read`, and the messages about a file that cannot be read
-decode       one line as a row
-check_row    what must hold between the values of a row
-old_schema   rows of older files, converted
+run            `Run`: the rows of one file
+journal        `Journal`: the file of a run that is being measured
+reading        `read`, and the messages about a file that cannot be read
+decode         one line as a row
+check_row      what must hold between the values of a row
+old_schema     rows of older files, converted
 shared_values  values that many rows have in common, kept once
-complete     which rows of a run count, which batches it has measured completely
-last_line    the last line of a file
+complete       which rows of a run count, which batches it has measured completely
+last_line      the last line of a file
 """
 
 from gemmbench.report.store.complete import complete_batches, complete_transfers, keep_latest

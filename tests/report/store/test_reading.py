@@ -222,3 +222,9 @@ def test_repairing_the_end_touches_nothing_before_it(written, environment, end, 
     with store.Journal(store.Run(environment, path=path)):
         assert path.read_bytes() == before
     assert path.stat().st_ino == inode
+
+
+def test_rows_share_their_equal_values(written):
+    first, second, _ = store.read(written[0]).records
+    assert first.problem is second.problem and first.rounds is second.rounds and first.backend is second.backend
+    assert first.samples is not second.samples
