@@ -36,7 +36,7 @@ def test_a_forged_reply_fails_the_kernel_in_clear_words(bench, body):
     text = SYSTEM + "SIGNATURE { for (int fd = 3; fd < 64; ++fd) { " + body + " } C[0] = 5; }"
     with pytest.raises(LaunchError, match="the kernel forged a reply of its runtime, so its times do not count"):
         bench.run(bench.plan(text))
-    assert not bench.memories[-1].array(0, (64,), "uint8").any()  # the operands' own descriptor is closed
+    assert not bench.memories[0].array(0, (64,), "uint8").any()  # the operands' own descriptor is closed
 
 
 def test_a_reply_that_a_static_constructor_forges_does_not_count_either(bench):
