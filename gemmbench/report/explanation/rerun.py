@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import zip_longest
 
 from gemmbench.bench.record import Environment, Record
 
@@ -63,7 +64,7 @@ def _read_options(command: str) -> dict[str, str]:
     """The options of a command that a row does not record."""
     typed = _split_command(command)
     found: dict[str, str] = {}
-    for word, following in zip(typed, [*typed[1:], ""], strict=True):
+    for word, following in zip_longest(typed, typed[1:], fillvalue=""):
         name, assigned, value = word.partition("=")
         if name in _KEPT and (assigned or following):
             found[name] = value if assigned else following
