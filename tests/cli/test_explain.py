@@ -19,7 +19,8 @@ def results(gemmbench, script, saved):
 
 
 def rows(path):
-    return [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    return [line for line in lines if line["row"] == "record"]
 
 
 def test_the_command_of_a_row_measures_the_same_row_again(gemmbench, results, saved):
