@@ -199,8 +199,8 @@ class Memory(Protocol):
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
         """For each pair, how many of `count` elements of target are not factor * source.
 
-        0 equals -0, and NaN equals nothing. Where one is below the smallest normal number, they may
-        differ by one subnormal step: both were rounded there.
+        0 equals -0, and NaN equals nothing. Where source, its multiple or target is below the smallest
+        normal number, they may differ by one subnormal step: results are rounded to these there.
         """
 
     def checksums(self, ranges: Sequence[Range]) -> list[int]:

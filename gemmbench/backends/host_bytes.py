@@ -56,13 +56,13 @@ class HostBytes:
         source, target = (
             self.array(at, (count,), kind.numpy_type()).astype(wide) for at in (array.source, array.target)
         )
-        source *= wide(array.factor)
-        unlike = source != target  # true for a NaN
+        scaled = source * wide(array.factor)
+        unlike = scaled != target  # true for a NaN
         if not unlike.any():
             return 0
-        one, other = np.abs(source[unlike]), np.abs(target[unlike])
-        near = np.abs(source[unlike] - target[unlike]) <= kind.subnormal_step  # false for a NaN
-        return int(unlike.sum() - (near & (np.minimum(one, other) < kind.smallest_normal)).sum())
+        near = np.abs(scaled[unlike] - target[unlike]) <= kind.subnormal_step  # false for a NaN
+        sizes = [np.abs(each[unlike]) for each in (source, scaled, target)]
+        return int(unlike.sum() - (near & (np.minimum.reduce(sizes) < kind.smallest_normal)).sum())
 
     def checksums(self, ranges: Sequence[Range]) -> list[int]:
         """A CRC of each range."""

@@ -58,6 +58,15 @@ def test_one_step_is_allowed_below_the_smallest_normal_number_only(memory, kind)
     assert [unlike(memory, kind, 1, count) for count in (1, 2, 3, 4)] == [[0], [0], [1], [2]]
 
 
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+def test_a_multiple_may_be_normal_where_its_source_was_rounded_below_that(memory, kind):
+    exact = 0.625 * kind.smallest_normal + kind.subnormal_step / 4  # as a sum in float64; twice it is normal
+    write(memory, kind, 0, [exact])
+    write(memory, kind, OTHER, [2 * exact + kind.subnormal_step / 4])
+    assert unlike(memory, kind, 1, 1) == [1]
+    assert unlike(memory, kind, 2, 1) == [0]
+
+
 def test_the_limits_of_a_type_are_those_of_its_format():
     assert (FLOAT16.smallest_normal, FLOAT16.subnormal_step) == (2.0**-14, 2.0**-24)
     assert (FLOAT32.smallest_normal, FLOAT32.subnormal_step) == (2.0**-126, 2.0**-149)

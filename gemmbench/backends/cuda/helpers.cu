@@ -93,7 +93,7 @@ template <class T> __device__ void scale(const ScaledArray* arrays, unsigned lon
 }
 
 /* Count in unlike[y] the elements of pair y where target is not factor * source. A NaN is unlike
-   anything. Below `normal` both were rounded to multiples of `step` and may differ by one. */
+   anything. Below `normal` source or target was rounded to a multiple of `step`, and they may differ by one. */
 template <class T> __device__ void count_unlike(const ScaledArray* arrays, unsigned long long count, double normal,
                                                 double step, unsigned long long* unlike)
 {
@@ -104,8 +104,8 @@ template <class T> __device__ void count_unlike(const ScaledArray* arrays, unsig
     const Value factor = array.factor, tiny = normal, apart = step;
     unsigned long long found = 0;
     for (unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
-        const Value a = Value(source[i]) * factor, b = Value(target[i]);
-        const bool near = fabs(a - b) <= apart && (fabs(a) < tiny || fabs(b) < tiny);
+        const Value stored = Value(source[i]), a = stored * factor, b = Value(target[i]);
+        const bool near = fabs(a - b) <= apart && (fabs(stored) < tiny || fabs(a) < tiny || fabs(b) < tiny);
         found += !(a == b || near);
     }
     add_to(unlike + blockIdx.y, found);
