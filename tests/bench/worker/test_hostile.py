@@ -29,7 +29,7 @@ EXPECTED_OF_VALUES = yaml.safe_load((VALUES / "expected.yaml").read_text())
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
 PROBLEM = Problem(35, 129, 133, alpha=1.5, beta=-0.5)
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items() if "beta" not in wanted}
-TIMED = {name: wanted for name, wanted in EXPECTED.items() if "beta" in wanted}
+TIMED = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items() if "beta" in wanted}
 LARGE_ENOUGH = Policy(rounds=10, until=0.0, max_time=4.0, window=5e-3)
 
 
