@@ -25,6 +25,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     *details.PLACEMENTS,
     details.CLOCK_DIFFERENCE,
     *sustained.COLUMNS,
+    details.GRAPH,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 

@@ -110,7 +110,6 @@ _METHOD: tuple[Column[Row], ...] = (
     Column("clock_hz", "SM clock measured in the windows, median", lambda row: row.clock_hz),
     Column("cache", "cold, partly cold or hot", lambda row: row.record.cache),
     Column("sets", "number of operand sets used in rotation", lambda row: row.record.sets),
-    Column("graph", "1 if windows were CUDA graphs of turns over the operand sets", lambda row: int(row.record.graph)),
     Column("data", "contents of A and B", lambda row: row.record.data),
     Column("seed", "seed of the data", lambda row: row.record.seed),
     Column(
