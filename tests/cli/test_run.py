@@ -34,7 +34,7 @@ def test_the_digits_follow_from_the_scripted_times(run_three, saved):
 def test_every_row_is_a_line_with_all_its_samples_and_the_header_has_the_command(run_three, saved):
     run_three("--seed", "3")
     found = store.read(saved()[0])
-    assert found.environment.command.startswith("gemmbench run naive tiled cublas --device fake:")
+    assert found.environment.command.startswith("gemmbench run naive tiled cublas --sizes 32 --device fake:")
     assert found.environment.baseline == "cublas" and found.environment.sweep == "quick"
     assert [len(record.samples) for record in found.records] == [10, 10, 10]
     assert {record.seed for record in found.records} == {3}
