@@ -80,7 +80,7 @@ def run(
     <RunResults: quick on Fake GPU, 6 ok>
     >>> record = result.records[0]
     >>> record.variant, record.problem.size, record.status, len(record.samples)
-    ('naive', '64', 'ok', 10)
+    ('naive', '64', 'ok', 30)
     """
     setup = _Setup(config, device, kernels, out, resume, progress)
     return _measure("run", list_names(variants), setup, options)
