@@ -59,11 +59,21 @@ def test_an_option_that_makes_no_sense_is_refused(refused, arguments, message):
         ("cuda:one", "unknown device 'cuda:one'"),
         ("cuda:²", "unknown device 'cuda:²'"),
         ("", "unknown device ''"),
-        ("fake:none.yaml", "none.yaml: not a script for the fake device: "),
+        ("fake:none.yaml", "none.yaml: cannot be read: No such file or directory"),
     ],
 )
 def test_an_unknown_device_offers_the_nearest(refused, device, message):
     assert refused("run", "naive", "--device", device, *FAST).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[1, 2]", ""), ("times: {naive: -1}", "times.naive: -1 should be seconds"), ("{", ""), ("tims: {}", "")],
+)
+def test_a_file_that_is_no_script_is_named(refused, tmp_path, text, message):
+    (tmp_path / "odd.yaml").write_text(text)
+    said = refused("run", "naive", "--device", "fake:odd.yaml", *FAST)
+    assert said.startswith(f"odd.yaml: not a script for the fake device: {message}")
 
 
 def test_an_output_folder_that_cannot_be_written_is_named(refused, tmp_path):

@@ -94,7 +94,7 @@ def test_an_interruption_reaches_the_process_and_progress_comes_back(remote, bat
 def test_an_error_of_a_device_that_does_not_open_reaches_the_user(remote, tmp_path):
     with remote() as worker:
         (tmp_path / "script.yaml").unlink()
-        with pytest.raises(UsageError, match=r"script\.yaml: not a script for the fake device"):
+        with pytest.raises(UsageError, match=r"script\.yaml: cannot be read: No such file"):
             worker.devices  # noqa: B018
 
 
