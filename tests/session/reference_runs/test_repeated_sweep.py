@@ -42,8 +42,8 @@ def test_a_dispatching_variant_picks_again(environment, make_record, plan):
     assert "sgemm" in names and names["sgemm"].config.values != (("BM", 1),)
 
 
-def test_the_policy_is_that_of_the_run(environment):
-    recorded = {"method": 3, "cache": "hot", "seed": 4, "rounds": 12, "until": 0.0, "unknown": 1}
+def test_the_policy_is_that_of_the_run_without_steady_loads(environment):
+    recorded = {"method": 3, "cache": "hot", "seed": 4, "rounds": 12, "until": 0.0, "sustained": 2.0, "unknown": 1}
     found = read_policy(msgspec.structs.replace(environment, policy=recorded))
-    assert found == Policy(cache="hot", seed=4, rounds=12, until=0.0)
-    assert read_policy(environment) == Policy()
+    assert found == Policy(cache="hot", seed=4, rounds=12, until=0.0, sustained=0.0)
+    assert read_policy(environment) == Policy(sustained=0.0)
