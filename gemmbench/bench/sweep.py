@@ -87,7 +87,14 @@ def _rank_candidates(
     candidates = find_candidates(chains)
     policy = make_ranking_policy(sweep.policy)
     batches = [
-        ChainBatch(policy=policy, chains=group, built=_code_of(group, built), index=index, phase=RANKING)
+        ChainBatch(
+            policy=policy,
+            chains=group,
+            built=_code_of(group, built),
+            index=index,
+            phase=RANKING,
+            shuffle=sweep.shuffle,
+        )
         for index, group in enumerate(candidates, 1)
     ]
     medians = _find_medians(runner.run(batches), RANKING)

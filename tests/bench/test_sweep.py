@@ -67,7 +67,7 @@ def run(make_record):
     def go(expanded, seconds=None, compiler=None, baseline="cublas", worker=None, rivals=(), **options):
         worker, compiler = worker or FakeWorker(make_record, seconds), compiler or Compiler()
         emitted = []
-        sweep = ChainSweep(list(map(make_chain, expanded)), Policy(), baseline, rivals)
+        sweep = ChainSweep(list(map(make_chain, expanded)), Policy(), baseline, rivals, shuffle=7)
         runner = Runner(worker, emitted.append, **options)
         return measure_sweep(runner, {"fake": compiler}, sweep), worker, compiler, emitted
 
@@ -242,6 +242,7 @@ def test_of_many_algorithms_short_loads_choose_three_to_measure_in_full(run, mak
     assert full == [f"ALGO={number}" for number in sorted(fastest)]
     assert {str(chain.config) for chain in final.chains if chain.name == "cublaslt"} == {f"ALGO={fastest[0]}"}
     assert [batch.index for batch in worker.batches] == [1, 2, 3]
+    assert {batch.shuffle for batch in worker.batches} == {7}
     assert [record.phase for record in emitted].count("ranking") == 7  # in the results file, but not returned
     assert "ranking" not in {record.phase for record in records}
 
