@@ -12,11 +12,10 @@ from gemmbench.bench.experiments.auditing.audit import Audit
 from gemmbench.bench.experiments.blocks.block_steps import TrialSteps
 from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
 from gemmbench.bench.experiments.sustained.blocks import SustainedBlocks
-from gemmbench.bench.experiments.trial import Placement, Trial
+from gemmbench.bench.experiments.trial import SetCount, Trial
 from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.memory_account import count_fixed_bytes
-from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.scratch import Scratch
@@ -65,17 +64,17 @@ class DeviceExperiment:
         """Trials that have not failed."""
         return [trial for trial in self.trials if trial.alive]
 
-    def run(self) -> Placement:
+    def run(self) -> SetCount:
         """Verify, measure and check every trial until it ends or fails. Raises DeviceLost."""
-        placement = self._choose_placement()
+        count = self._count_sets()
         try:
-            self.arena = Arena(self.backend, self.workload.layout, placement.sets, self._report_operands)
+            self.arena = Arena(self.backend, self.workload.layout, count.sets, self._report_operands)
         except DeviceLost:
             raise
         except PlanError as fault:
             for trial in self.alive:
                 trial.fail(fault)
-            return placement
+            return count
         try:
             self._load()
             if self.checked:
@@ -86,7 +85,7 @@ class DeviceExperiment:
         finally:
             with suppress(DeviceLost):
                 self._free()
-        return placement
+        return count
 
     def _free(self) -> None:
         for trial in self.trials:
@@ -97,12 +96,12 @@ class DeviceExperiment:
     def _report_operands(self, done: int, of: int) -> None:
         self.context.progress("operands", done, of)
 
-    def _choose_placement(self) -> Placement:
+    def _count_sets(self) -> SetCount:
         if self.policy.cache == "hot" or not self.context.measured:
-            return Placement(1, False)
+            return SetCount(1, False)
         target, fixed = self.backend.device.target, count_fixed_bytes([trial.chain for trial in self.alive])
         room = min(find_room(target), int(self.backend.free_memory() * _SHARE_OF_FREE)) - fixed
-        return Placement(*self.workload.count_cold_sets(target.l2, room))
+        return SetCount(*self.workload.count_cold_sets(target.l2, room))
 
     def _load(self) -> None:
         for trial in self.alive:
@@ -219,23 +218,16 @@ class DeviceExperiment:
         if not seconds or not loaded or not self.backend.device.target.is_gpu:
             return
         inputs = self.workload.make_timed_inputs(self.policy)
-        self._write_operands(inputs)
+        self.arena.prepare(inputs)
         check = partial(self._audit_load, inputs, self._make_audit(inputs))
         blocks = SustainedBlocks(self.context, self.backend, seconds, self._bind, check)
         blocks.run(loaded, next((trial for name in self.anchors for trial in loaded if trial.name == name), None))
-
-    def _write_operands(self, inputs: Inputs) -> None:
-        """Make every set ready for launches."""
-        sets = self.arena.rotation.sets
-        self.arena.write(inputs, sets)
-        self.arena.reset(inputs, sets, guards.FINITE)  # the audit finds out what is not written
-        self.arena.seal()
 
     def _audit_load(self, inputs: Inputs, audit: Audit, trial: Trial, executable: Executable) -> None:
         """Audit a trial that has run under a steady load, and make the operands ready for the next."""
         if self.arena.find_damage():
             trial.judge(Check(False, "guard", message=_DAMAGED, diagnosis=Diagnosis(OUTSIDE)))
-            self._write_operands(inputs)
+            self.arena.prepare(inputs)
             return
         audit.begin()
         audit.run(trial, executable)

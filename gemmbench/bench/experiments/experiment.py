@@ -9,12 +9,12 @@ from gemmbench.bench.experiments.device_experiment import DeviceExperiment
 from gemmbench.bench.experiments.gemm import gemm_workload
 from gemmbench.bench.experiments.network import network_workload
 from gemmbench.bench.experiments.selection.shortlist import RANKING
-from gemmbench.bench.experiments.trial import Placement, Trial, fail_together
+from gemmbench.bench.experiments.trial import SetCount, Trial, fail_together
 from gemmbench.bench.experiments.trial_record import make_record
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.record import Record
 
-NOT_PLACED = Placement(0, False)
+NO_SETS = SetCount(0, False)
 
 
 def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record]:
@@ -24,7 +24,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
     an interruption, chains that were not measured have no record. Raises DeviceLost.
     """
     trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
-    placements: dict[str, Placement] = {}
+    counts: dict[str, SetCount] = {}
     with fail_together(trials):
         workload = _make_workload(batch, thorough=not context.measured)
         for device in _order_devices(context, batch):
@@ -32,9 +32,9 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
             backend, seed = context.backends[device], (batch.shuffle, batch.index)
             about = batch.anchors, seed, batch.phase != RANKING, batch.swept
             experiment = DeviceExperiment(context, workload, batch.policy, backend, there, *about)
-            placements[device] = experiment.run()
+            counts[device] = experiment.run()
     finished = [trial for trial in trials if _is_finished(context, trial)]
-    return [make_record(trial, batch, placements.get(trial.chain.device, NOT_PLACED)) for trial in finished]
+    return [make_record(trial, batch, counts.get(trial.chain.device, NO_SETS)) for trial in finished]
 
 
 def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:

@@ -119,7 +119,7 @@ def _fail_all(trials: Sequence[Trial], fault: PlanError) -> None:
 
 
 @dataclass(frozen=True)
-class Placement:
+class SetCount:
     """How many operand sets a batch has on a device, and whether they keep every launch cold."""
 
     sets: int

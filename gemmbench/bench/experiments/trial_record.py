@@ -9,13 +9,13 @@ from typing import Any
 
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.experiments.batch import ChainBatch
-from gemmbench.bench.experiments.trial import Placement, Trial
+from gemmbench.bench.experiments.trial import SetCount, Trial
 from gemmbench.bench.record import NetworkFacts, Record
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
 
-def make_record(trial: Trial, batch: ChainBatch, placement: Placement) -> Record:
+def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
     """The row of a trial that is finished."""
     digits = batch.parameters is not None and batch.parameters.digits is not None
     return Record(
@@ -29,7 +29,7 @@ def make_record(trial: Trial, batch: ChainBatch, placement: Placement) -> Record
         network=_describe_network(trial.chain, trial.accuracy),
         **describe_result(trial, batch.policy) | ({"data": "digits"} if digits else {}),
         **_describe_code(trial.chain, trial.artifacts),
-        **_describe_measurement(trial, batch.policy, placement),
+        **_describe_measurement(trial, batch.policy, count),
     )
 
 
@@ -112,16 +112,16 @@ def _describe_code(chain: Chain, artifacts: Sequence[Artifact]) -> dict[str, Any
     }
 
 
-def _describe_measurement(trial: Trial, policy: Policy, placement: Placement) -> dict[str, Any]:
+def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict[str, Any]:
     diagnosis = trial.check.diagnosis if trial.check else None
     timed = bool(trial.measurement.samples)
-    cache = "hot" if policy.cache == "hot" else "cold" if placement.cold else "partly cold"
+    cache = "hot" if policy.cache == "hot" else "cold" if count.cold else "partly cold"
     return {
         "diagnosis": diagnosis.cause if diagnosis else "",
         "wrong_map": diagnosis.map if diagnosis else "",
         "clocks_hz": trial.measurement.clocks,
         "cache": cache if timed else "",
-        "sets": placement.sets if timed else 0,
+        "sets": count.sets if timed else 0,
         "graph": bool(timed and trial.turns),
         "telemetry": trial.telemetry,
         "sustained": trial.sustained,

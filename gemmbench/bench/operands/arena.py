@@ -179,6 +179,16 @@ class Arena:
         """The result of the first set is the one kept, bit by bit."""
         return self.memory.equal(self.starts[0][self.result.name], self._kept, self.result.nbytes)
 
+    def prepare(self, inputs: Inputs) -> None:
+        """Make every set ready to be timed: outputs hold finite, wrong values, or what C was initially.
+
+        An audit finds out what is not written.
+        """
+        sets = self.rotation.sets
+        self.write(inputs, sets)
+        self.reset(inputs, sets, guards.FINITE)
+        self.seal()
+
     def seal(self) -> None:
         """Remember what every set holds outside its outputs, for `find_damage`."""
         self._seal.take()

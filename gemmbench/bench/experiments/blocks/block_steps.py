@@ -15,7 +15,6 @@ from gemmbench.bench.experiments.auditing.audit import Audit
 from gemmbench.bench.experiments.blocks.rebound import Rebound
 from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.trial import Trial
-from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.set_placement import draw_shift
 from gemmbench.errors import NotOffered
@@ -47,7 +46,8 @@ class TrialSteps:
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """Place the operand sets, and bind every trial anew; after the first block, run each for a moment."""
-        self._place()
+        self._arena.place(draw_shift(self._rng))
+        self._arena.prepare(self._inputs)
         for index in launches:
             with self._trials[index].catch_faults():
                 self.executables[index].bound = self._bind(self._trials[index])
@@ -68,13 +68,6 @@ class TrialSteps:
             except NotOffered:
                 trial.turns = 0
         return trial.turns > 0
-
-    def _place(self) -> None:
-        sets = self._arena.rotation.sets
-        self._arena.place(draw_shift(self._rng))
-        self._arena.write(self._inputs, sets)
-        self._arena.reset(self._inputs, sets, guards.FINITE)  # the audit finds out what is not written
-        self._arena.seal()
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """Audit the executables that were timed, and let go of them."""
