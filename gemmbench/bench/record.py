@@ -246,7 +246,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_turn(self) -> dict[Turn, float]:
-        """Samples by block and round."""
+        """Samples by turn, which is a named tuple of block and round."""
         blocks = self.blocks or [round_ // 2 for round_ in self.rounds]
         return dict(zip(map(Turn, blocks, self.rounds), self.samples, strict=True))
 
