@@ -59,14 +59,20 @@ class ExperimentContext:
 
     @contextmanager
     def announce_row(self, number: int) -> Iterator[None]:
-        """Announce that the code of row `number` runs inside the block."""
+        """Announce that the code of row `number` runs inside the block.
+
+        After an error it stays announced: if the device is lost, the runner blames this row.
+        """
         self.announce(number, 0.0)
         yield
         self.announce(None, 0.0)
 
 
 class AnnouncedExecutable:
-    """An Executable that announces its launches; after the first it also knows their duration."""
+    """An Executable that announces its launches; after the first it also knows their duration.
+
+    After an error the row stays announced, as in `announce_row`.
+    """
 
     def __init__(self, executable: Executable, number: int, announce: Announce):
         self._executable, self._number, self._announce = executable, number, announce
@@ -88,5 +94,6 @@ class AnnouncedExecutable:
                 for window in windows:
                     yield window
                     self._announce(self._number, launches * self._seconds)
-        finally:
+        except GeneratorExit:  # closed, and what was queued has ended
             self._announce(None, 0.0)
+            raise

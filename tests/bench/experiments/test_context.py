@@ -1,0 +1,63 @@
+"""Who is announced while code runs: the runner blames that row if the device is lost."""
+
+from contextlib import closing
+
+import pytest
+
+from gemmbench.backends.base import Window
+from gemmbench.bench.experiments.context import AnnouncedExecutable
+from gemmbench.errors import DeviceLost
+
+
+class Loaded:
+    """An executable under a steady load that fails after one window, or when it is closed."""
+
+    def __init__(self, fails="", closes=""):
+        self.fails, self.closes = fails, closes
+
+    def time(self, launches):
+        return Window(launches * 1e-3, launches)
+
+    def sustain(self, launches, watch):
+        try:
+            yield self.time(launches)
+            if self.fails:
+                raise DeviceLost(self.fails)
+            yield self.time(launches)
+        finally:
+            if self.closes:
+                raise DeviceLost(self.closes)
+
+
+@pytest.fixture
+def announced():
+    return []
+
+
+@pytest.fixture
+def start(announced):
+    def sustain(executable):
+        return AnnouncedExecutable(executable, 3, lambda *row: announced.append(row)).sustain(2, lambda: None)
+
+    return sustain
+
+
+def test_a_load_that_is_closed_is_not_announced_any_more(start, announced):
+    with closing(start(Loaded())) as windows:
+        next(windows)
+        assert announced[-1][0] == 3
+    assert announced[-1] == (None, 0.0)
+
+
+def test_a_row_that_loses_the_device_under_load_stays_announced(start, announced):
+    with pytest.raises(DeviceLost, match="an illegal address"):
+        list(start(Loaded(fails="an illegal address")))
+    assert announced[-1][0] == 3
+
+
+def test_a_row_whose_queued_launches_lose_the_device_stays_announced(start, announced):
+    windows = start(Loaded(closes="an illegal address"))
+    next(windows)
+    with pytest.raises(DeviceLost, match="an illegal address"):
+        windows.close()
+    assert announced[-1][0] == 3
