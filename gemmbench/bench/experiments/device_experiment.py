@@ -230,8 +230,10 @@ class DeviceExperiment:
             self.arena.prepare(inputs)
             return
         audit.begin()
-        audit.run(trial, executable)
-        audit.end()
+        try:
+            audit.run(trial, executable)
+        finally:
+            audit.end()
 
     def _measure_accuracy(self) -> None:
         """Count the inputs that each row classifies correctly, if the answers are known."""

@@ -9,6 +9,7 @@ from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.errors import LaunchError
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 from tests.bench.conftest import CODE
@@ -116,6 +117,25 @@ def test_a_kernel_that_fails_under_load_fails_alone(measure, monkeypatch):
     found = measure("naive", "tiled", "base", faults={"naive": "print"})
     assert (found["naive"].status, found["naive"].reason) == ("failed", "crashed, as scripted")
     assert found["tiled"].sustained and found["tiled"].status == "ok"
+
+
+def test_a_kernel_that_fails_in_the_audit_after_its_load_fails_alone(measure, monkeypatch):
+    sustain, time = FakeExecutable.sustain, FakeExecutable.time
+
+    def load(self, *arguments):
+        self.loaded = True
+        return sustain(self, *arguments)
+
+    def crash(self, launches):
+        if self.fault and hasattr(self, "loaded"):
+            raise LaunchError("crashed in the audit")
+        return time(self, launches)
+
+    monkeypatch.setattr(FakeExecutable, "sustain", load)
+    monkeypatch.setattr(FakeExecutable, "time", crash)
+    found = measure("naive", "tiled", "base", faults={"naive": "print"})
+    assert (found["naive"].status, found["naive"].reason) == ("failed", "crashed in the audit")
+    assert [found[name].status for name in ("tiled", "base")] == ["ok", "ok"]
 
 
 def test_what_computes_wrongly_under_load_is_wrong(measure, monkeypatch):
