@@ -19,6 +19,7 @@ from gemmbench.bench.memory_account import count_fixed_bytes
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.scratch import Scratch
+from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
@@ -140,24 +141,34 @@ class DeviceExperiment:
     def _measure(self) -> None:
         """Time every trial that is alive, and audit it.
 
-        One that wrote over operands ends, and the others are measured again without it.
+        One that wrote over operands ends, and the others are measured again without it. After an
+        interruption they have no samples: those that were timed next to it do not count.
         """
         while (trials := self.alive) and not self._measure_together(trials):
-            if self.context.is_interrupted():
-                break
             if self.alive == trials:
                 self._find_culprit(trials)
+            if self.context.is_interrupted():
+                for trial in self.alive:
+                    trial.measurement = Measurement()
+                break
         if not self.context.is_interrupted():
             self._sustain()
         self._measure_accuracy()
 
     def _find_culprit(self, trials: Sequence[Trial]) -> None:
-        """End the trial that writes over operands when it is timed alone, or all if there is none."""
+        """End the trial that writes over operands when it is timed alone, or all if there is none.
+
+        After an interruption none ends.
+        """
         for trial in trials:
+            if self.context.is_interrupted():
+                return
             if not self._measure_together([trial]):
                 if trial.alive:
                     trial.judge(Check(False, "guard", message=_DAMAGED, diagnosis=Diagnosis(OUTSIDE)))
                 return
+        if self.context.is_interrupted():
+            return
         for trial in trials:
             trial.fail(LaunchError(f"{_DAMAGED} when its batch was timed, but no row does so alone"))
 

@@ -11,6 +11,7 @@ from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.experiments.device_experiment import DeviceExperiment
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.problems.problem import Problem
@@ -82,6 +83,25 @@ def test_a_kernel_that_writes_into_b_while_it_is_timed_and_not_in_the_audit(meas
 
     words = "something wrote over A, B or the guard zones"
     check_only_one_is_blamed(measure(strays), words)
+
+
+@pytest.mark.parametrize("wait", [0, 5])
+def test_an_interruption_of_the_search_for_the_culprit_blames_nobody(measure, monkeypatch, wait):
+    searching, search = [], DeviceExperiment._find_culprit
+
+    def strays(step, at):
+        FakeStep.launch(step, at)
+        if not is_audited(step, at) and step.launched > 4:
+            spoil(step, at)
+
+    def begin(self, trials):
+        searching.extend(trials)
+        search(self, trials)
+
+    monkeypatch.setattr(DeviceExperiment, "_find_culprit", begin)
+    asked = itertools.count()
+    assert measure(strays, is_interrupted=lambda: bool(searching) and next(asked) >= wait) == []
+    assert len(searching) == 3
 
 
 def test_what_was_timed_before_the_damage_is_not_reported(measure, monkeypatch):
