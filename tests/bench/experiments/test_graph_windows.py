@@ -10,6 +10,7 @@ from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -20,7 +21,7 @@ PROBLEM, CODE = Problem(32, 24, 16), Artifact("code", "", Build())
 def measure(make_plan):
     """Measure one plan; returns its record, and the turns that each binding was asked for."""
 
-    def run(seconds, problem=PROBLEM, phase="sweep", fault="", **policy):
+    def run(seconds, problem=PROBLEM, phase="sweep", fault="", refusal=None, **policy):
         asked = []
         script = Script(times={"naive": [seconds]}, faults={"naive": fault} if fault else {})
         backend = FakeBackend(script)
@@ -28,6 +29,8 @@ def measure(make_plan):
 
         def note(*arguments, **options):
             asked.append(options.get("turns", 0))
+            if asked[-1] and refusal:
+                raise refusal
             return bind(*arguments, **options)
 
         backend.bind = note
@@ -57,6 +60,13 @@ def test_a_long_kernel_and_one_that_reads_c_run_launch_by_launch(measure, second
     record, asked = measure(seconds, problem)
     assert not record.graph
     assert set(asked) == {0}
+
+
+@pytest.mark.parametrize("refusal", [NotOffered("no graphs"), LaunchError("not permitted while recording")])
+def test_a_kernel_that_cannot_be_recorded_runs_launch_by_launch(measure, refusal):
+    record, asked = measure(10e-6, refusal=refusal)
+    assert (record.status, record.graph, len(record.samples)) == ("ok", False, 10)
+    assert sum(turns > 0 for turns in asked) == 1
 
 
 def test_a_hot_kernel_repeats_its_only_set(measure):

@@ -17,7 +17,7 @@ from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.set_placement import draw_shift
-from gemmbench.errors import NotOffered
+from gemmbench.errors import DeviceLost, PlanError
 
 
 class TrialSteps:
@@ -57,7 +57,10 @@ class TrialSteps:
         return list(self._list_alive(launches))
 
     def record_if_short(self, index: int) -> bool:
-        """Bind a trial anew, with graphs, if its last window shows that launches are short."""
+        """Bind a trial anew, with graphs, if its last window shows that launches are short.
+
+        One whose launches cannot be recorded goes on without graphs. Raises DeviceLost.
+        """
         trial, window = self._trials[index], self.executables[index].last
         if not trial.alive or window is None:
             return False
@@ -65,7 +68,9 @@ class TrialSteps:
         if trial.turns:
             try:
                 self.executables[index].bound = self._bind(trial)
-            except NotOffered:
+            except DeviceLost:
+                raise
+            except PlanError:
                 trial.turns = 0
         return trial.turns > 0
 
