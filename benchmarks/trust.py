@@ -9,7 +9,7 @@ if a claim does not hold.
     cold     times at 4, 8 and 16 times the L2 cache agree, and launches read their operands from DRAM
     coverage 300 comparisons of identical code: the 95 % interval holds 1 in 92 to 98 % of them
     busy     the GPU computes for at least 60 % of the wall time of a sweep at 4096 and 8192
-    quick    the default sweep takes less than 20 s from start to table, with a warm compile cache
+    quick    the default sweep takes less than 12 s from start to table, with a warm compile cache
     killed   a sweep killed at 20 random moments resumes: no row lost, none measured twice
     gate     check --margin 3% fails on a kernel made 5 % slower and passes on the same one, 20 of 20 each
     sustained
