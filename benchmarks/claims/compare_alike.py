@@ -1,4 +1,8 @@
-"""Compares a kernel with itself: `compare_alike.py SIZE COUNT FIRST_SEED` prints ratios with intervals as JSON."""
+"""Compares a kernel with itself: `compare_alike.py SIZE COUNT FIRST_SEED` prints ratios with intervals as JSON.
+
+Each of COUNT measurements has a seed of its own and three disjoint pairs of one kernel under other names,
+all bound separately, so that it makes three comparisons.
+"""
 
 import json
 import sys
@@ -11,24 +15,23 @@ from gemmbench.bench.timing.stats import speed_ratio
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
-KERNEL = "blocktile_2d"
+KERNEL, PAIRS = "blocktile_2d", 3
 
 
 def main() -> None:
-    """Measure the kernel under two names, again and again."""
+    """Measure the kernel under several names, again and again."""
     size, count, first = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     built = build_plans([KERNEL], SweepOverrides(sizes=size, baseline=KERNEL))
     (plan,) = built
-    again = replace(plan, variant=replace(plan.variant, name="again"))
-    built[again] = built[plan]
+    plans = [plan, *(replace(plan, variant=replace(plan.variant, name=f"again_{n}")) for n in range(1, 2 * PAIRS))]
+    built |= dict.fromkeys(plans, built[plan])
     ratios = []
     with open_worker() as worker:
         for seed in range(first, first + count):
-            policy = Policy(seed=seed % 3)
-            one, other = measure_plans(worker, built, [plan, again], policy, KERNEL, shuffle=seed)
-            ratio = speed_ratio(one.by_turn, other.by_turn)
-            ratios.append((ratio.value, ratio.low, ratio.high))
-    print(json.dumps(ratios))
+            records = measure_plans(worker, built, plans, Policy(seed=seed % 3), KERNEL, shuffle=seed)
+            pairs = zip(records[::2], records[1::2], strict=True)
+            ratios += [speed_ratio(one.by_turn, other.by_turn) for one, other in pairs]
+    print(json.dumps([(ratio.value, ratio.low, ratio.high) for ratio in ratios]))
 
 
 if __name__ == "__main__":
