@@ -39,19 +39,15 @@ def tabulate_rows(
 
 def choose_rows(rows: Sequence[Row]) -> list[Row]:
     """Rows for a table: all; of a long sweep the fastest and every failure, without skips."""
+    ran = {row.record.variant for row in rows if row.record.status != "skipped"}
     chosen, counts = [], Counter[str]()
     for row in rows:
-        if row.record.status == "skipped" and row.record.config and _others_ran(row, rows):
+        if row.record.status == "skipped" and row.record.config and row.record.variant in ran:
             continue
         counts[row.record.variant] += 1
         if counts[row.record.variant] <= MOST_CONFIGURATIONS or row.status not in ("ok", "skipped"):
             chosen.append(row)
     return chosen
-
-
-def _others_ran(row: Row, rows: Sequence[Row]) -> bool:
-    """Another configuration of the same variant was not skipped."""
-    return any(other.record.variant == row.record.variant and other.record.status != "skipped" for other in rows)
 
 
 def list_notes(problem: ProblemRows) -> list[str]:
