@@ -319,7 +319,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     sustained: Sustained | None = None
     competitors: Amount | None = None
     path: str = ""
-    workspace: int = 0
+    workspace: Count = 0
 
     @property
     def flops(self) -> int:

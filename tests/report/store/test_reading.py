@@ -167,6 +167,7 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment)
         ({"samples": [1e-3, 1e300]}, "Expected `float` <= 1000000000.0 - at `$.samples[1]`"),
         ({"status": "fine"}, "unknown status 'fine'; known: ok, wrong, "),
         ({"tile": [8]}, "a tile of 1 numbers; it needs rows and columns"),
+        ({"workspace": 10**400}, "Expected `int` <= 1000000000000000000 - at `$.workspace`"),
         ({"order": 10**400}, "Number out of range - at `$.order`"),
         ({"clocks_hz": [0.0]}, "Expected `float` >= 1e-09 - at `$.clocks_hz[0]`"),
         ({"problem": {"M": 10**400, "N": 8, "K": 8}}, "Expected `int` <= 1000000000000000000 - at `$.problem.M`"),
