@@ -9,7 +9,7 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda.libraries.variants import CUBLAS
-from gemmbench.backends.cuda.system import nvml
+from gemmbench.backends.cuda.system import probe
 from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Config, Plan
@@ -22,8 +22,9 @@ pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn
 @pytest.fixture
 def monitor(backend):
     """The monitor of the open GPU."""
-    if why := nvml.why_no_monitor():
-        pytest.skip(why)
+    if (pynvml := probe.open_nvml()) is None:
+        pytest.skip("nvidia-ml-py is not installed, or NVML does not start")
+    pynvml.nvmlShutdown()
     assert backend.monitor is not None
     return backend.monitor
 

@@ -10,7 +10,6 @@ import math
 import os
 import time
 from contextlib import suppress
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -71,20 +70,6 @@ def open_monitor(bus: str) -> NvmlMonitor | None:
         pynvml.nvmlShutdown()
         return None
     return NvmlMonitor(pynvml, handle)
-
-
-def why_no_monitor() -> str:
-    """One sentence why there is no telemetry, or "" if there is."""
-    try:
-        pynvml = import_module("pynvml")  # optional
-    except ImportError:
-        return "nvidia-ml-py is not installed: pip install 'gemmbench[cuda]'"
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as fault:
-        return f"NVML does not start: {fault}"
-    pynvml.nvmlShutdown()
-    return ""
 
 
 class NvmlMonitor:

@@ -131,11 +131,8 @@ def test_nvml_is_let_go(pynvml):
     assert pynvml.started == 0
 
 
-def test_why_a_run_is_not_watched(pynvml, monkeypatch):
-    assert nvml.why_no_monitor() == "" and pynvml.started == 0
+def test_without_nvml_there_is_no_monitor(pynvml, monkeypatch):
     pynvml.nvmlInit = refuse
-    assert nvml.why_no_monitor() == "NVML does not start: Insufficient Permissions"
     assert nvml.open_monitor(BUS) is None
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert nvml.why_no_monitor() == "nvidia-ml-py is not installed: pip install 'gemmbench[cuda]'"
     assert nvml.open_monitor(BUS) is None
