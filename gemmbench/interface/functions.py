@@ -159,7 +159,7 @@ def load(path: str | Path) -> RunResults:
     ['naive', 'cublas']
     """
     saved = store.read(Path(path))
-    return RunResults(saved, any(record.stopped == "interrupted" for record in saved.records), saved.path)
+    return RunResults(saved, saved.ended_early, saved.path)
 
 
 def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class RunResults:
     """The rows of a run. A notebook shows them as its tables.
 
-    `interrupted` is true if the run ended early: after Ctrl-C, at its time limit, or because its file
-    could not be written.
-    `path` is the results file; None if none was kept.
+    `interrupted` is true if the run ended early: after Ctrl-C, at its time limit, because its file could
+    not be written, or because it was killed. `path` is the results file; None if none was kept.
     """
 
     saved: Run

@@ -84,6 +84,13 @@ def test_a_run_is_resumed():
         assert (again.path, len(again.records)) == (first.path, 2)
 
 
+def test_a_file_whose_run_was_killed_is_that_of_an_interrupted_run():
+    path = gemmbench.run("naive", sizes=64, device="fake", rounds=4).path
+    assert not gemmbench.load(path).interrupted
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    assert gemmbench.load(path).interrupted
+
+
 def test_a_kernel_that_fails_is_a_row_and_no_error(script):
     result = gemmbench.run("naive", sizes=64, device=script(faults={"naive": "zero"}), out=None)
     assert not result.ok and [record.status for record in result.records] == ["wrong", "ok"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gemmbench.bench.record import End, Environment, Record, Request, TransferRecord
+from gemmbench.bench.record import SCHEMA, End, Environment, Record, Request, TransferRecord
 
 Line = Environment | Request | Record | TransferRecord | End
 """A line of a results file."""
@@ -36,3 +36,10 @@ class Run:
     def planned(self) -> list[str]:
         """Hashes of all rows that were planned."""
         return self.request.planned if self.request else self.environment.planned
+
+    @property
+    def ended_early(self) -> bool:
+        """The run did not come to its end. Older files show it only by rows that were interrupted."""
+        if self.environment.schema == SCHEMA:
+            return not self.finished
+        return any(record.stopped == "interrupted" for record in self.records)
