@@ -67,8 +67,9 @@ tiles = gemmbench.run("tiled", sizes=32, params={"TILE": [8, 16]}, **SMALL)
 # ## Which one is faster?
 #
 # `compare` ends in verdicts: `faster` or `slower` if the whole 95 % interval of the paired ratio
-# lies outside 1 +- 1 %, `same` if it lies inside, otherwise `inconclusive`. Four rounds are too few
-# for an interval, so this one is inconclusive; ten is the minimum.
+# lies outside 1 +- 1 %, `same` if it lies inside, otherwise `inconclusive`. `margin` sets another
+# share, such as 0.03. Four rounds are too few for an interval, so this one is inconclusive; ten is
+# the minimum.
 
 # %%
 comparison = gemmbench.compare("naive", "tiled", sizes=32, **SMALL)

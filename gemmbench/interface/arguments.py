@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Literal
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.sweeps.parsing import parse_share
 
 Shape = tuple[int, int, int]
 """M, N, K."""
@@ -56,6 +58,14 @@ def format_params(params: Params | None) -> tuple[str, ...]:
 def format_until(until: float | str | None) -> str | None:
     """The width of the interval to reach, as --until takes it."""
     return None if until is None else str(until)
+
+
+def parse_margin(margin: float | str) -> float:
+    """The share of 1 that a difference may have without mattering. Raises UsageError."""
+    share = parse_share(margin)
+    if math.isnan(share):
+        raise UsageError(f"margin: '{margin}' is not a share; write '3%' or 0.03")
+    return share
 
 
 def _format_size(size: int | Shape) -> str:

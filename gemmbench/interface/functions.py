@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.errors import UsageError
-from gemmbench.interface.arguments import Names, list_names
+from gemmbench.interface.arguments import Names, list_names, parse_margin
 from gemmbench.interface.options import (
     SweepOptions,
     VerifyOptions,
@@ -27,6 +28,7 @@ from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.results_file import Destination
 from gemmbench.session.resuming.find_unfinished import find_unfinished
+from gemmbench.session.single_kernel import to_words
 from gemmbench.session.sweeps import SweepRequest, run_sweep
 from gemmbench.session.verification import verify_kernels
 
@@ -44,6 +46,13 @@ class _Setup:
     out: str | Path | None
     resume: bool | str | Path
     progress: bool | None
+    margin: float | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those that the command has too, as its options."""
+        given = {"config": self.config, "device": self.device, "kernels": self.kernels or None, "margin": self.margin}
+        return to_words((f"--{name}", value) for name, value in given.items())
 
 
 @takes(SweepOptions)
@@ -89,6 +98,7 @@ def run(
 @takes(SweepOptions)
 def compare(
     *variants: str,
+    margin: float | str = MARGIN,
     config: str | Path = "quick",
     device: str = "auto",
     kernels: str | Path | None = None,
@@ -100,8 +110,13 @@ def compare(
     """Measure variants together and decide which is faster, as `gemmbench compare` does.
 
     A verdict is "faster" or "slower" if the whole 95 % interval of the paired ratio lies outside 1
-    +- 1 %, "same" if it lies inside, otherwise "inconclusive". "REVISION:NAME" is a kernel as of a
-    git revision. The other arguments and the errors are those of `run`.
+    +- `margin`, "same" if it lies inside, otherwise "inconclusive". "REVISION:NAME" is a kernel as
+    of a git revision.
+
+    Args:
+        margin: the share of a difference that does not matter, such as 0.03 or "3%".
+
+    The other arguments and the errors are those of `run`.
 
     >>> import gemmbench
     >>> result = gemmbench.compare("naive", "tiled", sizes=64, device="fake", out=None)
@@ -111,9 +126,10 @@ def compare(
     names = tuple(dict.fromkeys(variants))
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
-    setup = _Setup(config, device, kernels, out, resume, progress)
+    share = parse_margin(margin)
+    setup = _Setup(config, device, kernels, out, resume, progress, share)
     results = _measure("compare", names, setup, options)
-    return CompareResults(results.saved, results.interrupted, results.path, names)
+    return CompareResults(results.saved, results.interrupted, results.path, names, share)
 
 
 @takes(VerifyOptions)
@@ -174,7 +190,7 @@ def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Sw
     with ExitStack() as stack:
         folder = Path(setup.out) if setup.out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         resume = _find_resumed(command, setup.resume, folder, reporter)
-        typed = shell_command(command, variants, setup.config, setup.device, setup.kernels, options)
+        typed = shell_command(command, variants, setup.words, options)
         request = SweepRequest(
             sweep_overrides(variants, options),
             str(setup.config),

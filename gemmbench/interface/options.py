@@ -161,17 +161,9 @@ def transfer_cut(options: SweepOptions) -> PanelCut | None:
     return PanelCut(options.get("panels") or PanelCut.panels, options.get("streams") or PanelCut.streams)
 
 
-def shell_command(
-    command: str,
-    variants: Sequence[str],
-    config: str | Path,
-    device: str,
-    kernels: str | Path | None,
-    options: SweepOptions,
-) -> str:
-    """The command that measures the same in a shell; the results file records it."""
-    words = ["gemmbench", command, *variants, "--config", str(config), "--device", device]
-    words += ["--kernels", str(kernels)] if kernels else []
+def shell_command(command: str, variants: Sequence[str], others: Sequence[str], options: SweepOptions) -> str:
+    """The command that measures the same in a shell; the results file records it. `others` are more options of it."""
+    words = ["gemmbench", command, *variants, *others]
     chosen = sweep_overrides((), options)
     flags: dict[str, object] = {"sizes": chosen.sizes, "precision": chosen.precisions, "layout": chosen.layouts}
     named = (*flags, "params", "peaks", "gate", "with_transfers")

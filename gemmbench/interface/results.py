@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemmbench.bench.record import Environment, Record, TransferRecord
+from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.errors import GemmbenchError
 from gemmbench.report.columns.identity import PROBLEM
 from gemmbench.report.comparison import Comparison, compare_rows
@@ -83,14 +84,18 @@ class RunResults:
 
 @dataclass(frozen=True, repr=False)
 class CompareResults(RunResults):
-    """The rows of a comparison, and a verdict for each pair of variants at each problem."""
+    """The rows of a comparison, and a verdict for each pair of variants at each problem.
+
+    A difference within 1 +- `margin` does not matter for the verdicts.
+    """
 
     variants: tuple[str, ...] = ()
+    margin: float = MARGIN
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
         """A verdict for each pair of variants at each problem, on the later one of the pair."""
-        return judge_variants(self.comparison, self.variants)
+        return judge_variants(self.comparison, self.variants, self.margin)
 
     def _repr_html_(self) -> str:
         sentences = "<br>".join(escape(verdict.sentence) for verdict in self.verdicts)

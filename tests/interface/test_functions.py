@@ -105,6 +105,19 @@ def test_compare_ends_in_verdicts(script):
     assert [row.record.variant for row in result.comparison.rows][:3] == ["naive", "tiled", "cublas"]
 
 
+@pytest.mark.parametrize(("margin", "word"), [(0.01, "faster"), ("6%", "same"), (0.06, "same")])
+def test_a_difference_within_the_margin_does_not_matter(script, margin, word):
+    device = script(times={"naive": 1.05e-3, "tiled": 1e-3})
+    result = gemmbench.compare("naive", "tiled", sizes=64, device=device, margin=margin)
+    assert [verdict.word for verdict in result.verdicts] == [word]
+    assert f"--margin {result.margin}" in result.environment.command
+
+
+def test_a_margin_is_a_share():
+    with pytest.raises(gemmbench.UsageError, match="margin: '5 percent' is not a share; write '3%' or "):
+        gemmbench.compare("naive", "tiled", device="fake", margin="5 percent")
+
+
 @pytest.mark.parametrize("names", [(), ("naive",), ("naive", "naive")])
 def test_compare_needs_two_variants(names):
     with pytest.raises(gemmbench.UsageError, match="two different variants"):
