@@ -95,11 +95,13 @@ def verify(options: VerifyOptions) -> int:
 
 def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
     request = SanitizeRequest(options.request, tools, options.where.device, options.sanitize_limit)
-    findings, interrupted = sanitize_kernels(request, TERMINAL)
-    print_reports([sanitizing.report_results(findings)], options.style)
-    if interrupted:
+    found = sanitize_kernels(request, TERMINAL)
+    print_reports([sanitizing.report_results(found.results)], options.style)
+    if found.interrupted:
         return INTERRUPTED
-    if all(finding.verdict is None for finding in findings):
+    if all(result.verdict is None for result in found.results):
         print_line("nothing ran: every variant was skipped, for the reasons above", to_stderr=True)
         return NO_DEVICE
-    return OK if all(finding.clean for finding in findings) else BAD_ROW
+    if not all(result.clean for result in found.results):
+        return BAD_ROW
+    return USAGE if found.broken else OK

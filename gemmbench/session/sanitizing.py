@@ -11,7 +11,7 @@ from gemmbench.analysis.watcher import find_watcher
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import compile_plans
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.plan import Config, Plan, Skip
@@ -20,10 +20,10 @@ from gemmbench.planning.problems import awkward
 from gemmbench.planning.sweeps.parsing import parse_params
 from gemmbench.report.diagnostics.sanitizing import SanitizerResult
 from gemmbench.session.interruption import Interruption
-from gemmbench.session.machine import find_gpu, open_catalog
+from gemmbench.session.machine import find_gpu
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.single_kernel import to_words
-from gemmbench.session.verification import VerifyRequest, plan_verification
+from gemmbench.session.verification import VerifyRequest, choose_variants, plan_verification
 
 # A batch that fits no tile, and as little timing as possible.
 _NETWORK_OPTIONS = "--batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate".split()
@@ -58,17 +58,25 @@ class VerifyCommand:
         return (*self.words, *to_words(("--param", f"{name}={value}") for name, value in config.values))
 
 
-def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> tuple[list[SanitizerResult], bool]:
-    """Run the variants under the tools; returns what they found, and whether it was interrupted.
+@dataclass(frozen=True)
+class Sanitization:
+    """What the tools found; `broken` are kernel files that cannot be read and were not asked for by name."""
 
-    Raises UsageError, and DeviceError without a GPU or the tools.
-    """
+    results: list[SanitizerResult]
+    interrupted: bool
+    broken: list[SpecError]
+
+
+def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> Sanitization:
+    """Run the variants under the tools. Raises GemmbenchError, such as DeviceError without a GPU or the tools."""
     _check_tools(request.tools)
     machine = find_gpu(request.device, "--sanitize")
     find_watcher(sanitizer.PROGRAM)
+    variants, broken = choose_variants(request.verify, lambda variant: variant.is_kernel, reporter)
     with tempfile.TemporaryDirectory() as folder:
-        commands = _prepare_commands(request.verify, machine, folder, reporter)
-        return _run_tools(commands, request, reporter)
+        commands = _prepare_commands(variants, request.verify, machine, folder, reporter)
+        results, interrupted = _run_tools(commands, request, reporter)
+    return Sanitization(results, interrupted, broken)
 
 
 def _check_tools(tools: Sequence[str]) -> None:
@@ -78,11 +86,10 @@ def _check_tools(tools: Sequence[str]) -> None:
             raise UsageError(f"--sanitize: unknown tool '{name}'{hint}; known: {', '.join(sanitizer.TOOLS)}")
 
 
-def _prepare_commands(request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter) -> list[VerifyCommand]:
-    """Choose what to run, and compile it now so that no time limit is spent on it."""
-    catalog = open_catalog(request.kernels)
-    named = catalog.get_ladder(request.variants or catalog.names)
-    variants = [variant for variant in named if request.variants or variant.is_kernel]
+def _prepare_commands(
+    variants: Sequence[Variant], request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter
+) -> list[VerifyCommand]:
+    """Plan what to run, and compile it now so that no time limit is spent on it."""
     check_params([(variant, parse_params(request.params)) for variant in variants])
     commands: list[VerifyCommand] = []
     plans: list[Plan] = []

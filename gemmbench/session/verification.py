@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
@@ -60,9 +60,7 @@ class Verification:
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
     """Verify the variants without timing them. Raises GemmbenchError."""
-    variants, broken = _choose_variants(request)
-    for fault in broken:
-        reporter.message(f"left out: {fault}")
+    variants, broken = choose_variants(request, lambda variant: variant.computes == "gemm", reporter)
     check_params([(variant, parse_params(request.params)) for variant in variants])
     expanded: list[Plan | Skip] = []
     for variant in variants:
@@ -83,13 +81,20 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
         return Verification(records, session.is_interrupted(), broken)
 
 
-def _choose_variants(request: VerifyRequest) -> tuple[list[Variant], list[SpecError]]:
-    """The named variants; without names, those that compute a GEMM, and the faults of files that cannot be read."""
+def choose_variants(
+    request: VerifyRequest, is_wanted: Callable[[Variant], bool], reporter: Reporter
+) -> tuple[list[Variant], list[SpecError]]:
+    """The named variants; without names, those that are wanted, and the faults of files that cannot be read.
+
+    These files are reported as left out. Raises UsageError, and SpecError for a named variant.
+    """
     catalog = open_catalog(request.kernels)
     if request.variants:
         return catalog.get_ladder(request.variants), []
     variants, broken = catalog.read_all()
-    return [variant for variant in variants if variant.computes == "gemm"], broken
+    for fault in broken:
+        reporter.message(f"left out: {fault}")
+    return [variant for variant in variants if is_wanted(variant)], broken
 
 
 class FailureReport:

@@ -110,6 +110,13 @@ def test_by_default_every_kernel_and_no_library_is_watched(sanitize, gemmbench):
     assert not names & {"cublas", "cublaslt", "openblas", "cpu_naive"}
 
 
+def test_a_file_that_cannot_be_read_is_left_out_and_the_others_run(sanitize, write_kernel):
+    (write_kernel("good.cu").parent / "broken.cu").write_text("no manifest")
+    said, calls = sanitize("--sanitize", "memcheck", "--kernels", "kernels")
+    assert said.code == 2 and said.err.startswith("left out: kernels/broken.cu:1: no manifest: ")
+    assert "good" in {row[0] for row in rows(said)} and len(calls) > 1
+
+
 def test_what_cannot_run_is_skipped_with_its_reason_and_if_nothing_can_that_is_told(sanitize):
     said, calls = sanitize("tiled", "--sanitize", "memcheck", "--precision", "tf32")
     assert (said.code, calls) == (3, [])
