@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from threading import Event
 
 from gemmbench.backends.machine import Machine
 from gemmbench.errors import DeviceError, UsageError
@@ -17,9 +19,20 @@ from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_netw
 
 def serve_digits(request: NetworkRequest, machine: Machine, port: int, announce: Callable[[str], None]) -> None:
     """Serve the digit page until Ctrl-C; `announce` gets its address. Raises GemmbenchError."""
-    with open_digit_server(request, machine, port) as server, suppress(KeyboardInterrupt):
+    with open_digit_server(request, machine, port) as server, _note_ctrl_c() as pressed:
         announce(server.address)
-        server.serve_forever()
+        server.serve_until(pressed.is_set)
+
+
+@contextmanager
+def _note_ctrl_c() -> Iterator[Event]:
+    """An event that Ctrl-C sets: an exception could be lost if it came while an object is freed."""
+    pressed = Event()
+    previous = signal.signal(signal.SIGINT, lambda number, frame: pressed.set())
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager

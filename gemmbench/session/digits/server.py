@@ -32,6 +32,8 @@ class DigitServer(ThreadingHTTPServer):
     """Serves one page and answers its drawings. Port 0 takes any free one. Raises UsageError."""
 
     daemon_threads = True
+    timeout = 0.2
+    """Seconds to wait for a request before looking whether to end."""
 
     def __init__(self, page: str, answer: Answer, port: int = 0):
         self.page, self.answer, self.token = page.encode(), answer, secrets.token_urlsafe(16)
@@ -39,6 +41,11 @@ class DigitServer(ThreadingHTTPServer):
             super().__init__((HOST, port), _Handler)
         except OSError as fault:
             raise UsageError(f"--port {port}: cannot listen there: {fault.strerror}; choose another port") from None
+
+    def serve_until(self, is_ended: Callable[[], bool]) -> None:
+        """Answer requests, each in a thread of its own, until `is_ended`."""
+        while not is_ended():
+            self.handle_request()
 
     @property
     def names(self) -> set[str]:
