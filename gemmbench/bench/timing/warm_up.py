@@ -8,6 +8,7 @@ kernel's time counts relative to its own first one, and the last three stretches
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection
 from statistics import fmean
 
@@ -29,25 +30,30 @@ class WarmUp:
         time_window: Callable[[int], Window | None],
         is_interrupted: Callable[[], bool],
         monitor: Monitor | None = None,
+        now: Callable[[], float] = time.monotonic,
     ):
         self._time_window, self._is_interrupted, self._monitor = time_window, is_interrupted, monitor
+        self._now = now
         self._first: dict[int, float] = {}
 
     def run(self, indices: Collection[int], limit: float) -> None:
-        """Warm up until everything is steady, or for `limit` seconds of work.
+        """Warm up until everything is steady, or for `limit` seconds, which the host may need for short windows.
 
         Whatever has long windows runs once: it is warm after that, and would use up the time.
         """
-        warming, spent, steadiness = list(indices), 0.0, Steadiness()
-        while warming and spent < limit and not self._is_interrupted() and not steadiness.is_steady:
-            warming, seconds, observation = self._run_stretch(warming, min(_STRETCH, limit / _STRETCHES))
+        warming, spent, steadiness, deadline = list(indices), 0.0, Steadiness(), self._now() + limit
+        while warming and spent < limit and not self._is_over(deadline) and not steadiness.is_steady:
+            warming, seconds, observation = self._run_stretch(warming, min(_STRETCH, limit / _STRETCHES), deadline)
             spent += seconds
             steadiness.add(observation)
 
-    def _run_stretch(self, warming: list[int], least: float) -> tuple[list[int], float, Observation]:
+    def _is_over(self, deadline: float) -> bool:
+        return self._is_interrupted() or self._now() >= deadline
+
+    def _run_stretch(self, warming: list[int], least: float, deadline: float) -> tuple[list[int], float, Observation]:
         """Pass after pass for `least` seconds; returns what still has to warm up, the seconds, and what was seen."""
         seconds, windows = 0.0, list[tuple[int, Window]]()
-        while warming and seconds < least and not self._is_interrupted():
+        while warming and seconds < least and not self._is_over(deadline):
             passed = [(index, window) for index in warming if (window := self._time_window(index))]
             warming = [index for index, window in passed if window.seconds < _LONG_WINDOW]
             seconds += sum(window.seconds for _, window in passed)

@@ -10,15 +10,15 @@ from gemmbench.bench.timing.warm_up import WarmUp
 
 
 class Device:
-    """Kernels by index; each time, clock and power is a function of the seconds worked so far. Its own monitor."""
+    """Kernels by index; each time, clock and power is a function of the seconds so far. Its own monitor."""
 
-    def __init__(self, *times, clock=lambda now: 0.0, power=lambda now: math.nan):
-        self.times, self.clock, self.power = times, clock, power
+    def __init__(self, *times, clock=lambda now: 0.0, power=lambda now: math.nan, host_seconds=0.0):
+        self.times, self.clock, self.power, self.host_seconds = times, clock, power, host_seconds
         self.now, self.windows = 0.0, []
 
     def time_window(self, index):
         seconds = self.times[index](self.now)
-        self.now += seconds
+        self.now += seconds + self.host_seconds
         self.windows.append(index)
         return Window(seconds, 1, self.clock(self.now))
 
@@ -26,7 +26,7 @@ class Device:
         return Reading(power=self.power(self.now))
 
     def warm_up(self, limit=3.0, is_interrupted=lambda: False):
-        WarmUp(self.time_window, is_interrupted, self).run(range(len(self.times)), limit)
+        WarmUp(self.time_window, is_interrupted, self, now=lambda: self.now).run(range(len(self.times)), limit)
         return self.now
 
 
@@ -61,6 +61,10 @@ def test_it_lasts_until_time_clock_and_power_are_steady(device):
 
 def test_it_ends_at_its_limit():
     assert Device(ramp(1e-3, 9e-3, 10.0)).warm_up(limit=1.0) == pytest.approx(1.0, abs=0.06)
+
+
+def test_the_time_that_windows_cost_the_host_counts_too():
+    assert Device(ramp(1e-6, 9e-6, 10.0), host_seconds=2e-3).warm_up(limit=1.0) == pytest.approx(1.0, abs=0.06)
 
 
 def test_the_longest_kernel_does_not_hide_the_others():
