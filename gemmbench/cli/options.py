@@ -224,7 +224,7 @@ class LimitOptions:
         type=float,
         metavar="SECONDS",
         heading=STOPPING,
-        help="Time limit for the whole run, which --resume can continue.",
+        help="Time limit for the whole run.",
     )
 
     @property
