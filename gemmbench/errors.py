@@ -37,7 +37,7 @@ EXIT_CODES = {
     NO_DEVICE: "The device or a tool is missing, or nothing ran.",
     INCONCLUSIVE: "A verdict is inconclusive, and the command was asked to fail on that.",
     INTERRUPTED: "Interrupted with Ctrl-C. What was measured is saved and shown.",
-    TERMINATED: "Terminated by a signal. Every row that was complete is saved.",
+    TERMINATED: "Terminated by SIGTERM. Every row that was complete is saved.",
 }
 """What each code means, as the manual tells it."""
 

@@ -40,7 +40,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         device: The device that kernels ran on, such as `NVIDIA H200`.
         backend: Its back end: `cuda`, `cpu` or `fake`.
         baseline: The variant that counts as 100 %.
-        sm: Compute capability of the GPU: 90 stands for 9.0.
+        sm: Compute capability of the GPU: 90 means 9.0.
         sms: Multiprocessors of the GPU, or cores of the CPU.
         l2: Bytes of cache that cold operands must exceed: the L2 cache of a GPU, the last cache of
             a CPU.
@@ -241,7 +241,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_weaker_class(self) -> bool:
-        """Its products are less exact than those that the precision stands for."""
+        """Its products are less exact than its precision asks for."""
         return bool(self.product_class) and is_weaker(self.product_class, self.problem.precision.product_class)
 
     @property

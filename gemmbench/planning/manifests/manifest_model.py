@@ -23,7 +23,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z, one expression per line.
         shared: Bytes of dynamic shared memory per block, an expression.
-        min_sm: The lowest compute capability that can run it: 80 stands for 8.0.
+        min_sm: The lowest compute capability that can run it: 80 means 8.0.
         arch: Architectures whose code runs only there, such as `[90a]`. Empty: any from `min_sm`
             on.
         params: Compile-time parameters, each with the values worth trying, such as `BM: [128, 64]`.
@@ -42,12 +42,13 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             gets a trailing argument `void* workspace`, null for 0 bytes. It holds NaN (bytes 0xFF),
             and while results are checked it is filled with NaN again between launches: a kernel
             must write what it reads.
-        zeroed: So many bytes at the start of the workspace are zero before the first launch, an
-            expression. Each launch must leave them zero, as flags that the last reader resets.
+        zeroed: How many bytes at the start of the workspace are zero before the first launch, an
+            expression. Each launch must leave them zero, for example flags that the last reader
+            resets.
         state: `true` if the workspace carries state from one launch to the next. It is then never
             filled again, and the zeroed bytes may change.
         deterministic: `false` if the order of its sums changes from launch to launch, as with atomic
-            additions. Its results then need not be the same bit by bit; each is compared with the
+            additions. Then its results need not be equal bit by bit, and each is compared with the
             reference.
         tensor_maps: Arrays that TMA moves, each described by the keys below. The kernel gets a
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
