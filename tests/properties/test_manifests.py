@@ -23,7 +23,8 @@ from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 KERNELS = sorted(path for path in data_folder("cuda").rglob("*.cu"))
 MODELS = (Manifest, LaunchFields, TensorMapFields, PickFields)
-KEYS = [field.name for model in MODELS for field in msgspec.structs.fields(model)] + ["BM", "TILE", "x", "<<", ""]
+KEYS = [field.encode_name for model in MODELS for field in msgspec.structs.fields(model)]
+KEYS += ["BM", "TILE", "x", "<<", ""]
 TARGETS = {
     "cuda": Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36),
     "cpu": Target("cpu", sm=0, sms=2, smem=48 << 10, l2=32 << 20, memory=1 << 32, is_gpu=False, has_graphs=False),
