@@ -15,7 +15,7 @@ LIMITS = ("--launch-limit", "5", "--compile-limit", "15", "--max-time", "0.2")
 
 
 def check(folder: Path) -> Claim:
-    """Run all of them in one sweep together with healthy kernels."""
+    """Run them together with healthy kernels: a sweep that verification ends, and one for the audit."""
     expected = yaml.safe_load((HOSTILE / "expected.yaml").read_text())
     with tempfile.TemporaryDirectory() as results:
         timed = [name for name, fate in expected.items() if "beta" in fate]
