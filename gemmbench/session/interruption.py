@@ -11,18 +11,22 @@ from types import FrameType
 
 
 class Interruption:
-    """Requests an end after Ctrl-C or after `limit` seconds; a second Ctrl-C ends at once."""
+    """Requests an end after Ctrl-C or after `limit` seconds; a second Ctrl-C ends at once.
 
-    def __init__(self, limit: float, message: Callable[[str], None]) -> None:
+    `resumable` says whether --resume can continue what is ended.
+    """
+
+    def __init__(self, limit: float, message: Callable[[str], None], resumable: bool = False) -> None:
         self._limit, self._end = limit, time.monotonic() + limit
-        self._message = message
+        self._message, self._resumable = message, resumable
         self._pressed = self._late = False
 
     def is_requested(self) -> bool:
         """Nothing new should begin."""
         if not self._late and time.monotonic() > self._end:
             self._late = True
-            self._message(f"the sweep reached its time limit of {self._limit:g} s; --resume continues it")
+            hint = "; --resume continues it" if self._resumable else ""
+            self._message(f"the sweep reached its time limit of {self._limit:g} s{hint}")
         return self._pressed or self._late
 
     @contextmanager

@@ -82,7 +82,8 @@ def open_run(
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
     peaks = measure_peaks(machine) if sweep.policy.peaks else None
-    with open_session(machine, devices, limits, reporter, gate=sweep.policy.gate) as session:
+    gate, resumable = sweep.policy.gate, bool(planned)
+    with open_session(machine, devices, limits, reporter, gate=gate, resumable=resumable) as session:
         described = describe_run(machine, sweep, destination.command, session.software, peaks)
         environment = replace(described, planned=list(planned))
         run = choose_results(environment, destination, reporter)

@@ -43,13 +43,15 @@ def open_session(
     *,
     gate: bool = True,
     measured: bool = True,
+    resumable: bool = False,
 ) -> Iterator[Session]:
     """Open the named back ends for the block; Ctrl-C there requests an end.
 
-    With `measured` False, plans are verified but not timed. Raises DeviceError.
+    With `measured` False, plans are verified but not timed. `resumable` says whether --resume can
+    continue the session. Raises DeviceError.
     """
     names = list(devices)
-    interruption = Interruption(limits.sweep, reporter.message)
+    interruption = Interruption(limits.sweep, reporter.message, resumable)
     stop = interruption.is_requested
     with (
         interruption.handle_ctrl_c(),

@@ -111,6 +111,11 @@ def test_bad_input_is_refused(gemmbench, arguments, words):
     assert said.err.startswith("gemmbench: ") and words in said.err
 
 
+def test_a_time_limit_that_ends_it_promises_no_resuming(gemmbench):
+    said = gemmbench("verify", "naive", "--device", "fake", "--sizes", "8", "--sweep-limit", "0.000001")
+    assert said.code == 130 and said.err.endswith("the sweep reached its time limit of 1e-06 s\n")
+
+
 def test_each_failure_is_printed_when_it_happens(gemmbench, script):
     faulty = script(faults={"tiled": "zero"})
     said = gemmbench("verify", "tiled", "--precision", "f32", "--sizes", "17,33", "--layout", "nn", "--device", faulty)

@@ -21,11 +21,12 @@ def test_ctrl_c_requests_an_end_and_a_second_one_ends_at_once():
     assert messages == ["stopping after this window; press Ctrl-C again to stop at once"]
 
 
-def test_the_time_limit_is_reported_once():
+@pytest.mark.parametrize(("resumable", "hint"), [(True, "; --resume continues it"), (False, "")])
+def test_the_time_limit_is_reported_once(resumable, hint):
     messages = []
-    interruption = Interruption(-1.0, messages.append)
+    interruption = Interruption(-1.0, messages.append, resumable)
     assert interruption.is_requested() and interruption.is_requested()
-    assert messages == ["the sweep reached its time limit of -1 s; --resume continues it"]
+    assert messages == [f"the sweep reached its time limit of -1 s{hint}"]
 
 
 def test_the_earlier_handler_is_restored():
