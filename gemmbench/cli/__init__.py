@@ -108,6 +108,6 @@ def _run_group() -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Terminated:
-        click.echo("gemmbench: terminated; every row that was complete is saved", err=True)
+        click.echo("gemmbench: terminated; a run keeps every row that was complete", err=True)
         return TERMINATED
     return code if isinstance(code, int) else OK

@@ -30,7 +30,7 @@ def terminate(process):
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err
     assert process.returncode == 143
-    assert err.splitlines()[-1] == "gemmbench: terminated; every row that was complete is saved"
+    assert err.splitlines()[-1] == "gemmbench: terminated; a run keeps every row that was complete"
 
 
 def wait_until(condition):
