@@ -50,11 +50,20 @@ def _parse_recorded(context: click.Context, run: Run) -> Values:
     """The values of the command that a run records. Raises UsageError."""
     name = name_command(run.command)
     if name != context.info_name:
-        raise UsageError(f"{run.path}: measured by gemmbench {name}; use gemmbench {name} --resume-from {run.path}")
+        raise UsageError(f"{run.path}: {_explain_other_command(context, name, run.path)}")
     try:
         return context.command.make_context(name, split_command(run.command)[2:], parent=context.parent).params
     except click.ClickException as fault:
         raise UsageError(f"{run.path}: its command cannot be repeated: {fault.format_message()}") from None
+
+
+def _explain_other_command(context: click.Context, name: str, path: Path) -> str:
+    group = context.parent.command if context.parent else None
+    command = group.get_command(context, name) if isinstance(group, click.Group) else None
+    if command and any(parameter.name == "resume_from" for parameter in command.params):
+        return f"measured by gemmbench {name}; use gemmbench {name} --resume-from {path}"
+    measured = f"measured by gemmbench {name}" if name else "its command is unknown"
+    return f"{measured}, so it cannot be resumed; start a new run without --resume-from"
 
 
 def _list_words(command: click.Command, values: Values) -> list[str]:

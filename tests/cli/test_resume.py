@@ -1,5 +1,6 @@
 """--resume: nothing is lost, nothing that is complete is measured again."""
 
+import json
 import signal
 
 import pytest
@@ -16,7 +17,7 @@ def cut_after(journal, rows):
     journal.write_text("".join(lines[: 1 + rows]))
 
 
-def display_path(text):
+def table_lines(text):
     """The tables alone, without the footer."""
     return [line for line in text.splitlines() if " ok" in line or line.startswith("M =")]
 
@@ -108,6 +109,19 @@ def test_the_run_of_another_command_is_left_alone(run_naive, saved, gemmbench):
     assert said.err.endswith(f"measured by gemmbench run; use gemmbench run --resume-from {saved()[0]}\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "words"), [("gemmbench check", "measured by gemmbench check"), ("", "its command is unknown")]
+)
+def test_a_run_of_a_command_without_the_option_is_not_sent_there(run_naive, saved, command, words):
+    run_naive()
+    cut_after(saved()[0], 2)
+    header, rest = saved()[0].read_text().split("\n", 1)
+    saved()[0].write_text(json.dumps(json.loads(header) | {"command": command}) + "\n" + rest)
+    said = run_naive("--resume-from", saved()[0])
+    ending = "so it cannot be resumed; start a new run without --resume-from"
+    assert (said.code, said.err) == (2, f"gemmbench: {saved()[0]}: {words}, {ending}\n")
+
+
 def test_the_newest_unfinished_run_is_resumed(run_naive, tmp_path, gemmbench, script):
     """Among finished ones, damaged ones, one that is being written and one of an older version."""
     run_naive()
@@ -176,7 +190,7 @@ def test_after_resuming_the_table_is_that_of_the_file(run_naive, saved, gemmbenc
     journal.write_text("".join([lines[0], old]))
     said = run_naive("--resume")
     assert said.code == 0
-    assert display_path(said.out) == display_path(gemmbench("show", journal).out)
+    assert table_lines(said.out) == table_lines(gemmbench("show", journal).out)
     assert "naive" in said.out and "interrupted" not in said.out
 
 
@@ -188,10 +202,10 @@ def test_resuming_a_file_that_was_cut_short_mends_it(run_naive, saved, gemmbench
     assert said.code == 0 and "the last line is cut off and was left out" in said.err
     shown_again = gemmbench("show", journal)
     assert (shown_again.code, shown_again.err) == (0, "")
-    assert display_path(shown_again.out) == display_path(first.out)
+    assert table_lines(shown_again.out) == table_lines(first.out)
 
 
-def test_rows_of_a_skip_stand_once_after_resuming(gemmbench, saved, write_kernel):
+def test_a_skip_has_one_row_after_resuming(gemmbench, saved, write_kernel):
     write_kernel("picky.cu", require=["K % 7 == 0"])
     call = ["run", "picky", "naive", "--kernels", "kernels", "--device", "fake", *SIZES]
     gemmbench(*call)
@@ -201,12 +215,13 @@ def test_rows_of_a_skip_stand_once_after_resuming(gemmbench, saved, write_kernel
     assert [row["variant"] for row in saved()[1]].count("picky") == 2
 
 
-def test_a_configuration_that_stands_twice_does_not_spoil_resuming(gemmbench, windows):
+def test_a_configuration_that_is_named_twice_does_not_spoil_resuming(gemmbench, saved, windows):
     call = ["run", "tiled", "--param", "TILE=8,8", "--device", "fake", *SIZES]
     gemmbench(*call)
+    journal = saved()[0]
+    cut_after(journal, len(journal.read_text().splitlines()) - 2)  # all rows, without the last line
     del windows[0][:]
-    gemmbench(*call, "--resume")
-    assert windows[0] == []
+    assert (gemmbench(*call, "--resume").code, windows[0]) == (0, [])
 
 
 @pytest.mark.parametrize(
