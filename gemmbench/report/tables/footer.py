@@ -107,12 +107,16 @@ def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> l
 
 
 def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) -> list[str]:
-    """That no time of a precision is too good to be true, where the peak of the device is unknown."""
+    """That the arithmetic of a precision bounds no time, where the peak of the device is unknown."""
     rows = [record for record in timed if record.backend == environment.backend]
     clock = environment.clock_hz or math.nan
     unknown = [record for record in rows if math.isnan(peak_flops(environment, record, clock))]
     names = ", ".join(dict.fromkeys(record.problem.precision_name for record in unknown))
-    return [f"No floor: the peak of this device in {names} is unknown, so no time is too good."] if names else []
+    if not names:
+        return []
+    known = "a cold time is too good only if it is shorter than its memory traffic"
+    effect = known if environment.bandwidth else "no time is too good"
+    return [f"No floor: the peak of this device in {names} is unknown, so {effect}."]
 
 
 def _format_range(values: Sequence[int]) -> str:

@@ -76,8 +76,10 @@ def test_the_footer_says_where_there_is_no_floor(make_run, paired):
         rows = [paired("naive", MS), paired("tiled", MS, precision_name="f16"), paired("naive", MS, backend="cpu")]
         return "\n".join(footer_lines(make_run(*rows, backend=rows[0].backend, **changed)))
 
-    assert "No floor: the peak of this device in f16 is unknown, so no time is too good." in lines()
+    assert "No floor: the peak of this device in f16 is unknown, so no time is too good." in lines(bandwidth=0.0)
     assert "in f32, f16 is unknown" in lines(clock_hz=0.0)
+    by_memory = "in f16 is unknown, so a cold time is too good only if it is shorter than its memory traffic."
+    assert by_memory in lines(bandwidth=1e12)
     assert "No floor" not in lines(flops_per_cycle={"f32": 1.0, "f16": 1.0})
 
 
