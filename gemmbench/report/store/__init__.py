@@ -12,8 +12,8 @@ last_line      the last line of a file
 """
 
 from gemmbench.report.store.complete import complete_batches, complete_transfers, keep_latest
-from gemmbench.report.store.journal import Journal, is_being_written
-from gemmbench.report.store.reading import is_finished, read, read_environment
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import is_being_written, is_finished, read, read_environment
 from gemmbench.report.store.run import Line, Run
 
 __all__ = [

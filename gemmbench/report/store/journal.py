@@ -91,16 +91,6 @@ class Journal:
             self.path.unlink(missing_ok=True)
 
 
-def is_being_written(path: Path) -> bool:
-    """Whether another run has the file open."""
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
-
-
 def _lock(file: FileIO, path: Path) -> None:
     """Two runs may share a folder but not a file. The lock ends with the process, even if killed."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,16 @@ def is_finished(path: Path) -> bool:
             return isinstance(decode_line(read_last_line(file)), End)
         except BrokenRow:
             return False
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether a run has the file open. Raises StoreError, also where files cannot be locked."""
+    with _open_file(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 @contextmanager

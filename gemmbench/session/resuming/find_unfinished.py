@@ -20,10 +20,9 @@ def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
     Files that cannot be read are reported and left out. Raises StoreError if there is none.
     """
     for path in _list_newest_first(folder, command, reporter):
-        if store.is_finished(path) or store.is_being_written(path):
-            continue
         try:
-            return store.read(path)
+            if not (store.is_finished(path) or store.is_being_written(path)):
+                return store.read(path)
         except StoreError as fault:
             reporter.message(f"left out: {fault}")
     raise StoreError(
