@@ -49,7 +49,7 @@ class Comparison:
 
 
 def compare_rows(run: Run) -> Comparison:
-    """Derive everything from the samples of a run; call it once, since it resamples all rows.
+    """Derive everything from the samples of a run; call it once, since every interval is computed.
 
     Problems keep the order of the records. A baseline measured in several batches appears once.
     """

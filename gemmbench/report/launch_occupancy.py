@@ -25,7 +25,6 @@ def launch_occupancy(environment: Environment, record: Record) -> LaunchOccupanc
 
     None for a library, several launches, a CPU, a row that never ran or an unknown architecture.
 
-
     Clusters can lower it further, because all blocks of a cluster must fit into one group of
     multiprocessors.
     """

@@ -14,7 +14,8 @@
     posts           posts: repeat the published tables
     verification    verify
     sanitizing      verify --sanitize
-    single_kernel   inspect and profile: the plans of one kernel
+    single_kernel   the plans of one kernel, and profile
+    inspection      inspect
     noise           doctor: a kernel against itself
 
 Nothing here prints: messages go to the `Reporter` that the caller passes in.

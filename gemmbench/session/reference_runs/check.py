@@ -36,8 +36,8 @@ from gemmbench.session.sweeps import SweepRequest, plan_request
 class CheckRequest:
     """What to check: variants (none: all of the reference, or of the config), and against what.
 
-    `against` is a saved run, a results file or a git revision; None is the newest saved run. The sizes,
-    the config and the like of `sweep` apply to a revision only: a saved run repeats its own rows.
+    `against` is a saved run, a results file or a git revision; None is the newest saved run. The sizes
+    and the like of `overrides`, and the config, apply to a revision only: a saved run repeats its own rows.
     """
 
     against: str | None = None
