@@ -7,7 +7,6 @@ from typing import Annotated
 
 import msgspec
 
-from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.quantities import Amount, Dimension, Scalar, Seconds
 
 
@@ -95,7 +94,7 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
         return all(load.settled for load in self.own)
 
     @property
-    def speed_ratio(self) -> Interval:
+    def speed_ratio(self) -> float:
         """The speed relative to the baseline, from neighbouring blocks; NaN without a baseline."""
         logs = [math.log(base.time / own.time) for own, base in zip(self.own, self.baseline, strict=False)]
-        return Interval(math.exp(math.fsum(logs) / len(logs)) if logs else math.nan)
+        return math.exp(math.fsum(logs) / len(logs)) if logs else math.nan

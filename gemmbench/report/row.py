@@ -76,13 +76,13 @@ class Row:
         return self.record.flops / self.record.sustained.time / 1e9 if self.record.sustained else math.nan
 
     @property
-    def sustained_percent(self) -> Interval:
-        """The speed in percent of the baseline's, both under a steady load."""
+    def sustained_percent(self) -> float:
+        """The speed in percent of the baseline's, both under a steady load; blocks are too few for an interval."""
         if not self.record.sustained or not self.record.ranked:
-            return UNKNOWN
+            return math.nan
         if self.record.variant == self.environment.baseline:
-            return Interval(100.0)
-        return self.record.sustained.speed_ratio.scale(100)
+            return 100.0
+        return 100 * self.record.sustained.speed_ratio
 
     @cached_property
     def percent_of_peak(self) -> float:

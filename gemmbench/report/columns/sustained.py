@@ -10,7 +10,7 @@ from gemmbench.bench.sustained import Sustained
 from gemmbench.report.columns.column import Column
 from gemmbench.report.columns.gemm import show_if_valid
 from gemmbench.report.row import Row
-from gemmbench.report.text import number, with_interval
+from gemmbench.report.text import number
 
 
 def _read(name: str) -> Callable[[Row], float]:
@@ -53,13 +53,11 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "sustained_percent_of_baseline",
         "speed in percent of the baseline's, both alone under a steady load",
-        lambda row: row.sustained_percent.value,
+        lambda row: row.sustained_percent,
         "sustained % of {baseline}",
-        lambda row: show_if_valid(row, _percent(row)),
+        lambda row: show_if_valid(row, number(row.sustained_percent)),
         hide=11,
     ),
-    Column("sustained_percent_low", "lower end of its 95 % interval", lambda row: row.sustained_percent.low),
-    Column("sustained_percent_high", "upper end", lambda row: row.sustained_percent.high),
     Column(
         "sustained_clock_hz",
         "mean SM clock under the steady load",
@@ -113,8 +111,3 @@ ENERGY: tuple[Column[Row], ...] = (
     ),
 )
 """Energy, which older files have too."""
-
-
-def _percent(row: Row) -> str:
-    interval = row.sustained_percent
-    return with_interval(interval) if interval.known else number(interval.value)

@@ -19,7 +19,7 @@ def describe_load(row: Row) -> Iterator[str]:
     yield f"{number(1e3 * found.time)} ms per launch, {number(row.sustained_gflops / 1e3)} TFLOPS,"
     yield f"alone under a steady load ({count_noun(len(found.own), 'block')}, {number(found.seconds, 3)} s in all)."
     if found.baseline:
-        yield f"{number(row.sustained_percent.value)} % of {row.environment.baseline}, in neighbouring blocks"
+        yield f"{number(row.sustained_percent)} % of {row.environment.baseline}, in neighbouring blocks"
         yield f"({number(row.percent_of_baseline.value)} % in interleaved windows)."
     yield from _describe_sensors(found)
     if not math.isnan(found.joules):

@@ -69,7 +69,7 @@ def test_a_row_has_speed_power_and_energy_next_to_its_burst(measure):
     found = measure("tiled", "base", sustained={"tiled": 1.25e-3}, watch=watch)
     tiled, base = found["tiled"], found["base"]
     assert tiled.samples == pytest.approx([1e-3] * 2) and tiled.sustained.time == pytest.approx(1.25e-3)
-    assert tiled.sustained.speed_ratio.value == pytest.approx(0.8)
+    assert tiled.sustained.speed_ratio == pytest.approx(0.8)
     assert tiled.sustained.watts == pytest.approx(700) and tiled.sustained.joules == pytest.approx(0.875)
     assert (tiled.sustained.clock_hz, tiled.sustained.temperature) == (pytest.approx(1e9), 61)
     assert tiled.sustained.slowed_by == ["power cap"] and tiled.sustained.settled
