@@ -21,6 +21,7 @@ error into its message and exit code; no other code does.
 
 from __future__ import annotations
 
+import signal
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -149,6 +150,14 @@ def _describe_exception(fault: BaseException) -> str:
     ours = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
     where = f" ({Path(ours[-1].filename).relative_to(_PACKAGE)}:{ours[-1].lineno})" if ours else ""
     return f"gemmbench failed, not the kernel: {what}{where}"
+
+
+def name_signal(number: int) -> str:
+    """`SIGSEGV`, or `signal 40` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemmbench.errors import LaunchError, LaunchTimeout
+from gemmbench.errors import LaunchError, LaunchTimeout, name_signal
 
 _LEAVE = 1.0
 """Seconds for an executable to end its workers and itself after its connection is closed."""
@@ -123,7 +123,7 @@ class KernelProcess:
         when = "" if self._started else " before its first launch, in a static constructor?"
         if code >= 0:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
-        name = signal.Signals(-code).name
+        name = name_signal(-code)
         return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
 
 

@@ -10,7 +10,6 @@ protocol.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from gemmbench.backends.host import BLAS_SETTINGS
 from gemmbench.bench.worker.messages import Open, Stop, ToRunner, ToWorker
-from gemmbench.errors import DeviceError, LaunchError
+from gemmbench.errors import DeviceError, LaunchError, name_signal
 
 _BOOT = "import sys; _, fd, *sys.path = sys.argv; from gemmbench.bench.worker.serve import main; main(int(fd))"
 """Sets sys.path before anything is imported: a file next to the user must not hide a module."""
@@ -91,7 +90,7 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             return LaunchError("its process closed its connection without ending")
         if code < 0:
-            return LaunchError(f"its process was ended by {signal.Signals(-code).name}")
+            return LaunchError(f"its process was ended by {name_signal(-code)}")
         return LaunchError(f"its process ended with exit code {code}")
 
     def close(self, seconds: float) -> None:

@@ -17,6 +17,7 @@ CRASHES = {
     "SIGSEGV": "C[(long)blockIdx.x * (1l << 24)] = 1;",
     "SIGFPE": "C[0] = int(A[0]) / int(blockIdx.x - 1);",
     "SIGABRT": "if (blockIdx.x) abort();",
+    "signal 40": "raise(40);",
 }
 DEEP = """
 __device__ int down(int n) { volatile char room[4096]; room[n % 4096] = n; return n ? down(n - 1) + room[5] : 0; }
@@ -33,7 +34,7 @@ def test_dynamic_shared_memory_beyond_what_was_asked_for(bench):
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_crash_is_named_whichever_process_it_hits(bench, name):
-    text = "#include <stdlib.h>\nSIGNATURE { " + CRASHES[name] + " }"
+    text = "#include <signal.h>\n#include <stdlib.h>\nSIGNATURE { " + CRASHES[name] + " }"
     with pytest.raises(LaunchError, match=name):
         bench.run(bench.plan(text, grid=(64,)))
 
