@@ -169,6 +169,8 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment)
         ({"tile": [8]}, "a tile of 1 numbers; it needs rows and columns"),
         ({"workspace": 10**400}, "Expected `int` <= 1000000000000000000 - at `$.workspace`"),
         ({"order": 10**400}, "Number out of range - at `$.order`"),
+        ({"workspace": 10**400}, "Expected `int` <= 1000000000000000000 - at `$.workspace`"),
+        ({"workspace": -1}, "Expected `int` >= 0 - at `$.workspace`"),
         ({"clocks_hz": [0.0]}, "Expected `float` >= 1e-09 - at `$.clocks_hz[0]`"),
         ({"problem": {"M": 10**400, "N": 8, "K": 8}}, "Expected `int` <= 1000000000000000000 - at `$.problem.M`"),
         ({"problem": {"M": 0, "N": 8, "K": 8}}, "Expected `int` >= 1 - at `$.problem.M`"),
