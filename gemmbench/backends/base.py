@@ -2,8 +2,8 @@
 
     Compiler.compile(plan) -> Artifact            needs no device; called from several threads
     Backend.allocate(bytes, ...) -> Memory        bytes on the device, in one or several allocations
-    Backend.load(artifact) -> loaded
-    Backend.bind(name, steps, memory, graph, mode, rotation) -> BoundExecutable
+    Backend.load(artifact, plan) -> loaded
+    Backend.bind(name, steps, memory, graph, mode, rotation, turns) -> BoundExecutable
     Executable.time(launches) -> Window
 
 Nothing above this package knows which back end it uses.
@@ -324,9 +324,9 @@ class Backend(Protocol):
         """Fix the arguments of one or several launches that run in order and are timed as one.
 
         `name` is that of the row. With `graph` the launches are recorded once and replayed as one
-        graph; with `turns` a graph holds so many turns over all sets, and a window whole graphs:
-        `time` rounds launches up. Launches take their operand sets from `rotation`, without it from one that begins at
-        the first set. Raises LaunchError, NotOffered.
+        graph. With `turns` a graph goes so many times over all sets; a window consists of whole
+        graphs, so `time` rounds its launches up. Launches take their operand sets from `rotation`;
+        without it they begin at the first set. Raises LaunchError, NotOffered.
         """
 
     def close(self) -> None:

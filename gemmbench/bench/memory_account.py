@@ -14,7 +14,7 @@ from gemmbench.planning.plans.chain import Chain
 def fit_together(devices: Mapping[str, Device], chains: Sequence[Chain]) -> bool:
     """Whether a GPU has room for the workspaces of these rows of one problem and two operand sets.
 
-    On a CPU the memory that is free differs from run to run, and the batches of a run must not.
+    On a CPU they always fit: its free memory differs from run to run, and batches must not.
     """
     for name in {chain.device for chain in chains}:
         target, there = devices[name].target, [chain for chain in chains if chain.device == name]

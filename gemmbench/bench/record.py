@@ -196,7 +196,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         status: `ok`, `wrong`, `skipped`, `failed`, `timeout` or `out of memory`.
         reason: Why the status is not ok.
         checked: Whether the result was verified.
-        check_rule: The last check: `exact`, `rounding` or one of the others.
+        check_rule: The last check, or the one that failed: `exact`, `class`, `rounding`, `guard` or
+            `audit`; `sum` for networks, `repeat` for transfers.
         error: The largest rounding error, in units of u (|alpha| |A| |B| + |beta| |C0|).
         product_class: How exactly single products were computed: `f32`, `bf16x6`, `3xtf32`, `bf16x3`,
             `tf32` and so on. Empty in older files, and for networks.

@@ -7,6 +7,7 @@ sweeps/       config files and the command line's changes: everything that a run
 networks/     multi-layer perceptrons, and the rows that compute them
 yaml_document YAML with line numbers
 bounds        how many plans, configurations and digits are allowed
+quantities    numbers with the range that they have in a results file
 text_file     reads a kernel or a config; refuses devices, FIFOs and huge files
 paths         where cuda/ and configs/ are
 """

@@ -13,6 +13,7 @@ auditing/           the audit of what was timed
 blocks/             what differs between the blocks in which a batch is timed
 one_launch          one launch for a profiler
 noise               a kernel against itself
+sustained/          each kernel alone under a steady load
 selection/          which chains share a batch, which are measured in full, which again
 transfers/          whole jobs, copies included
 """

@@ -104,8 +104,8 @@ class Arena:
     def write(self, inputs: Inputs, sets: int) -> None:
         """Write the inputs into the first set, and times their factors into the others up to `sets`.
 
-        If that is one of several, also as they are into the last, with which `find_changed_input`
-        compares.
+        If `sets` is 1 and there are more, the last set gets an exact copy, with which
+        `find_changed_input` compares.
         """
         first, last = self.starts[0], self.starts[-1]
         for number, (region, array) in enumerate(zip(self._guarded.inputs, inputs.arrays, strict=True)):

@@ -86,7 +86,7 @@ def _allocate(backend: Backend, sizes: Sequence[int]) -> Memory | None:
     try:
         return backend.allocate(*sizes) if sizes else None
     except OutOfMemory as fault:
-        raise OutOfMemory(f"its workspace does not fit besides the rest of its batch: {fault}") from fault
+        raise OutOfMemory(f"its workspace does not fit next to the rest of its batch: {fault}") from fault
 
 
 def count_scratch_bytes(steps: Sequence[Plan]) -> int:

@@ -22,7 +22,7 @@ _FEW_SETS = 8
 
 @dataclass(frozen=True)
 class SetPlacement:
-    """`count` sets of `nbytes` each, as far apart as few sets need for large pages, many for small ones."""
+    """`count` sets of `nbytes` each: up to 8 begin at the same place of a 2 MiB page, more of a 4 KiB page."""
 
     count: int
     nbytes: int

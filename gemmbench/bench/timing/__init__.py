@@ -7,5 +7,5 @@ steadiness  whether the last observations of a device agree
 stopping    the rule that ends the rounds
 stats       medians, intervals, paired ratios, verdicts
 telemetry   power, temperature and clocks while a batch is measured
-energy      joules per launch under steady load
+energy      what a device draws, from the ticks of its energy counter
 """

@@ -32,7 +32,7 @@ class StoppingRule(Protocol):
 class DoublingRule:
     """Checks after 5, 10, 20, ... blocks whether the interval is within +- `until` of its value.
 
-    With `until` 0 it never stops them.
+    With `until` 0 the rounds never stop early.
     """
 
     until: float

@@ -1,6 +1,6 @@
 """Which math cuBLAS computes f32 with: the faster one, found by a short measurement.
 
-Pedantic math restricts cuBLAS to fewer kernels than default math, neither uses tensor cores. Kernels
+Pedantic math restricts cuBLAS to fewer kernels than default math. Neither uses tensor cores. Kernels
 are compared with the faster of the two.
 """
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 WORKSPACE = 32 << 20
-"""Bytes of device memory that each library may use in addition to the operands, or as many as the largest
-workspace of a kernel in the sweep.
+"""Bytes of device memory that each library may use in addition to the operands; more if a kernel of the
+sweep has a larger workspace.
 """
 
 KERNELS = 2

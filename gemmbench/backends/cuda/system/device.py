@@ -54,9 +54,9 @@ def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
 
 
 def library_versions() -> dict[str, str]:
-    """`{"cublas": "13.1.0 (f32 pedantic, tf32 fast)", "cublaslt": "13.1.0"}`, of the libraries as loaded.
+    """The versions of the libraries as loaded, such as `{"cublas": "13.1.0 (...)", "cublaslt": "13.1.0"}`.
 
-    A library is left out where it or nvmath-python is missing.
+    That of cuBLAS is followed by the math it uses. A library is left out where it or nvmath-python is missing.
     """
     cublas, cublaslt = (_read_loaded_version(name) for name in ("cublas", "cublasLt"))
     versions = {"cublas": cublas and f"{cublas} ({MATH})", "cublaslt": cublaslt}
