@@ -198,8 +198,10 @@ class CudaBackend:
         """One handle per stream, since its workspace serves one launch at a time."""
         if (name, stream) not in self._libraries:
             queue, sm = self._streams[stream], self.device.target.sm
-            choice = self._math_choice if stream == 0 else None  # timers use the first stream
-            self._libraries[name, stream] = CublasLt(queue, sm) if name == CUBLASLT.name else Cublas(queue, sm, choice)
+            measures = stream == 0  # timers use the first stream
+            self._libraries[name, stream] = (
+                CublasLt(queue, sm) if name == CUBLASLT.name else Cublas(queue, sm, self._math_choice, measures)
+            )
         return self._libraries[name, stream]
 
     def _make_cold_timer(self, calls: Calls) -> ColdTimer:

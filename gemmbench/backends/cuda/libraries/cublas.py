@@ -12,6 +12,7 @@ from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.libraries.library_workspace import LibraryWorkspace
 from gemmbench.backends.cuda.libraries.math_choice import MathChoice
 from gemmbench.backends.cuda.libraries.variants import (
+    CUBLAS_DEFAULT,
     CUBLAS_PEDANTIC,
     DEFAULT,
     KERNELS,
@@ -29,12 +30,13 @@ _SUMS_IN_ACCUMULATOR = 16  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: p
 class Cublas:
     """A cuBLAS handle with a workspace of its own, queueing on one stream; `sm` is 90 for 9.0.
 
-    `choice` finds the faster math for f32; without it default math is used.
+    `choice` finds the faster math for f32 and is measured on the first stream only: with `measures`
+    False the handle uses what was chosen there.
     """
 
-    def __init__(self, stream: Any, sm: int, choice: MathChoice | None = None):
+    def __init__(self, stream: Any, sm: int, choice: MathChoice, measures: bool = True):
         """Open cuBLAS. Raises NotOffered if nvmath-python or the library is missing."""
-        self._sm, self._choice = sm, choice
+        self._sm, self._choice, self._measures = sm, choice, measures
         self._api, self._handle = open_library("cublas")
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASError,)
         self._workspace = LibraryWorkspace()
@@ -54,10 +56,11 @@ class Cublas:
             return self._fix_arguments(plan, addresses, "")
         if plan.variant.name == CUBLAS_PEDANTIC.name:
             return self._fix_arguments(plan, addresses, PEDANTIC)
-        if plan.variant.name != "cublas" or self._choice is None:
+        if plan.variant.name == CUBLAS_DEFAULT.name:
             return self._fix_arguments(plan, addresses, DEFAULT)
         candidates = {math: self._fix_arguments(plan, addresses, math) for math in (DEFAULT, PEDANTIC)}
-        chosen = self._choice.choose(plan.problem, candidates)
+        choice, problem = self._choice, plan.problem
+        chosen = choice.choose(problem, candidates) if self._measures else choice.recall(problem)
         return replace(candidates[chosen], choice=chosen)
 
     def _fix_arguments(self, plan: Plan, addresses: Addresses, math: str) -> Calls:

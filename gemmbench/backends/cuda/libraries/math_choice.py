@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from statistics import median
 
 from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.libraries.variants import DEFAULT
 from gemmbench.planning.problems.problem import Problem
 
 _ROUNDS = 16
@@ -27,10 +28,14 @@ class MathChoice:
 
     def choose(self, problem: Problem, candidates: Mapping[str, Calls]) -> str:
         """The name of the fastest candidate. Raises what a launch raises."""
-        shape = problem.M, problem.N, problem.K, problem.layout
+        shape = _find_shape(problem)
         if shape not in self._chosen:
             self._chosen[shape] = self._measure(candidates)
         return self._chosen[shape]
+
+    def recall(self, problem: Problem) -> str:
+        """What was chosen for a shape; default math if nothing was."""
+        return self._chosen.get(_find_shape(problem), DEFAULT)
 
     def _measure(self, candidates: Mapping[str, Calls]) -> str:
         """Times each in mirrored rounds, the first of which is not counted."""
@@ -45,3 +50,7 @@ class MathChoice:
             if number >= 2 and spent > _SECONDS:
                 break
         return min(samples, key=lambda name: median(samples[name][1:]))
+
+
+def _find_shape(problem: Problem) -> tuple[object, ...]:
+    return problem.M, problem.N, problem.K, problem.layout

@@ -24,6 +24,7 @@ from gemmbench.planning.problems.problem import Problem
 SETS = [(0x10000, 0x20000, 0x30000), (0x40000, 0x50000, 0x60000)]
 STREAM = SimpleNamespace(handle=7)
 COMPUTE_32F, COMPUTE_PEDANTIC = 68, 69  # cublasComputeType_t
+EITHER = MathChoice(lambda calls: lambda: 1.0)
 
 
 class ComputeType(IntEnum):
@@ -76,12 +77,12 @@ def compute_types(calls, asked):
 
 
 def test_sums_in_f16_and_bf16_are_not_rounded_before_they_are_added(asked):
-    Cublas(STREAM, 90)
+    Cublas(STREAM, 90, EITHER)
     assert ("set_math_mode", 1, 16) in asked  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
 
 
 def test_each_variant_has_its_math(asked):
-    library = Cublas(STREAM, 90, MathChoice(lambda calls: lambda: 1.0))
+    library = Cublas(STREAM, 90, EITHER)
     for variant, compute in ((CUBLAS_DEFAULT, COMPUTE_32F), (CUBLAS_PEDANTIC, COMPUTE_PEDANTIC)):
         calls = library.calls(make_plan(variant), SETS)
         assert compute_types(calls, asked) == [compute, compute] and calls.choice == ""
@@ -97,14 +98,25 @@ def test_cublas_uses_the_faster_math_and_names_it(asked, faster, compute):
     assert calls.choice == faster and compute_types(calls, asked) == [compute, compute]
 
 
-def test_other_precisions_and_streams_have_no_choice(asked):
-    library = Cublas(STREAM, 90)
-    assert library.calls(make_plan(precision="f16"), SETS).choice == ""
-    assert compute_types(library.calls(make_plan(), SETS), asked) == [COMPUTE_32F, COMPUTE_32F]
+def test_other_precisions_have_no_choice(asked):
+    assert Cublas(STREAM, 90, EITHER).calls(make_plan(precision="f16"), SETS).choice == ""
+
+
+def test_other_streams_measure_nothing_and_use_what_the_first_has_chosen(asked):
+    def make_timer(calls):
+        (used, _) = compute_types(calls, asked)
+        return lambda: 1.0 if used == COMPUTE_PEDANTIC else 2.0
+
+    choice = MathChoice(make_timer)
+    first, other = Cublas(STREAM, 90, choice), Cublas(STREAM, 90, choice, measures=False)
+    assert compute_types(other.calls(make_plan(), SETS), asked) == [COMPUTE_32F, COMPUTE_32F]
+    first.calls(make_plan(), SETS)
+    calls = other.calls(make_plan(), SETS)
+    assert calls.choice == PEDANTIC and compute_types(calls, asked) == [COMPUTE_PEDANTIC, COMPUTE_PEDANTIC]
 
 
 def test_the_workspace_is_as_large_as_that_of_the_largest_kernel(asked):
-    library = Cublas(STREAM, 90)
+    library = Cublas(STREAM, 90, EITHER)
     library.calls(make_plan(), SETS)
     assert [call for call in asked if call[0] == "set_workspace"] == [("set_workspace", 1, 1 << 30, WORKSPACE)]
     library.calls(make_plan(workspace=WORKSPACE + 512), SETS)
