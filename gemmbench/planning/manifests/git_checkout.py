@@ -30,8 +30,8 @@ class _Blob:
 
 def explain_unreadable(folder: Path) -> str:
     """Return why a folder is not in a git checkout that can be read; "" if it is."""
-    message = _git(folder, "rev-parse", "--show-toplevel").stderr
-    return f"{folder} is not in a readable git checkout ({message.decode().splitlines()[0]})" if message else ""
+    done = _git(folder, "rev-parse", "--show-toplevel")
+    return f"{folder} is not in a readable git checkout ({_first_message(done)})" if done.returncode else ""
 
 
 def find_commit(folder: Path, revision: str) -> str:
@@ -89,6 +89,10 @@ def _git(folder: Path, *arguments: str, check: bool = False, typed: bytes = b"")
     except subprocess.TimeoutExpired:
         raise UsageError(f"git did not answer within {_PATIENCE:g} s in {folder}") from None
     if check and done.returncode:
-        message = (done.stderr.decode(errors="replace").splitlines() or ["it says nothing"])[0]
-        raise UsageError(f"git cannot read the files of {arguments[-1]} in {folder} ({message})")
+        raise UsageError(f"git cannot read the files of {arguments[-1]} in {folder} ({_first_message(done)})")
     return done
+
+
+def _first_message(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The first line that git wrote to standard error."""
+    return (done.stderr.decode(errors="replace").splitlines() or ["it says nothing"])[0]

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.manifests.git_checkout import find_commit, read_files
+from gemmbench.planning.manifests.git_checkout import explain_unreadable, find_commit, read_files
 from gemmbench.planning.manifests.revision import find_variant_at, list_kernels_at
 
 
@@ -44,6 +44,18 @@ def test_files_are_those_of_the_commit(checkout, git):
     assert find_variant_at("HEAD:mine", [checkout]).summary == "first"
     assert find_variant_at("HEAD:deep", [checkout]).path.endswith(f"kernels/one/two/deep.cu@{commit}")
     assert {"mine", "deep"} < set(list_kernels_at("HEAD", [checkout]).names)
+
+
+def test_what_git_writes_next_to_an_answer_does_not_matter(checkout, monkeypatch):
+    monkeypatch.setenv("GIT_TRACE", "1")
+    assert explain_unreadable(checkout) == ""
+
+
+def test_a_folder_outside_a_checkout_is_explained(tmp_path):
+    folder = tmp_path / os.fsdecode(b"x\xff")
+    folder.mkdir()
+    (folder / ".git").write_text("gitdir: " + os.fsdecode(b"/no\xff"), errors="surrogateescape")
+    assert " is not in a readable git checkout (fatal: " in explain_unreadable(folder)
 
 
 PROGRAMS = """
