@@ -66,9 +66,9 @@ class ChainBatch(Batch[Record]):
     """At most 16 chains of one problem or network; ratios are formed only inside a batch.
 
     `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the
-    rows that the others are compared with. `parameters` are those of a network. `shuffle` is the
-    seed of placements and permutations. `swept` names the rows with several configurations, of which
-    the best is measured again: they get no steady load yet.
+    rows that the others are compared with, the baseline first. `parameters` are those of a network.
+    `shuffle` is the seed of placements and permutations. `swept` names the rows with several
+    configurations, of which the best is measured again: they get no steady load yet.
     """
 
     chains: tuple[Chain, ...]

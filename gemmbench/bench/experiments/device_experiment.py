@@ -36,7 +36,7 @@ _DAMAGED = "something wrote over A, B or the guard zones"
 
 
 class DeviceExperiment:
-    """The trials of a batch on one device; `anchors` names the rows others are compared with.
+    """The trials of a batch on one device; `anchors` names the rows others are compared with, the baseline first.
 
     `shuffle` is the seed of everything that differs from block to block. Without `checked` rows are
     neither verified nor audited. Rows that `swept` names get no steady load.
@@ -232,7 +232,8 @@ class DeviceExperiment:
         self.arena.prepare(inputs)
         check = partial(self._audit_load, inputs, self._make_audit(inputs))
         blocks = SustainedBlocks(self.context, self.backend, seconds, self._bind, check)
-        blocks.run(loaded, next((trial for name in self.anchors for trial in loaded if trial.name == name), None))
+        baseline = next(iter(self.anchors), None)
+        blocks.run(loaded, next((trial for trial in loaded if trial.name == baseline), None))
 
     def _audit_load(self, inputs: Inputs, audit: Audit, trial: Trial, executable: Executable) -> None:
         """Audit a trial that has run under a steady load, and make the operands ready for the next."""

@@ -23,9 +23,9 @@ TIMES = {"naive": 2e-3, "tiled": 1e-3, "base": 1e-3}
 def measure(make_plan):
     """Records of a batch with a steady load, by name; `base` is the baseline."""
 
-    def run(*names, policy=ASKED, problem=SMALL, swept=(), interrupted=lambda: False, **script):
+    def run(*names, policy=ASKED, problem=SMALL, swept=(), rivals=(), interrupted=lambda: False, **script):
         plans = tuple(make_plan(name, problem) for name in names)
-        batch = make_gemm_batch(plans, (CODE,) * len(plans), policy, anchors=("base",))
+        batch = make_gemm_batch(plans, (CODE,) * len(plans), policy, anchors=("base", *rivals))
         worker = LocalWorker({"fake": FakeBackend(Script(**{"times": TIMES, **script}))}, is_interrupted=interrupted)
         return {record.variant: record for record in worker.experiment(replace(batch, swept=swept))}
 
@@ -80,6 +80,12 @@ def test_a_row_has_speed_power_and_energy_next_to_its_burst(measure):
 def test_the_baseline_alone_is_loaded_too(measure, loads):
     found = measure("base")
     assert loads == ["base", "base"] and len(found["base"].sustained.own) == 2
+
+
+def test_no_rival_takes_the_place_of_a_baseline_that_is_wrong(measure, loads):
+    found = measure("naive", "tiled", "base", rivals=("naive", "tiled"), faults={"base": "zero"})
+    assert loads == ["naive", "naive", "tiled", "tiled"]
+    assert [found[name].sustained.baseline for name in ("naive", "tiled")] == [[], []]
 
 
 def test_a_row_takes_no_more_than_its_seconds(measure):
