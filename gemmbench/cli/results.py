@@ -45,7 +45,8 @@ def finish_run(
 def refuse_incomplete_file(result: RunResult) -> None:
     """Raise StoreError if rows that were shown are not in the results file."""
     if result.fault:
-        raise StoreError(f"{result.fault}; the run ended, and --resume continues it once that is solved")
+        hint = ", and --resume continues it once that is solved" if result.run.planned else ""
+        raise StoreError(f"{result.fault}; the run ended{hint}")
 
 
 def save_csv(comparison: Comparison) -> list[str]:

@@ -54,6 +54,14 @@ def test_the_post_whose_file_cannot_be_written_is_the_last(gemmbench, tmp_path, 
     assert len(list((tmp_path / "results").glob("*.jsonl"))) == 1
 
 
+def test_a_check_whose_file_cannot_be_written_promises_no_resuming(gemmbench, tmp_path, full_at):
+    gemmbench("run", "naive", "--device", "fake", *SWEEP, "--save", "main")
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    full_at(sum(map(len, path.read_bytes().splitlines(keepends=True)[:4])))
+    said = gemmbench("check", "--device", "fake")
+    assert said.code == 2 and said.err.endswith(": File too large; the run ended\n")
+
+
 def start(words, folder, **streams):
     environment = {**os.environ, "GEMMBENCH_DEVICE": "fake"}
     command = [sys.executable, "-m", "gemmbench", *words]
