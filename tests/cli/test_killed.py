@@ -1,4 +1,4 @@
-"""A sweep killed at any moment resumes: no row is lost, none stands twice, and nothing of it is left running."""
+"""A sweep killed at any moment resumes: no row is lost, none is there twice, and nothing of it is left running."""
 
 import random
 import signal
@@ -65,6 +65,7 @@ def test_the_worker_of_a_killed_run_goes_too(tmp_path, script):
         found = children.read_text().split()
         if found:  # the worker
             break
+    assert found, "the worker does not start"
     process.send_signal(signal.SIGKILL)
     process.communicate()
     for _ in range(200):
