@@ -13,6 +13,8 @@ def explain_cards(reference: Environment, run: Environment) -> list[str]:
     """One sentence that tells whether both runs ran on the same GPU; none for runs on a CPU."""
     if not (reference.is_gpu and run.is_gpu):
         return []
+    if reference.device != run.device:
+        return ["They ran on different cards."]
     if not (reference.uuid and run.uuid):
         silent = [name for name, each in (("the reference", reference), ("the run", run)) if not each.uuid]
         do = "does" if len(silent) == 1 else "do"
@@ -20,8 +22,6 @@ def explain_cards(reference: Environment, run: Environment) -> list[str]:
     if reference.uuid == run.uuid:
         return [f"Both ran on the same card, {shorten_uuid(run.uuid)}."]
     cards = f"{shorten_uuid(reference.uuid)} and {shorten_uuid(run.uuid)}"
-    if reference.device != run.device:
-        return [f"They ran on different cards, {cards}."]
     return [f"They ran on different cards of the same model, {cards}: these differ too, so compare the ratios only."]
 
 
