@@ -227,8 +227,9 @@ def test_a_configuration_that_is_named_twice_does_not_spoil_resuming(gemmbench, 
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (("--seed", "5"), "with seed 0, this run has 5"),
-        (("--data", "normal"), "with data uniform, this run has normal"),
+        (("--seed", "5"), "its seed is 0, that of this run is 5"),
+        (("--data", "normal"), "its data is uniform, that of this run is normal"),
+        (("--sustained=2",), "its sustained is the default, that of this run is 2.0"),
     ],
 )
 def test_another_method_is_not_mixed_in(run_naive, saved, windows, option, words):
@@ -237,7 +238,8 @@ def test_another_method_is_not_mixed_in(run_naive, saved, windows, option, words
     journal, before = saved()[0], saved()[0].read_bytes()
     said = run_naive("--resume", *option)
     assert said.code == 2
-    assert said.err == f"gemmbench: results/{journal.name}: measured {words}; start a new run without --resume\n"
+    told = f"gemmbench: results/{journal.name}: another experiment: {words}; start a new run without --resume\n"
+    assert said.err == told
     assert journal.read_bytes() == before
 
 

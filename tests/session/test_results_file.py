@@ -43,7 +43,7 @@ def test_a_finished_run_is_not_resumed(saved, environment):
     [
         ({"sweep": "tiles"}, "another experiment: its sweep is quick, that of this run is tiles"),
         ({"baseline": ""}, "another experiment: its baseline is cublas, that of this run is none"),
-        ({"policy": {"seed": 2}}, "measured with seed 1, this run has 2"),
+        ({"policy": {"seed": 2}}, "another experiment: its seed is 1, that of this run is 2"),
         ({"planned": ["a", "c", "d"]}, "another experiment: this run lacks 1 of its 2 rows"),
     ],
 )

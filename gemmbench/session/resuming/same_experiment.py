@@ -33,9 +33,10 @@ def explain_difference(there: Run, here: Environment) -> str:
         before, now = getattr(earlier, name), getattr(here, name)
         if before != now:
             return f"another experiment: its {name} is {before or 'none'}, that of this run is {now or 'none'}"
-    for name, value in earlier.policy.items():
-        if here.policy.get(name) != value:
-            return f"measured with {name} {value}, this run has {here.policy.get(name)}"
+    for name in earlier.policy | here.policy:  # a run does not record what it left open
+        before, now = (each.policy.get(name, "the default") for each in (earlier, here))
+        if before != now:
+            return f"another experiment: its {name} is {before}, that of this run is {now}"
     return _explain_missing_rows(there, here)
 
 
