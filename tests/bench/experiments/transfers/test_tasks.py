@@ -5,6 +5,7 @@ import pytest
 from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.device import describe_fake
 from gemmbench.backends.fake.script import Script
+from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch
@@ -40,6 +41,13 @@ def test_fresh_rounds_decide_where_there_are_some(make_plan, row):
     plans = [make_plan("tiled", SIZE, {"T": 8}), make_plan("tiled", SIZE, {"T": 16})]
     records = [row("tiled", 2e-3, {"T": 8}), row("tiled", 1e-3, {"T": 16}), row("tiled", 3e-3, {"T": 8}, phase="final")]
     assert names(choose_plans(plans, records)) == ["tiled T=8"]
+
+
+def test_a_short_load_does_not_count(make_plan, row):
+    plans = [make_plan("cublaslt", SIZE, {"ALGO": number}) for number in (0, 1)]
+    short = [row("cublaslt", seconds, {"ALGO": number}, phase=RANKING) for number, seconds in ((0, 1e-3), (1, 2e-3))]
+    full = [row("cublaslt", 1e-3, {"ALGO": 0}, status="wrong"), row("cublaslt", 2e-3, {"ALGO": 1})]
+    assert names(choose_plans(plans, [*short, *full])) == ["cublaslt ALGO=1"]
 
 
 def test_what_is_wrong_or_was_not_timed_is_not_measured(make_plan, row, make_record):
