@@ -102,5 +102,5 @@ def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
         comparison = compare_rows(result.run)
         if not result.fault:
             save_csv(comparison)
-        yield choose_exit_code(result.run.records, result.interrupted), comparison
+        yield choose_exit_code(result.run.full_records, result.interrupted), comparison
         refuse_incomplete_file(result)

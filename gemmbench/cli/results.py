@@ -39,7 +39,7 @@ def finish_run(
         print_line(f"--sustained: no row has a steady load; {why}", to_stderr=True)
     write_exports(comparison, options)
     refuse_incomplete_file(result)
-    return choose_exit_code([*run.records, *run.transfers], result.interrupted)
+    return choose_exit_code([*run.full_records, *run.transfers], result.interrupted)
 
 
 def refuse_incomplete_file(result: RunResult) -> None:

@@ -61,7 +61,7 @@ class RunResults:
     @property
     def ok(self) -> bool:
         """Whether something ran and every row that ran is right."""
-        return _all_right([*self.records, *self.transfers])
+        return _all_right([*self.saved.full_records, *self.transfers])
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
         """The tables as text, in any format of tabulate. `wide` adds columns, as --wide does."""

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.planning.problems.problem import Problem
@@ -54,9 +53,7 @@ def compare_rows(run: Run) -> Comparison:
     Problems keep the order of the records. A baseline measured in several batches appears once.
     """
     by_problem: dict[Problem, list[Record]] = {}
-    for record in run.records:
-        if record.phase == RANKING:  # a short load of a configuration that another row may have in full
-            continue
+    for record in run.full_records:
         by_problem.setdefault(record.problem, []).append(record)
     numbers = itertools.count(1)
     problems = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.record import SCHEMA, End, Environment, Record, Request, TransferRecord
 
 Line = Environment | Request | Record | TransferRecord | End
@@ -26,6 +27,11 @@ class Run:
     transfers: list[TransferRecord] = field(default_factory=list)
     request: Request | None = None
     finished: str = ""
+
+    @property
+    def full_records(self) -> list[Record]:
+        """The records without those of short loads, which only choose what is measured in full."""
+        return [record for record in self.records if record.phase != RANKING]
 
     @property
     def command(self) -> str:

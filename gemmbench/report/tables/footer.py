@@ -17,7 +17,7 @@ from gemmbench.report.text import count_noun
 
 def footer_lines(run: Run) -> list[str]:
     """What a reader must know: how the numbers were measured, and on what."""
-    timed = [record for record in run.records if record.samples]
+    timed = [record for record in run.full_records if record.samples]
     if not timed:
         return _describe_device(run.environment, timed)
     endings = _explain_endings(run.environment, timed)

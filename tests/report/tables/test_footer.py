@@ -47,6 +47,11 @@ def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narro
     assert ending(*narrow, *late, policy={"policy": {"until": 0.0, "max_time": 1.0}}).startswith("Device: ")
 
 
+def test_the_footer_counts_no_short_loads(make_run, paired):
+    full, short = paired("cublaslt", *[MS] * 5), paired("cublaslt", MS, phase="ranking", sets=2)
+    assert footer_lines(make_run(short, full)) == footer_lines(make_run(full))
+
+
 def test_the_footer_of_a_run_without_times_describes_no_method(make_run, make_record):
     lines = "\n".join(footer_lines(make_run(make_record("tiled", status="skipped", reason="no"))))
     assert "Cache" not in lines and "GHz" not in lines
