@@ -52,7 +52,7 @@ verify-narrow: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --precision f64,f16,bf16 --sizes 33x65x17 --layout nn
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build/manual
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build/manual
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
