@@ -36,7 +36,7 @@ _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 class CompareOptions:
     """The options of `gemmbench compare`."""
 
-    variants: tuple[str, ...] = argument(nargs=-1, required=True, type=VariantName())
+    variants: tuple[str, ...] = argument(nargs=-1, metavar="VARIANTS...", type=VariantName())
     config: str = config_option("quick", "Config that sizes and policy come from.")
     margin: float = verdict_margin_option()
     fail_on: tuple[str, ...] = fail_on_option(

@@ -69,6 +69,20 @@ def test_resume_repeats_the_recorded_command(gemmbench, script, saved, windows, 
     assert {record.seed for record in found.records} == {3} and found.finished
 
 
+@pytest.mark.parametrize("command", ["compare", "mlp"])
+@pytest.mark.parametrize("how", ["newest", "named"])
+def test_other_commands_repeat_theirs_too(gemmbench, tmp_path, command, how):
+    names = {"compare": ["naive", "tiled", "--sizes", "16"], "mlp": ["tiled", "--batch", "3"]}
+    gemmbench(command, *names[command], "--device", "fake", "--rounds", "2", "--cache", "hot")
+    (journal,) = (tmp_path / "results").glob("*.jsonl")
+    whole = store.read(journal)
+    cut_after(journal, 1)
+    said = gemmbench(command, *(["--resume"] if how == "newest" else ["--resume-from", journal]))
+    assert said.code == 0 and "resuming " in said.err
+    again = store.read(journal)
+    assert [each.identity for each in again.records] == [each.identity for each in whole.records] and again.finished
+
+
 @pytest.mark.parametrize(
     "less",
     [("run", "tiled"), ("run", "--sizes", "16"), ("run", "--sizes", "24,32"), ("run", "-c", "tiles")],
