@@ -63,7 +63,7 @@ class Batch(ABC, Generic[R]):
 
 @dataclass(frozen=True, kw_only=True)
 class ChainBatch(Batch[Record]):
-    """At most 16 chains of one problem or network; ratios are formed only inside a batch.
+    """At most 16 chains of one problem or network, more for short loads; ratios are formed only inside a batch.
 
     `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the
     rows that the others are compared with, the baseline first. `parameters` are those of a network.
