@@ -14,9 +14,9 @@ from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.batch_costs import Habits, Work, estimate_launch, find_habits
 from gemmbench.bench.experiments.context import FIRST_WARM_SECONDS, WARM_SECONDS
-from gemmbench.bench.experiments.device_experiment import AUDIT_SHARE
 from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
 from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
+from gemmbench.bench.experiments.setup import AUDIT_SHARE
 from gemmbench.bench.host_probe import HostSpeed, probe_host
 from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import MOST_PAIRS

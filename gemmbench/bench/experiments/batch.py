@@ -91,6 +91,11 @@ class ChainBatch(Batch[Record]):
         return str(self.problem_or_network)
 
     @property
+    def seed(self) -> tuple[int, int]:
+        """The seed of everything that differs from block to block."""
+        return self.shuffle, self.index
+
+    @property
     def key(self) -> str:
         """The only one of `keys`."""
         parts: list[object] = [self.problem_or_network, self.phase, self.anchors]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 from gemmbench.backends.base import Backend, Executable, SteadyExecutable, Window
+from gemmbench.errors import DeviceLost
 
 FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
@@ -57,22 +58,30 @@ class ExperimentContext:
         self._cold = False
         return seconds
 
-    @contextmanager
-    def announce_row(self, number: int) -> Iterator[None]:
-        """Announce that the code of row `number` runs inside the block.
+    def announce_row(self, number: int) -> AbstractContextManager[None]:
+        """Announce that the code of row `number` runs inside the block."""
+        return announce_code(self.announce, number)
 
-        After an error it stays announced: if the device is lost, the runner blames this row.
-        """
-        self.announce(number, 0.0)
+
+@contextmanager
+def announce_code(announce: Announce, number: int, seconds: float = 0.0) -> Iterator[None]:
+    """Announce that the code of row `number` runs inside the block, for so many seconds if they are known.
+
+    If the device is lost, it stays announced: the runner blames this row.
+    """
+    announce(number, seconds)
+    try:
         yield
-        self.announce(None, 0.0)
+    except DeviceLost:
+        raise
+    except BaseException:
+        announce(None, 0.0)
+        raise
+    announce(None, 0.0)
 
 
 class AnnouncedExecutable:
-    """An Executable that announces its launches; after the first it also knows their duration.
-
-    After an error the row stays announced, as in `announce_row`.
-    """
+    """An Executable that announces its launches; after the first it also knows their duration."""
 
     def __init__(self, executable: Executable, number: int, announce: Announce):
         self._executable, self._number, self._announce = executable, number, announce
@@ -80,20 +89,18 @@ class AnnouncedExecutable:
 
     def time(self, launches: int) -> Window:
         """As base.Executable."""
-        self._announce(self._number, launches * self._seconds)
-        window = self._executable.time(launches)
-        self._announce(None, 0.0)
+        with announce_code(self._announce, self._number, launches * self._seconds):
+            window = self._executable.time(launches)
         self._seconds = window.seconds / window.launches
         return window
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
         """As base.SteadyExecutable, if the executable is one."""
-        self._announce(self._number, launches * self._seconds)
-        try:
-            with closing(cast(SteadyExecutable, self._executable).sustain(launches, watch)) as windows:
-                for window in windows:
-                    yield window
-                    self._announce(self._number, launches * self._seconds)
-        except GeneratorExit:  # closed, and what was queued has ended
-            self._announce(None, 0.0)
-            raise
+        seconds = launches * self._seconds
+        with (
+            announce_code(self._announce, self._number, seconds),
+            closing(cast(SteadyExecutable, self._executable).sustain(launches, watch)) as windows,
+        ):
+            for window in windows:
+                yield window
+                self._announce(self._number, seconds)

@@ -8,7 +8,6 @@ from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.device_experiment import DeviceExperiment
 from gemmbench.bench.experiments.gemm import gemm_workload
 from gemmbench.bench.experiments.network import network_workload
-from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.experiments.trial import SetCount, Trial, fail_together
 from gemmbench.bench.experiments.trial_record import make_record
 from gemmbench.bench.experiments.workload import Workload
@@ -29,10 +28,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
         workload = _make_workload(batch, thorough=not context.measured)
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
-            backend, seed = context.backends[device], (batch.shuffle, batch.index)
-            about = batch.anchors, seed, batch.phase != RANKING, batch.swept
-            experiment = DeviceExperiment(context, workload, batch.policy, backend, there, *about)
-            counts[device] = experiment.run()
+            counts[device] = DeviceExperiment(context, workload, context.backends[device], batch, there).run()
     finished = [trial for trial in trials if _is_finished(context, trial)]
     return [make_record(trial, batch, counts.get(trial.chain.device, NO_SETS)) for trial in finished]
 

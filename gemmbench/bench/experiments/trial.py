@@ -12,9 +12,12 @@ from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.sustained import Sustained
 from gemmbench.bench.timing.blocks import Measurement
+from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.chain import Chain
+
+DAMAGED = "something wrote over A, B or the guard zones"
 
 
 @dataclass
@@ -72,6 +75,10 @@ class Trial:
     def fail(self, fault: PlanError) -> None:
         """End the trial."""
         self.status, self.reason = fault.status, str(fault)
+
+    def fail_guard(self, damage: str) -> None:
+        """End the trial because it wrote outside its outputs; `damage` says where."""
+        self.judge(Check(False, "guard", message=damage, diagnosis=Diagnosis(OUTSIDE)))
 
     @contextmanager
     def catch_faults(self) -> Iterator[None]:

@@ -14,7 +14,6 @@ from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import VerificationCase
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
 
@@ -88,7 +87,7 @@ class Verification:
         result = self.arena.read(into=self._buffers[0])
         outside = self.arena.find_breach() or self.arena.find_changed_input(case.inputs)
         if breach := outside or trial.find_scratch_fault():
-            trial.judge(Check(False, "guard", message=breach, diagnosis=Diagnosis(OUTSIDE)))
+            trial.fail_guard(breach)
             return
         self._buffers.reverse()
         check = host.submit(case.judge, result, trial.chain.declared_class)

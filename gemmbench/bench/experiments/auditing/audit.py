@@ -20,8 +20,6 @@ from gemmbench.bench.experiments.auditing.turns import Turns
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs
-from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
-from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
 
 
@@ -79,7 +77,7 @@ class Audit:
         fault = damage or trial.find_scratch_fault()
         self._right = not fault and all(turn.check is None for turn in turns)
         if fault:
-            trial.judge(Check(False, "guard", message=fault, diagnosis=Diagnosis(OUTSIDE)))
+            trial.fail_guard(fault)
         elif not self._right:
             trial.judge(explain(turns, self.arena.factors[:count], case))
         if damage:

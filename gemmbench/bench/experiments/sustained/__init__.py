@@ -5,5 +5,6 @@ power is 3 % faster in them, but 1 % slower under a steady load at the power lim
 
 load_sensors    reads the sensors of a device while it works
 measure_load    one block: settle, then count
+loaded_trials   the loads of a batch, each audited after its own
 blocks          the order of the blocks: kernel, baseline, baseline, kernel
 """

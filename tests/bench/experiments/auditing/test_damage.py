@@ -11,7 +11,7 @@ from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.device_experiment import DeviceExperiment
+from gemmbench.bench.experiments.blocks.timed_trials import TimedTrials
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.problems.problem import Problem
@@ -87,7 +87,7 @@ def test_a_kernel_that_writes_into_b_while_it_is_timed_and_not_in_the_audit(meas
 
 @pytest.mark.parametrize("wait", [0, 5])
 def test_an_interruption_of_the_search_for_the_culprit_blames_nobody(measure, monkeypatch, wait):
-    searching, search = [], DeviceExperiment._find_culprit
+    searching, search = [], TimedTrials._find_culprit
 
     def strays(step, at):
         FakeStep.launch(step, at)
@@ -98,7 +98,7 @@ def test_an_interruption_of_the_search_for_the_culprit_blames_nobody(measure, mo
         searching.extend(trials)
         search(self, trials)
 
-    monkeypatch.setattr(DeviceExperiment, "_find_culprit", begin)
+    monkeypatch.setattr(TimedTrials, "_find_culprit", begin)
     asked = itertools.count()
     assert measure(strays, is_interrupted=lambda: bool(searching) and next(asked) >= wait) == []
     assert len(searching) == 3

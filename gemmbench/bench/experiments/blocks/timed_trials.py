@@ -1,0 +1,107 @@
+"""Timing: all trials of a batch in the same rounds, audited after every block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gemmbench.bench.experiments.blocks.block_steps import TrialSteps
+from gemmbench.bench.experiments.selection.shortlist import RANKING
+from gemmbench.bench.experiments.setup import Setup
+from gemmbench.bench.experiments.trial import DAMAGED, Trial
+from gemmbench.bench.timing.blocks import Measurement
+from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.timing.telemetry import TelemetrySampler
+from gemmbench.errors import LaunchError
+
+_SHORT_LAUNCH = 30e-6
+"""Seconds. Shorter kernels are launched as graphs, or the time between two launches would weigh."""
+
+
+class TimedTrials:
+    """Times trials together. The short loads that only rank them are not audited."""
+
+    def __init__(self, setup: Setup, trials: Sequence[Trial]):
+        self._setup, self._trials, self._context = setup, trials, setup.context
+
+    @property
+    def _alive(self) -> list[Trial]:
+        return [trial for trial in self._trials if trial.alive]
+
+    def measure(self) -> None:
+        """Time every trial that is alive, and audit it.
+
+        One that wrote over operands ends, and the others are measured again without it. After an
+        interruption they have no samples: those that were timed next to it do not count.
+        """
+        while (trials := self._alive) and not self._measure_together(trials):
+            if self._alive == trials:
+                self._find_culprit(trials)
+            if self._context.is_interrupted():
+                for trial in self._alive:
+                    trial.measurement = Measurement()
+                break
+
+    def _find_culprit(self, trials: Sequence[Trial]) -> None:
+        """End the trial that writes over operands when it is timed alone, or all if there is none.
+
+        After an interruption none ends.
+        """
+        for trial in trials:
+            if self._context.is_interrupted():
+                return
+            if not self._measure_together([trial]):
+                if trial.alive:
+                    trial.fail_guard(DAMAGED)
+                return
+        if self._context.is_interrupted():
+            return
+        for trial in trials:
+            trial.fail(LaunchError(f"{DAMAGED} when its batch was timed, but no row does so alone"))
+
+    def _measure_together(self, trials: Sequence[Trial]) -> bool:
+        """Time trials in the same rounds, and audit them after every block.
+
+        Returns whether all left the operands as they were.
+        """
+        setup, batch = self._setup, self._setup.batch
+        self._context.progress("operands", 0, setup.arena.rotation.sets)
+        inputs = setup.make_timed_inputs()
+        audit = setup.make_audit(inputs) if batch.phase != RANKING else None
+        steps = TrialSteps(self._context, setup.arena, inputs, trials, setup.bind, audit, self._count_turns, batch.seed)
+        self._time(trials, steps)
+        return steps.intact
+
+    def _count_turns(self, trial: Trial, seconds: float) -> int:
+        """How often a graph goes over the operand sets for one window of a GEMM, by the seconds of a launch.
+
+        0 for a long launch, and where C is read, which only the first turn would find as it was.
+        """
+        chain, setup = trial.chain, self._setup
+        can_be_graph = setup.backend.device.target.has_graphs and not chain.network and not chain.problem.beta
+        if seconds >= _SHORT_LAUNCH or not can_be_graph:
+            return 0
+        return math.ceil(setup.policy.window / (max(seconds, 1e-9) * setup.arena.rotation.sets))
+
+    def _time(self, trials: Sequence[Trial], steps: TrialSteps) -> None:
+        setup, last = self._setup, {trial.name: number for number, trial in enumerate(trials)}
+        with TelemetrySampler(setup.backend.monitor) as sampler:
+            rounds = Rounds(
+                [sampler.track(executable) for executable in steps.executables],
+                setup.policy,
+                setup.backend.max_launches,
+                self._context.is_interrupted,
+                self._context.progress,
+                [last[name] for name in setup.batch.anchors if name in last],
+                monitor=setup.backend.monitor,
+                steps=steps,
+                seed=setup.batch.seed,
+            )
+            for trial, measurement in zip(trials, rounds.measurements, strict=True):
+                trial.measurement = measurement
+            rounds.run(self._context.warm_seconds())
+        for number, trial in enumerate(trials):
+            measurement = trial.measurement
+            trial.telemetry = sampler.summarize(number, len(measurement.windows))
+            if measurement.fault is not None:
+                trial.fail(measurement.fault)

@@ -1,0 +1,65 @@
+"""The setup of an experiment: what all rows of a batch share on one device, and how a row is bound there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmbench.backends.base import Backend, Executable, Rotation
+from gemmbench.bench.experiments.auditing.audit import Audit
+from gemmbench.bench.experiments.batch import ChainBatch
+from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
+from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.experiments.workload import Workload
+from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.sweeps.policy import Policy
+
+AUDIT_SHARE = 0.02
+"""Of the time limit: the most that a turn of an audit may take, of which every block has two."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """An open device, and the operands of a batch on it."""
+
+    context: ExperimentContext
+    backend: Backend
+    arena: Arena
+    workload: Workload
+    batch: ChainBatch
+
+    @property
+    def policy(self) -> Policy:
+        """How the batch is measured."""
+        return self.batch.policy
+
+    def make_timed_inputs(self) -> Inputs:
+        """The operands that rows are timed on."""
+        return self.workload.make_timed_inputs(self.policy)
+
+    def make_audit(self, inputs: Inputs) -> Audit:
+        """The audit of rows that are timed on these inputs."""
+        seconds = self.policy.max_time * AUDIT_SHARE
+        return Audit(self.arena, inputs, self.workload.make_audit_case(self.policy), seconds, self.backend.max_launches)
+
+    def bind(self, trial: Trial) -> Executable:
+        """Bind a trial to all operand sets, as it is timed. Raises PlanError."""
+        turns = 0 if trial.chain.graph else trial.turns
+        return self._bind(trial, trial.chain, self.backend.modes[0], self.arena.rotation, turns)
+
+    def bind_first_set(
+        self, trial: Trial, mode: str | None = None, scalars: tuple[float, float] | None = None
+    ) -> Executable:
+        """Bind a trial to the first operand set, with other `scalars` (alpha, beta) if given. Raises PlanError."""
+        chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
+        return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, Rotation(1))
+
+    def _bind(self, trial: Trial, chain: Chain, mode: str, rotation: Rotation, turns: int = 0) -> Executable:
+        assert trial.scratch is not None, "it is loaded"
+        trial.scratch.prepare()
+        steps = self.arena.make_steps(chain.steps, trial.loaded, rotation.sets, trial.scratch)
+        memory, graph = self.arena.memory, chain.graph
+        with self.context.announce_row(trial.number):  # a library may time its choices, and recording a graph launches
+            bound = self.backend.bind(chain.name, steps, memory, graph=graph, mode=mode, rotation=rotation, turns=turns)
+        trial.choice = bound.choice
+        return AnnouncedExecutable(bound, trial.number, self.context.announce)
