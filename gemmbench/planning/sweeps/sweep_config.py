@@ -12,6 +12,7 @@ from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, nam
 from gemmbench.planning.sweeps.config_reader import ConfigReader
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import make_policy
+from gemmbench.planning.sweeps.parsing import parse_layouts, parse_precisions
 from gemmbench.planning.sweeps.post import Post, make_post
 from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 from gemmbench.planning.sweeps.sweep_choices import read_choices
@@ -55,6 +56,9 @@ def _choose_problems(problems: Sequence[Problem], choices: Sequence[VariantChoic
 def _read_post(reader: ConfigReader, model: SweepModel, config: str) -> Post | None:
     if model.post is None:
         return None
+    for index, row in enumerate(model.post.rows):
+        reader.check(("post", "rows", index, "layout"), parse_layouts, [row.layout])
+        reader.check(("post", "rows", index, "precision"), parse_precisions, [row.precision])
     post = reader.check(("post",), lambda written: make_post(written, config), model.post)
     if reader.options.sizes is None:
         return post

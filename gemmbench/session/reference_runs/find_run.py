@@ -8,7 +8,7 @@ from pathlib import Path
 from gemmbench.bench.record import Environment
 from gemmbench.errors import StoreError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, Catalog
-from gemmbench.planning.paths import RESULTS_SUFFIX, is_file, list_saved, saved_path
+from gemmbench.planning.paths import RESULTS_SUFFIX, is_file, is_folder, list_saved, saved_path
 from gemmbench.report import store
 from gemmbench.report.store import Run
 
@@ -30,7 +30,7 @@ def find_run(text: str, folder: Path) -> Path | None:
 
 def _find_by_id(text: str, folder: Path) -> Path | None:
     """The only file of the folder whose name ends in `text`, or else whose run does."""
-    if not text.isalnum():
+    if not text.isalnum() or not is_folder(folder):
         return None
     named = list(folder.glob(f"*-{text}{RESULTS_SUFFIX}"))
     found = named or [path for path in folder.glob(f"*{RESULTS_SUFFIX}") if _read_id(path) == text]

@@ -12,6 +12,7 @@ from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
 
 BASE = "variants: [naive, tiled]\nsizes: [64]\n"
+POST = "post:\n  title: a\n  source: b\n  rows:\n    - label: c\n      variant: naive\n"
 
 
 @pytest.fixture
@@ -138,6 +139,8 @@ def test_a_fault_in_a_config_names_the_file_and_the_line(faulty, text, message):
         ("measure:\n  max_time: 0", "mine.yaml:4: max_time: 0 s leaves no time"),
         ("measure:\n  seed: -1", "mine.yaml:4: seed: -1 is negative"),
         ("alpha: .nan", "mine.yaml:3: "),
+        (f"{POST}      layout: nx", "mine.yaml:9: unknown layout 'nx' (did you mean"),
+        (f"{POST}      precision: f23", "mine.yaml:9: unknown precision 'f23' (did you mean"),
     ],
 )
 def test_a_value_that_makes_no_sense_names_the_file_and_the_line(faulty, text, message):

@@ -42,6 +42,10 @@ def test_an_id_names_one_file_only(tmp_path, write_run):
     assert find_run("77cd", tmp_path) == renamed and find_run("*", tmp_path) is None
 
 
+def test_no_run_has_an_id_in_a_folder_that_cannot_exist(tmp_path):
+    assert find_run("12ab", tmp_path / ("x" * 300)) is None
+
+
 def test_an_unknown_name_lists_the_saved_runs(tmp_path, write_run):
     with pytest.raises(UsageError, match=r"no results file and no saved run 'x'; .* has no saved runs; use run --save"):
         read_run("x", tmp_path)
