@@ -23,9 +23,16 @@ def complete_transfers(records: list[TransferRecord]) -> set[str]:
 
 
 def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
-    """Batches that have all their rows, by key."""
+    """Batches that have all their rows from one attempt, the last one, by key."""
     batches: dict[str, list[Record]] = {}
     for record in records:
-        if record.batch_key and record.stopped != "interrupted":
+        if record.batch_key:
             batches.setdefault(record.batch_key, []).append(record)
-    return {key: rows for key, rows in batches.items() if len(rows) == rows[0].batch_rows}
+    lasts = {key: rows[-rows[-1].batch_rows :] for key, rows in batches.items()}
+    return {key: rows for key, rows in lasts.items() if _is_whole(rows)}
+
+
+def _is_whole(rows: list[Record]) -> bool:
+    """Whether the last rows of a batch are those of one attempt, none of which was interrupted."""
+    distinct = {row.identity for row in rows}
+    return len(distinct) == rows[-1].batch_rows and all(row.stopped != "interrupted" for row in rows)

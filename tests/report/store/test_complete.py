@@ -1,5 +1,7 @@
 """What --resume needs: which rows count, which batches are complete, whether a run is finished."""
 
+from msgspec.structs import replace
+
 from gemmbench.bench.record import Request
 from gemmbench.report import store
 
@@ -19,6 +21,20 @@ def test_only_batches_with_all_their_rows_are_complete(make_record):
     stopped = [make_record("naive", [1.0], batch_key="stopped", stopped="interrupted")]
     skipped = [make_record("tiled", status="skipped", batch_key="", batch_rows=0)]
     assert store.complete_batches([*whole, *part, *stopped, *skipped]) == {"whole": whole}
+
+
+def test_a_batch_that_was_interrupted_and_measured_again_is_complete(make_record):
+    first = [make_record("naive", status="failed"), make_record("cublas", [1.0], stopped="interrupted")]
+    again = [make_record("naive", status="failed"), make_record("cublas", [2.0])]
+    attempts = [replace(record, batch_rows=2) for record in (*first, *again)]
+    assert store.complete_batches(attempts) == {"key": attempts[2:]}
+
+
+def test_rows_of_two_attempts_make_no_complete_batch(make_record):
+    first = [make_record("naive", [1.0]), make_record("cublas", [1.0], stopped="interrupted")]
+    again = [make_record("naive", [2.0], stopped="interrupted"), make_record("cublas", [2.0], stopped="interrupted")]
+    attempts = [replace(record, batch_rows=2) for record in (*first, *again)]
+    assert store.complete_batches(attempts) == store.complete_batches([attempts[1], attempts[0]]) == {}
 
 
 def test_failed_and_wrong_rows_complete_a_batch_too(make_record):
