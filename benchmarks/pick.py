@@ -59,7 +59,7 @@ def find_winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]
             name = f"{record.variant} {record.configuration}"
             candidates[name] = record
             problem = record.problem.M, record.problem.N, record.problem.K
-            seconds[kind_of(record, run.environment.sms)][problem][name] = time_interval(record.by_turn).value
+            seconds[kind_of(record, run.environment.sms)][problem][name] = time_interval(record.by_round).value
     winners = []
     for kind in KINDS:
         problems = seconds.get(kind, {})

@@ -87,7 +87,7 @@ def _measure_pairs() -> Iterator[Pair]:
             plans = [plan for plan in built if plan.problem == problem]
             with patch.object(cold_sets, "CACHE_FACTOR", factor):
                 records = measure_plans(worker, built, plans, Policy(until=0.002))
-            times |= {(plan, factor): time_interval(each.by_turn) for plan, each in zip(plans, records, strict=True)}
+            times |= {(plan, factor): time_interval(each.by_round) for plan, each in zip(plans, records, strict=True)}
     for plan, factors in itertools.product(built, itertools.combinations(FACTORS, 2)):
         yield Pair(plan, factors, (times[plan, factors[0]], times[plan, factors[1]]))
 

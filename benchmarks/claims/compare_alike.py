@@ -30,7 +30,7 @@ def main() -> None:
         for seed in range(first, first + count):
             records = measure_plans(worker, built, plans, Policy(seed=seed % 3), KERNEL, shuffle=seed)
             pairs = zip(records[::2], records[1::2], strict=True)
-            ratios += [speed_ratio(one.by_turn, other.by_turn) for one, other in pairs]
+            ratios += [speed_ratio(one.by_round, other.by_round) for one, other in pairs]
     print(json.dumps([(ratio.value, ratio.low, ratio.high) for ratio in ratios]))
 
 

@@ -73,4 +73,4 @@ def _calibrate_spin(worker: LocalWorker) -> int:
 
 
 def _speed_ratio(record: Record, base: Record) -> stats.Interval:
-    return stats.speed_ratio(record.by_turn, base.by_turn)
+    return stats.speed_ratio(record.by_round, base.by_round)

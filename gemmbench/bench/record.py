@@ -9,7 +9,7 @@ import msgspec
 from gemmbench.backends.health import Peaks
 from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.sustained import Sustained
-from gemmbench.bench.timing.stats import Turn
+from gemmbench.bench.timing.stats import Round
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.product_classes import is_weaker
@@ -246,10 +246,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.product_class) and is_weaker(self.product_class, self.problem.precision.product_class)
 
     @property
-    def by_turn(self) -> dict[Turn, float]:
-        """Samples by turn, which is a named tuple of block and round."""
+    def by_round(self) -> dict[Round, float]:
+        """Samples by round, a named tuple of the block and the number of the round."""
         blocks = self.blocks or [round_ // 2 for round_ in self.rounds]
-        return dict(zip(map(Turn, blocks, self.rounds), self.samples, strict=True))
+        return dict(zip(map(Round, blocks, self.rounds), self.samples, strict=True))
 
     @property
     def configuration(self) -> str:

@@ -174,7 +174,7 @@ def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tupl
 def _find_medians(records: Sequence[Record], phase: str) -> dict[tuple[object, ...], float]:
     """Seconds of the rows of a phase that may win, by their keys."""
     ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == phase]
-    return {_row_key(record): stats.time_interval(record.by_turn).value for record in ranked}
+    return {_row_key(record): stats.time_interval(record.by_round).value for record in ranked}
 
 
 def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], earlier: Sequence[Record]) -> None:

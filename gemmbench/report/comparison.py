@@ -99,4 +99,4 @@ def _compare_record(environment: Environment, record: Record, baseline: Record |
         return Row(environment, record)
     percent = percent_of_baseline(record, baseline) if baseline and record.ranked else UNKNOWN
     clock = clock_ratio(record, baseline) if baseline and baseline is not record else math.nan
-    return Row(environment, record, stats.time_interval(record.by_turn), percent, clock)
+    return Row(environment, record, stats.time_interval(record.by_round), percent, clock)

@@ -21,7 +21,7 @@ def percent_of_baseline(record: Record, baseline: Record) -> Interval:
     """The speed of a record with its 95 % interval; the interval is unknown if the two shared no rounds."""
     if record is baseline:
         return Interval(100.0)
-    ratio = stats.speed_ratio(record.by_turn, baseline.by_turn)
+    ratio = stats.speed_ratio(record.by_round, baseline.by_round)
     if baseline.backend != record.backend:
         return Interval(100 * ratio.value)  # not measured in the same rounds
     return ratio.scale(100)

@@ -114,8 +114,8 @@ def _compare_record(
 ) -> TransferRow:
     if record.status != "ok" or not record.samples:
         return TransferRow(environment, record)
-    total = stats.time_interval(record.by_turn)
-    speedup = stats.speed_ratio(record.by_turn, pageable.by_turn) if pageable else UNKNOWN
+    total = stats.time_interval(record.by_round)
+    speedup = stats.speed_ratio(record.by_round, pageable.by_round) if pageable else UNKNOWN
     if record is pageable:
         speedup = Interval(1.0)
     within = pipeline_bound(record, overlapping) if record.mode == "overlapped" else math.nan

@@ -70,7 +70,7 @@ def _refuse_pair(rows: Sequence[Row], earlier: str, later: str) -> Verdict:
 
 
 def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -> Verdict:
-    ratio = stats.speed_ratio(other.record.by_turn, one.record.by_turn)
+    ratio = stats.speed_ratio(other.record.by_round, one.record.by_round)
     speed = f"{later} is {_format_speed(ratio)} {earlier}"
     if one.record.batch != other.record.batch or one.record.backend != other.record.backend:
         return Verdict(INCONCLUSIVE, f"{speed}, but not measured in the same rounds: inconclusive.")

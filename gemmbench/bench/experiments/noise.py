@@ -62,8 +62,8 @@ def compare_with_itself(worker: Worker, plan: Plan, built: Built, policy: Policy
     if len(records) < 2 or len(set(records[0].blocks)) < stats.MIN_BLOCKS:
         raise LaunchError(f"{plan.variant.name} at {plan.problem.size}: too few rounds in {policy.max_time:g} s")
     one, other = records
-    ratio = stats.speed_ratio(other.by_turn, one.by_turn)
-    return Noise(one, stats.time_interval(one.by_turn), ratio, _estimate_scatter(other.by_turn, one.by_turn))
+    ratio = stats.speed_ratio(other.by_round, one.by_round)
+    return Noise(one, stats.time_interval(one.by_round), ratio, _estimate_scatter(other.by_round, one.by_round))
 
 
 def _estimate_scatter(samples: Samples, base: Samples) -> float:

@@ -7,35 +7,35 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gemmbench.backends.base import Window
-from gemmbench.bench.timing.stats import Turn
+from gemmbench.bench.timing.stats import Round
 from gemmbench.errors import PlanError
 
 
 @dataclass
 class Measurement:
-    """The windows of one executable by their turns, of `launches` launches each.
+    """The windows of one executable by their rounds, of `launches` launches each.
 
     `stopped` is why there are no more: "until" (its interval is narrow enough), "rounds",
     "max-time", "interrupted", or "failed", with `fault` if a window raised it.
     """
 
     launches: int = 1
-    windows: dict[Turn, Window] = field(default_factory=dict)
+    windows: dict[Round, Window] = field(default_factory=dict)
     stopped: str = "rounds"
     fault: PlanError | None = None
 
     def has_block(self, block: int) -> bool:
         """Whether it has a window in this block."""
-        return any(turn.block == block for turn in self.windows)
+        return any(round_.block == block for round_ in self.windows)
 
     def drop_block(self, block: int) -> None:
         """Forget the windows of this block."""
-        self.windows = {turn: window for turn, window in self.windows.items() if turn.block != block}
+        self.windows = {round_: window for round_, window in self.windows.items() if round_.block != block}
 
     @property
-    def samples(self) -> dict[Turn, float]:
+    def samples(self) -> dict[Round, float]:
         """Seconds per launch."""
-        return {turn: window.seconds / window.launches for turn, window in self.windows.items()}
+        return {round_: window.seconds / window.launches for round_, window in self.windows.items()}
 
     @property
     def clocks(self) -> list[float]:

@@ -20,7 +20,7 @@ from gemmbench.backends.base import Executable, Window
 from gemmbench.backends.monitor import Monitor
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.blocks import BlockSteps, Measurement, NoSteps
-from gemmbench.bench.timing.stats import MIN_BLOCKS, Turn
+from gemmbench.bench.timing.stats import MIN_BLOCKS, Round
 from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.bench.timing.warm_up import WarmUp
 from gemmbench.errors import DeviceLost, PlanError
@@ -156,13 +156,13 @@ class Rounds:
         return max(1, min(MOST_PAIRS, self.quota[index] // 2 // MIN_BLOCKS))
 
     def _time_round(self, block: int, order: Sequence[int]) -> None:
-        turn = Turn(block, self._rounds)
+        round_ = Round(block, self._rounds)
         self._rounds += 1
         for index in order:
             if not self.is_interrupted():
                 window = self._time_window(index)
                 if window is not None:
-                    self.measurements[index].windows[turn] = window
+                    self.measurements[index].windows[round_] = window
         self.progress("round", min(self._rounds, self.policy.rounds), self.policy.rounds)
 
     def _active(self) -> list[int]:

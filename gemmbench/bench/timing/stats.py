@@ -26,14 +26,14 @@ _NORMAL = 1.959964
 _LEAST_OF_MODE = 3  # samples
 
 
-class Turn(NamedTuple):
-    """One round of a block; rounds count over all blocks."""
+class Round(NamedTuple):
+    """A round and the block that it belongs to; rounds are numbered over all blocks."""
 
     block: int
-    round: int
+    number: int
 
 
-Samples = Mapping[Turn, float]
+Samples = Mapping[Round, float]
 """Seconds per launch."""
 
 
@@ -68,7 +68,7 @@ class Interval:
 def time_interval(samples: Samples) -> Interval:
     """The time of samples, in their unit, with its interval. Without a mirrored pair it is their median."""
     middle = median(list(samples.values()))  # relative to it, so that equal samples have exactly that mean
-    values = block_values({turn: sample / middle for turn, sample in samples.items()})
+    values = block_values({round_: sample / middle for round_, sample in samples.items()})
     return _estimate_mean([math.log(value) for value in values]).scale(middle) if values else Interval(middle)
 
 
@@ -77,9 +77,9 @@ def speed_ratio(samples: Samples, base: Samples) -> Interval:
 
     Without a shared mirrored pair it is the ratio of the medians, with no interval.
     """
-    shared = {turn: base[turn] / samples[turn] for turn in samples if turn in base}
+    shared = {round_: base[round_] / samples[round_] for round_ in samples if round_ in base}
     middle = median(list(shared.values()))
-    values = block_values({turn: math.log(ratio / middle) for turn, ratio in shared.items()})
+    values = block_values({round_: math.log(ratio / middle) for round_, ratio in shared.items()})
     if values:
         return _estimate_mean(values).scale(middle)
     return Interval(median(list(base.values())) / median(list(samples.values())))
@@ -88,10 +88,10 @@ def speed_ratio(samples: Samples, base: Samples) -> Interval:
 def block_values(values: Samples) -> list[float]:
     """The median of the pair means of each block, in order; none for a block without a mirrored pair."""
     blocks: dict[int, list[float]] = {}
-    for turn in sorted(values):
-        mirror = Turn(turn.block, turn.round + 1)
-        if turn.round % 2 == 0 and mirror in values:
-            blocks.setdefault(turn.block, []).append((values[turn] + values[mirror]) / 2)
+    for round_ in sorted(values):
+        mirror = Round(round_.block, round_.number + 1)
+        if round_.number % 2 == 0 and mirror in values:
+            blocks.setdefault(round_.block, []).append((values[round_] + values[mirror]) / 2)
     return [statistics.median(pairs) for pairs in blocks.values()]
 
 

@@ -11,8 +11,8 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, name_config, read_document
 from gemmbench.planning.sweeps.config_reader import ConfigReader
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.policy import make_policy
 from gemmbench.planning.sweeps.parsing import parse_layouts, parse_precisions
+from gemmbench.planning.sweeps.policy import make_policy
 from gemmbench.planning.sweeps.post import Post, make_post
 from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 from gemmbench.planning.sweeps.sweep_choices import read_choices

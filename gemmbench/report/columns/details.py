@@ -58,7 +58,7 @@ def _shared_bytes(row: Row) -> int:
 
 
 def _placement_spread(row: Row) -> float:
-    return stats.spread_of_blocks(row.record.by_turn) if row.record.blocks else math.nan
+    return stats.spread_of_blocks(row.record.by_round) if row.record.blocks else math.nan
 
 
 def _format_count(value: int | None) -> str:

@@ -127,7 +127,7 @@ def _measure_pair(reference: Row, row: Row) -> Interval:
     """The paired speed of two rows of one batch; NaN if one is not right, or of another class."""
     if not reference.is_comparable_with(row):
         return UNKNOWN
-    return stats.speed_ratio(row.record.by_turn, reference.record.by_turn)
+    return stats.speed_ratio(row.record.by_round, reference.record.by_round)
 
 
 def check_differences(differences: RunDifferences, margin: float) -> list[CheckedRow]:

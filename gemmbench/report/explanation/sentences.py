@@ -138,7 +138,7 @@ def _describe_rounds(record: Record) -> str:
     rounds, blocks = f"{len(record.samples)} rounds", len(set(record.blocks))
     if not blocks:
         return f"mean of the pairs of {rounds}"
-    spread = stats.spread_of_blocks(record.by_turn)
+    spread = stats.spread_of_blocks(record.by_round)
     if math.isnan(spread):
         return f"median of {rounds} in {count_noun(blocks, 'block')}"
     differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"

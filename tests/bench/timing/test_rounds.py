@@ -9,7 +9,7 @@ import pytest
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.blocks import NoSteps
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.stats import Interval, Turn, speed_ratio, time_interval, verdict
+from gemmbench.bench.timing.stats import Interval, Round, speed_ratio, time_interval, verdict
 from gemmbench.bench.timing.stopping import DoublingRule
 from gemmbench.errors import LaunchError, LaunchTimeout
 from gemmbench.planning.sweeps.policy import Policy
@@ -74,7 +74,7 @@ def test_the_permutations_are_fresh_and_follow_from_the_seed(measure):
 def test_a_sample_is_the_window_over_its_launches(measure):
     (found,) = measure([Kernel("a", 1e-4, clock=1.5e9)], rounds=4)
     assert found.launches == 11
-    assert found.samples == {Turn(round_ // 2, round_): pytest.approx(1e-4) for round_ in range(4)}
+    assert found.samples == {Round(round_ // 2, round_): pytest.approx(1e-4) for round_ in range(4)}
     assert found.clocks == [1.5e9] * 4 and found.stopped == "rounds"
 
 
@@ -122,14 +122,14 @@ def test_a_slow_kernel_gets_whole_pairs_under_its_time_or_one_launch(measure, se
     kernel = Kernel("a", seconds)
     (found,) = measure([kernel], rounds=16, max_time=10.5)
     assert (len(found.samples), found.stopped) == (rounds, stopped)
-    assert [turn.round for turn in found.samples] == list(range(rounds))
+    assert [round_.number for round_ in found.samples] == list(range(rounds))
 
 
 def test_a_slow_kernel_does_not_change_the_rounds_of_the_others(measure):
     fast, slow = measure([Kernel("fast", 0.01), Kernel("slow", 1.0)], rounds=30, max_time=4.0)
     assert (len(fast.samples), fast.stopped) == (30, "rounds")
-    assert {turn.block for turn in fast.samples} == set(range(5))
-    assert (list(slow.samples), slow.stopped) == ([Turn(0, 0), Turn(0, 1), Turn(1, 6), Turn(1, 7)], "max-time")
+    assert {round_.block for round_ in fast.samples} == set(range(5))
+    assert (list(slow.samples), slow.stopped) == ([Round(0, 0), Round(0, 1), Round(1, 6), Round(1, 7)], "max-time")
 
 
 @pytest.mark.parametrize("fault", [LaunchError("crashed"), LaunchTimeout("too long")])
@@ -175,7 +175,7 @@ def noisy(seed, seconds, noise):
 def test_a_time_that_is_known_well_enough_is_measured_no_longer(measure):
     (found,) = measure([Kernel("a", 1e-2)], rounds=64, until=0.005)
     assert (len(found.samples), found.stopped) == (30, "until")
-    assert {turn.block for turn in found.samples} == set(range(5))
+    assert {round_.block for round_ in found.samples} == set(range(5))
 
 
 def test_a_noisy_time_takes_all_rounds(measure):
@@ -189,7 +189,7 @@ def test_blocks_double_until_the_interval_is_narrow(measure, until):
     blocks, narrow = len(found.samples) / 6, time_interval(found.samples).spread
     assert found.stopped == "until" and narrow <= until
     assert blocks in (5, 10, 20, 40, 80)
-    before = {turn: sample for turn, sample in found.samples.items() if turn.block < blocks / 2}
+    before = {round_: sample for round_, sample in found.samples.items() if round_.block < blocks / 2}
     assert blocks == 5 or time_interval(before).spread > until
 
 
@@ -276,8 +276,8 @@ def test_rounds_are_spread_over_at_least_five_blocks(measure, rounds, blocks, pa
     steps = Steps()
     (found,) = measure([Kernel("a", 1e-2)], rounds=rounds, steps=steps)
     assert len(found.samples) == rounds
-    assert {turn.block for turn in found.samples} == set(range(blocks))
-    assert sum(turn.block == 0 for turn in found.samples) == 2 * pairs
+    assert {round_.block for round_ in found.samples} == set(range(blocks))
+    assert sum(round_.block == 0 for round_ in found.samples) == 2 * pairs
     assert [(what, block) for what, block, _ in steps.log] == [
         (what, block) for block in range(blocks) for what in ("begin", "end")
     ]
@@ -285,15 +285,15 @@ def test_rounds_are_spread_over_at_least_five_blocks(measure, rounds, blocks, pa
 
 def test_a_slow_kernel_has_five_blocks_if_its_time_allows_ten_rounds(measure):
     (found,) = measure([Kernel("slow", 1.0)], rounds=96, max_time=10.5)
-    assert {turn.block for turn in found.samples} == set(range(5))
+    assert {round_.block for round_ in found.samples} == set(range(5))
 
 
 def test_samples_count_only_if_their_block_passes_its_check(measure):
     kernels = [Kernel("good", 1e-2), Kernel("bad", 1e-2)]
     steps = Steps(bad=1, fails_at=2)
     good, bad = measure(kernels, rounds=30, steps=steps)
-    assert {turn.block for turn in good.samples} == {0, 1, 2, 3, 4}
-    assert ({turn.block for turn in bad.samples}, bad.stopped) == ({0, 1}, "failed")
+    assert {round_.block for round_ in good.samples} == {0, 1, 2, 3, 4}
+    assert ({round_.block for round_ in bad.samples}, bad.stopped) == ({0, 1}, "failed")
     assert [active for what, block, active in steps.log if block > 2] == [[0]] * 4
 
 
@@ -307,7 +307,7 @@ def test_until_adds_blocks_and_not_rounds_to_a_block(measure):
     steps = Steps()
     (found,) = measure([noisy(0, 1e-2, 0.2)], rounds=96, until=0.005, steps=steps)
     assert len(steps.log) == 2 * 16
-    assert max(sum(turn.block == block for turn in found.samples) for block in range(16)) == 6
+    assert max(sum(round_.block == block for round_ in found.samples) for block in range(16)) == 6
 
 
 def test_an_unknown_interval_is_not_narrow():

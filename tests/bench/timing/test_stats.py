@@ -7,7 +7,7 @@ import pytest
 
 from gemmbench.bench.timing.stats import (
     Interval,
-    Turn,
+    Round,
     block_values,
     count_outliers,
     find_modes,
@@ -23,7 +23,7 @@ from gemmbench.bench.timing.stats import (
 
 def rounds(values):
     """Rounds in mirrored pairs, each pair a block."""
-    return {Turn(number // 2, number): value for number, value in enumerate(values)}
+    return {Round(number // 2, number): value for number, value in enumerate(values)}
 
 
 def pairs(values):
@@ -34,11 +34,11 @@ def pairs(values):
 def blocks(*values):
     """Blocks of mirrored pairs, each pair of two equal rounds."""
     turns = [(block, value) for block, pairs in enumerate(values) for value in pairs for _ in range(2)]
-    return {Turn(block, number): value for number, (block, value) in enumerate(turns)}
+    return {Round(block, number): value for number, (block, value) in enumerate(turns)}
 
 
 def test_without_a_pair_the_value_is_the_median():
-    assert time_interval({Turn(0, 0): 5.0, Turn(1, 2): 1.0, Turn(2, 4): 3.0}).value == 3.0
+    assert time_interval({Round(0, 0): 5.0, Round(1, 2): 1.0, Round(2, 4): 3.0}).value == 3.0
 
 
 def test_a_block_is_the_median_of_its_pairs():
@@ -87,7 +87,7 @@ def test_under_five_blocks_there_is_no_interval(count):
 
 def test_rounds_without_their_mirror_do_not_count():
     samples = pairs([1.0] * 5)
-    del samples[Turn(1, 3)]
+    del samples[Round(1, 3)]
     assert not time_interval(samples).known
     assert time_interval(pairs([1.0] * 5)).known
 
@@ -114,7 +114,7 @@ def test_only_rounds_both_took_part_in_are_compared():
 
 
 def test_without_a_shared_pair_the_medians_are_compared_and_there_is_no_interval():
-    found = speed_ratio({Turn(0, 0): 1.0, Turn(0, 1): 1.0}, {Turn(1, 2): 3.0, Turn(1, 3): 3.0})
+    found = speed_ratio({Round(0, 0): 1.0, Round(0, 1): 1.0}, {Round(1, 2): 3.0, Round(1, 3): 3.0})
     assert found.value == 3.0 and not found.known
 
 
@@ -139,14 +139,14 @@ def test_five_blocks_cover_the_truth(kind):
     }
     factors = [np.exp(0.005 * draws[kind]()) for _ in range(800)]
     intervals = [
-        speed_ratio({Turn(number // 6, number): value for number, value in enumerate(mine)}, dict.fromkeys(TURNS, 1.0))
+        speed_ratio({Round(number // 6, number): value for number, value in enumerate(mine)}, dict.fromkeys(TURNS, 1.0))
         for mine in factors
     ]
     truth = math.exp(float(np.mean([math.log(each.value) for each in intervals])))
     assert 0.92 <= np.mean([each.low <= truth <= each.high for each in intervals]) <= 0.98
 
 
-TURNS = [Turn(number // 6, number) for number in range(30)]
+TURNS = [Round(number // 6, number) for number in range(30)]
 
 
 def test_two_modes_are_told_from_scatter():
