@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+from gemmbench.planning.quantities import Amount
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -20,9 +22,9 @@ class Conditions:
     mig: bool | None = None
     ecc: bool | None = None
     persistence: bool | None = None
-    power_limit: float | None = None
-    max_sm_clock: float | None = None
-    max_memory_clock: float | None = None
+    power_limit: Amount | None = None
+    max_sm_clock: Amount | None = None
+    max_memory_clock: Amount | None = None
 
 
 @dataclass(frozen=True)

@@ -282,7 +282,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         clocks_hz: The clock of the multiprocessors in each round.
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
-        graph: Whether windows were launched as CUDA graphs of turns over the operand sets.
+        graph: Whether launches were recorded as CUDA graphs.
         network: What a row of `gemmbench mlp` has in addition.
         diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words.
         wrong_map: A map of a wrong C, by tiles.

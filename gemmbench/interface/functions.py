@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,6 +139,7 @@ def verify(
     device: str = "auto",
     kernels: str | Path | None = None,
     every: bool = False,
+    exit_first: bool = False,
     progress: bool | None = None,
     **options: Unpack[VerifyOptions],
 ) -> VerifyResults:
@@ -148,6 +149,7 @@ def verify(
         variants: names of kernels and libraries; without any, all that run on the device.
         device, kernels, progress: as in `run`.
         every: verify every configuration, not only one change per parameter.
+        exit_first: stop at the first failure.
 
     Raises UsageError for a bad argument and DeviceError for a device that cannot be used.
 
@@ -157,9 +159,9 @@ def verify(
     (True, 96, [])
     """
     reporter = NotebookReporter(progress)
-    request = verify_request(list_names(variants), every, kernels, options)
+    request = replace(verify_request(list_names(variants), every, kernels, options), exit_first=exit_first)
     found = verify_kernels(request, find_machine(device, reporter), reporter)
-    return VerifyResults(found.records, found.interrupted)
+    return VerifyResults(found.records, found.interrupted, tuple(map(str, found.broken)))
 
 
 def load(path: str | Path) -> RunResults:

@@ -40,8 +40,11 @@ class RunResults:
 
     @property
     def records(self) -> list[Record]:
-        """One record per row, with every sample in seconds per launch."""
-        return self.saved.records
+        """One record per row, with every sample in seconds per launch.
+
+        Short loads that only chose what to measure are in `saved.records`.
+        """
+        return self.saved.full_records
 
     @property
     def transfers(self) -> list[TransferRecord]:
@@ -61,7 +64,7 @@ class RunResults:
     @property
     def ok(self) -> bool:
         """Whether something ran and every row that ran is right."""
-        return _all_right([*self.saved.full_records, *self.transfers])
+        return _all_right([*self.records, *self.transfers])
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
         """The tables as text, in any format of tabulate. `wide` adds columns, as --wide does."""
@@ -104,15 +107,16 @@ class CompareResults(RunResults):
 
 @dataclass(frozen=True, repr=False)
 class VerifyResults:
-    """The checks of a verification, one record each."""
+    """The checks of a verification, one record each; `broken` says which kernel files cannot be read, and why."""
 
     records: list[Record]
     interrupted: bool = False
+    broken: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether something was checked and every check passed."""
-        return _all_right(self.records)
+        """Whether something was checked, every check passed, and every file could be read."""
+        return _all_right(self.records) and not self.broken
 
     @property
     def failures(self) -> list[str]:

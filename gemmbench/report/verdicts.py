@@ -31,13 +31,12 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
     """
     verdicts = []
     for problem in comparison.problems:
-        best = {name: find_best_row(problem.rows, name) for name in names}
         for earlier, later in itertools.combinations(names, 2):
-            one, other = best[earlier], best[later]
-            if one is None or other is None:
-                verdict = _refuse_pair(problem.rows, earlier, later)
-            else:
+            one, other = (_find_best(problem.rows, name, (earlier, later)) for name in (earlier, later))
+            if one and other and one.is_comparable_with(other):
                 verdict = _judge_pair(earlier, one, later, other, margin)
+            else:
+                verdict = _refuse_pair(problem.rows, earlier, later)
             verdicts.append(Verdict(verdict.word, f"{problem.title}: {verdict.sentence}"))
     return verdicts
 
@@ -49,9 +48,19 @@ def explain_margin(margin: float) -> str:
 
 def find_best_row(rows: Sequence[Row], name: str) -> Row | None:
     """The fastest ranked row of a variant; if some were measured again, the fastest of those."""
-    ranked = [row for row in rows if row.record.variant == name and row.ranked]
-    finals = [row for row in ranked if row.record.phase == "final"]
-    return min(finals or ranked, key=lambda row: row.time.value, default=None)
+    return _find_fastest([row for row in rows if row.record.variant == name and row.ranked])
+
+
+def _find_best(rows: Sequence[Row], name: str, pair: Sequence[str]) -> Row | None:
+    """The best row of a variant of a pair; where none of the pair is ranked, the fastest of a weaker class."""
+    own = [row for row in rows if row.record.variant == name and row.timed]
+    ranked = any(row.ranked for row in rows if row.record.variant in pair)
+    return find_best_row(rows, name) if ranked else _find_fastest(own)
+
+
+def _find_fastest(rows: Sequence[Row]) -> Row | None:
+    finals = [row for row in rows if row.record.phase == "final"]
+    return min(finals or rows, key=lambda row: row.time.value, default=None)
 
 
 def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:

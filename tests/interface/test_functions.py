@@ -132,6 +132,19 @@ def test_verify_gives_checks_and_says_what_is_wrong(script):
     assert "naive" in checks.table() and "look at the guard on N" in checks._repr_html_()
 
 
+def test_verify_names_files_that_cannot_be_read(folder):
+    (folder / "broken.cu").write_text("/*---\nsummary: it\n---*/\n")
+    checks = gemmbench.verify(kernels=folder, sizes=[33], layout="nn", precision="f32", device="fake")
+    assert not checks.ok and [line.partition(":")[0] for line in checks.broken] == ["broken.cu"]
+
+
+def test_verify_stops_at_the_first_failure_if_asked(script):
+    device = script(faults={"naive": "last_column"})
+    options = {"sizes": [33], "layout": "nn", "precision": "f32", "device": device}
+    one, all_of_them = (gemmbench.verify("naive", exit_first=each, **options) for each in (True, False))
+    assert len(one.records) == 1 < len(all_of_them.records)
+
+
 def test_errors_are_those_of_the_package():
     with pytest.raises(gemmbench.UsageError, match="did you mean 'tiled'"):
         gemmbench.run("tild", device="fake")

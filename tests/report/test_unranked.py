@@ -92,6 +92,18 @@ def test_compare_says_why_there_is_no_verdict(compare):
     assert "naive and emulated cannot be compared: emulated is of class bf16x6" in verdict.sentence
 
 
+def test_two_kernels_of_one_weaker_class_get_a_verdict(make_record, environment):
+    weak = {"product_class": "bf16x6", "product_error": 0.9, "checked": True}
+    records = [make_record("one", NAIVE, **weak), make_record("other", EMULATED, **weak)]
+    (verdict,) = judge_variants(compare_rows(Run(environment, records)), ["one", "other"])
+    assert verdict.word == "faster" and "other is 3.9" in verdict.sentence
+
+
+def test_a_comparison_of_runs_has_no_verdict_on_it(compare):
+    verdicts = {each.row.record.variant: each.verdict for each in compare_runs(compare(), compare()).rows}
+    assert verdicts == {"cublas": "", "naive": "same", "emulated": ""}
+
+
 def test_a_check_leaves_it_out_and_names_it(compare):
     differences = compare_runs(compare(), compare())
     assert [checked.row.record.variant for checked in check_differences(differences, 0.03)] == ["naive"]

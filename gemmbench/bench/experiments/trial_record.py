@@ -122,7 +122,7 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
         "clocks_hz": trial.measurement.clocks,
         "cache": cache if timed else "",
         "sets": count.sets if timed else 0,
-        "graph": bool(timed and trial.turns),
+        "graph": bool(timed and (trial.turns or trial.chain.graph)),
         "telemetry": trial.telemetry,
         "sustained": trial.sustained,
         "competitors": fmean(trial.measurement.competitors) if trial.measurement.competitors else None,

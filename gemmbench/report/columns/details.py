@@ -212,9 +212,7 @@ PLACEMENTS: tuple[Column[Row], ...] = (
         lambda row: number(100 * _placement_spread(row), 2),
     ),
 )
-GRAPH: Column[Row] = Column(
-    "graph", "1 if windows were CUDA graphs of turns over the operand sets", lambda row: int(row.record.graph)
-)
+GRAPH: Column[Row] = Column("graph", "1 if launches were recorded as CUDA graphs", lambda row: int(row.record.graph))
 CLOCK_DIFFERENCE: Column[Row] = Column(
     "clock_difference_percent",
     "how much higher the SM clock was than the baseline's in the same rounds, in percent: that part of the difference",

@@ -76,8 +76,11 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Whether the run is faster, slower or the same, or that this is inconclusive; empty for the baseline."""
-        return "" if self.is_baseline else stats.verdict(self.judged_speed, self.margin)
+        """Whether the run is faster, slower or the same, or that this is inconclusive.
+
+        Empty for the baseline, and for rows that are not compared with it.
+        """
+        return "" if self.is_baseline or self.unranked else stats.verdict(self.judged_speed, self.margin)
 
 
 @dataclass(frozen=True)
