@@ -196,6 +196,22 @@ def test_a_fault_in_one_set_is_a_race(audit):
     assert "some operand sets are right: a race, or state that is kept between launches" in bad.reason
 
 
+def test_every_set_but_the_first_may_be_wrong(audit):
+    seen = {}
+
+    def spoils_others(step, at):
+        FakeStep.launch(step, at)
+        outputs = seen.setdefault(id(step), set())
+        outputs.add(at.C)
+        first = min(outputs)
+        if first < at.C:
+            step._view(at.C, "C")[-1, -1] += 1
+
+    bad = audit(spoils_others)
+    assert (bad.status, bad.check_rule) == ("wrong", "audit")
+    assert "1 of 84000 elements wrong, first C[299][279]" in bad.reason
+
+
 @pytest.mark.parametrize("cache", ["cold", "hot"])
 def test_sums_in_another_order_are_wrong_unless_the_manifest_allows_them(audit, cache):
     @counting
