@@ -35,8 +35,8 @@ class _Bound:
 class SustainedBlocks:
     """Loads the device with one kernel at a time, each row for `seconds` in all.
 
-    `bind` binds a trial as it is timed, and `check` checks what it has computed with the same
-    executable.
+    `bind` binds a trial as it is timed. After each load `is_intact` tells whether the trial wrote
+    nothing but its outputs, and after all of a row `check` checks what the same executable computes.
     """
 
     def __init__(
@@ -45,9 +45,10 @@ class SustainedBlocks:
         backend: Backend,
         seconds: float,
         bind: Callable[[Trial], Executable],
+        is_intact: Callable[[Trial], bool],
         check: Callable[[Trial, Executable], None],
     ):
-        self._context, self._bind, self._check = context, bind, check
+        self._context, self._bind, self._is_intact, self._check = context, bind, is_intact, check
         self._backend, self._seconds = backend, seconds
         self._quartets = max(1, round(seconds / 4 / BLOCK_SECONDS))
         self._block = seconds / 4 / self._quartets
@@ -105,16 +106,18 @@ class SustainedBlocks:
         self._context.progress("sustained load", 0, 0)
         with base.trial.catch_faults(), closing(executable.sustain(base.launches, sensors.poll)) as windows:
             settle(windows, sensors, limit, _HEATING_STRETCH, self._context.is_interrupted)
+        self._is_intact(base.trial)
 
     def _add_load(self, one: _Bound) -> bool:
-        """Run a block; whether it is complete."""
+        """Run a block; whether it is complete, and the operands are intact."""
         executable, sensors = cast(SteadyExecutable, one.executable), LoadSensors(self._backend.monitor)
         load = None
         with one.trial.catch_faults():
             load = measure_load(executable, one.launches, self._block, sensors, self._context.is_interrupted)
-        if load:
-            one.loads.append(load)
-        return load is not None
+        if load is None or not self._is_intact(one.trial):
+            return False
+        one.loads.append(load)
+        return True
 
     def _finish(self, one: _Bound) -> None:
         """What ran under load is checked too."""

@@ -24,18 +24,24 @@ def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
         return
     inputs = setup.make_timed_inputs()
     setup.arena.prepare(inputs)
-    check = partial(_audit_load, setup, inputs, setup.make_audit(inputs))
+    is_intact, check = partial(_is_intact, setup, inputs), partial(_audit_load, setup.make_audit(inputs))
     baseline = next(iter(setup.batch.anchors), None)
-    blocks = SustainedBlocks(setup.context, setup.backend, seconds, setup.bind, check)
+    blocks = SustainedBlocks(setup.context, setup.backend, seconds, setup.bind, is_intact, check)
     blocks.run(loaded, next((trial for trial in loaded if trial.name == baseline), None))
 
 
-def _audit_load(setup: Setup, inputs: Inputs, audit: Audit, trial: Trial, executable: Executable) -> None:
-    """Audit a trial that has run under a steady load, and make the operands ready for the next."""
-    if setup.arena.find_damage():
+def _is_intact(setup: Setup, inputs: Inputs, trial: Trial) -> bool:
+    """Whether a load wrote nothing but its outputs. If not, the trial ends, and the operands are restored."""
+    with trial.catch_faults():
+        if not setup.arena.find_damage():
+            return True
         trial.fail_guard(DAMAGED)
         setup.arena.prepare(inputs)
-        return
+    return False
+
+
+def _audit_load(audit: Audit, trial: Trial, executable: Executable) -> None:
+    """Audit a trial that has run under a steady load, and let the arena hold the timed inputs again."""
     audit.begin()
     try:
         audit.run(trial, executable)

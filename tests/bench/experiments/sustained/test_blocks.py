@@ -156,6 +156,22 @@ def test_what_computes_wrongly_under_load_is_wrong(measure, monkeypatch):
     assert measure("tiled", "base", faults={"tiled": "print"})["tiled"].status == "wrong"
 
 
+@pytest.mark.parametrize("culprit", ["tiled", "base"])
+def test_who_writes_over_operands_under_load_is_named(measure, loads, monkeypatch, culprit):
+    sustain = FakeExecutable.sustain
+
+    def overwrite(self, *arguments):
+        windows = sustain(self, *arguments)
+        self.memory.bytes[self.sets[0][0].A] ^= self.name == culprit
+        return windows
+
+    monkeypatch.setattr(FakeExecutable, "sustain", overwrite)
+    found = measure("naive", "tiled", "base")
+    assert {name for name, record in found.items() if record.status == "wrong"} == {culprit}
+    assert found[culprit].reason == "guard check: something wrote over A, B or the guard zones"
+    assert found["naive"].status == "ok" and bool(found["naive"].sustained.baseline) == (culprit == "tiled")
+
+
 def test_an_interruption_leaves_rows_without_a_load(measure, loads):
     found = measure("tiled", "base", interrupted=lambda: len(loads) > 2)
     assert [record.sustained for record in found.values()] == [None, None]
