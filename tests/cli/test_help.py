@@ -161,6 +161,10 @@ def test_the_help_of_a_command_imports_no_library_of_a_gpu():
     assert loaded.isdisjoint({"pycuda", "nvmath", "cuda", "pynvml", "rich"})
 
 
+def test_list_imports_neither_numpy_nor_a_library_of_a_gpu():
+    assert imported_by([["list"]]).isdisjoint({"numpy", "pycuda", "nvmath", "cuda", "pynvml"})
+
+
 def test_the_module_runs_as_a_program(tmp_path):
     call = [sys.executable, "-m", "gemmbench", "--version"]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True)

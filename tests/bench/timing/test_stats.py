@@ -182,6 +182,13 @@ def test_a_verdict_needs_the_whole_interval_on_one_side_of_one_percent(low, high
 
 def test_quartiles_and_minimum():
     assert quartiles([5.0, 1.0, 2.0, 4.0, 3.0]) == (1.0, 2.0, 4.0)
+    assert quartiles([4.0]) == (4.0, 4.0, 4.0) and quartiles([8.0, 4.0]) == (4.0, 5.0, 7.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 97])
+def test_quartiles_are_those_of_numpy_bit_by_bit(count):
+    samples = np.random.default_rng(count).uniform(1e-6, 1e-3, count).tolist()
+    assert quartiles(samples)[1:] == tuple(np.percentile(samples, (25, 75)).tolist())
 
 
 @pytest.mark.parametrize(
