@@ -20,6 +20,8 @@ STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "out of memory")
 """Every status that a row can have."""
 MODES = ("pageable", "pinned", "panels", "overlapped")
 """The modes in which a whole job is measured, in the order of their rows."""
+RANKING = "ranking"
+"""The phase of short loads, which only choose what is measured in full."""
 Tile = Annotated[list[Dimension], msgspec.Meta(max_length=2)]
 
 
@@ -326,6 +328,11 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     def flops(self) -> int:
         """Floating-point operations of one launch."""
         return self.network.flops if self.network else self.problem.flops
+
+    @property
+    def is_short_load(self) -> bool:
+        """It only chose what is measured in full; its result was not verified."""
+        return self.phase == RANKING
 
     @property
     def least_bytes(self) -> int:

@@ -11,18 +11,13 @@ from gemmbench.bench.build import Built, compile_plans, name_code
 from gemmbench.bench.estimate import estimate_batch, estimate_finals
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.selection.hopeless import HopelessRows
-from gemmbench.bench.experiments.selection.shortlist import (
-    RANKING,
-    choose_shortlist,
-    find_candidates,
-    make_ranking_policy,
-)
+from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
 from gemmbench.bench.experiments.selection.splitting import LARGEST, choose_finalists, find_swept, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.host_probe import TYPICAL_HOST
 from gemmbench.bench.memory_account import fit_together
 from gemmbench.bench.operands.network_parameters import Parameters
-from gemmbench.bench.record import Record
+from gemmbench.bench.record import RANKING, Record
 from gemmbench.bench.runner import Pace, Runner
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError

@@ -9,7 +9,6 @@ from gemmbench.backends.base import Backend
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.blocks.timed_trials import TimedTrials
 from gemmbench.bench.experiments.context import ExperimentContext
-from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.sustained.loaded_trials import load_trials
 from gemmbench.bench.experiments.trial import SetCount, Trial
@@ -62,7 +61,7 @@ class DeviceExperiment:
 
     def _run(self, setup: Setup) -> None:
         self._load()
-        if self.batch.phase != RANKING:
+        if not self.batch.is_short_load:
             verification = Verification(self.context, self.backend, setup.arena, setup.bind_first_set)
             verification.run(self.alive, self.workload.make_cases(self.batch.policy.seed))
         if self.context.measured and self.alive and not self.context.is_interrupted():

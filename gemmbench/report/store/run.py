@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.record import SCHEMA, End, Environment, Record, Request, TransferRecord
 
 Line = Environment | Request | Record | TransferRecord | End
@@ -31,7 +30,7 @@ class Run:
     @property
     def full_records(self) -> list[Record]:
         """The records without those of short loads, which only choose what is measured in full."""
-        return [record for record in self.records if record.phase != RANKING]
+        return [record for record in self.records if not record.is_short_load]
 
     @property
     def command(self) -> str:

@@ -8,7 +8,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.selection.shortlist import RANKING
+from gemmbench.bench.record import RANKING
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.problems.problem import Problem

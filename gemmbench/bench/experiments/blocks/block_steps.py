@@ -10,12 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gemmbench.backends.base import Executable
 from gemmbench.bench.experiments.auditing.audit import Audit
 from gemmbench.bench.experiments.blocks.rebound import Rebound
-from gemmbench.bench.experiments.context import ExperimentContext
+from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import Trial
-from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.set_placement import draw_shift
 from gemmbench.errors import DeviceLost, PlanError
 
@@ -23,25 +21,17 @@ from gemmbench.errors import DeviceLost, PlanError
 class TrialSteps:
     """The `BlockSteps` of trials: places operand sets, binds trials to all of them, audits the same executables.
 
-    `shuffle` is the seed of the placements; without an `audit` every trial passes. `count_turns` takes
-    a trial and the seconds of a launch, and returns the turns of its graph, 0 for none. If a trial
-    writes over operands or guard zones, `intact` becomes False and no trial passes.
+    Short loads are not audited: every trial passes. `count_turns` takes a trial and the seconds of a
+    launch, and returns the turns of its graph, 0 for none. If a trial writes over operands or guard
+    zones, `intact` becomes False and no trial passes.
     """
 
-    def __init__(
-        self,
-        context: ExperimentContext,
-        arena: Arena,
-        inputs: Inputs,
-        trials: Sequence[Trial],
-        bind: Callable[[Trial], Executable],
-        audit: Audit | None,
-        count_turns: Callable[[Trial, float], int],
-        shuffle: Sequence[int],
-    ):
-        self._context, self._arena, self._inputs = context, arena, inputs
-        self._trials, self._bind, self._audit, self._count_turns = trials, bind, audit, count_turns
-        self._rng = np.random.default_rng([*shuffle, len(trials)])
+    def __init__(self, setup: Setup, trials: Sequence[Trial], count_turns: Callable[[Trial, float], int]):
+        self._context, self._arena, self._bind = setup.context, setup.arena, setup.bind
+        self._trials, self._count_turns = trials, count_turns
+        self._inputs = setup.make_timed_inputs()
+        self._audit = None if setup.batch.is_short_load else setup.make_audit(self._inputs)
+        self._rng = np.random.default_rng([*setup.batch.seed, len(trials)])
         self.executables, self.intact = [Rebound() for _ in trials], True
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from gemmbench.bench.experiments.blocks.block_steps import TrialSteps
-from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import DAMAGED, Trial
 from gemmbench.bench.timing.blocks import Measurement
@@ -19,7 +18,7 @@ _SHORT_LAUNCH = 30e-6
 
 
 class TimedTrials:
-    """Times trials together. The short loads that only rank them are not audited."""
+    """Times trials together."""
 
     def __init__(self, setup: Setup, trials: Sequence[Trial]):
         self._setup, self._trials, self._context = setup, trials, setup.context
@@ -64,11 +63,8 @@ class TimedTrials:
 
         Returns whether all left the operands as they were.
         """
-        setup, batch = self._setup, self._setup.batch
-        self._context.progress("operands", 0, setup.arena.rotation.sets)
-        inputs = setup.make_timed_inputs()
-        audit = setup.make_audit(inputs) if batch.phase != RANKING else None
-        steps = TrialSteps(self._context, setup.arena, inputs, trials, setup.bind, audit, self._count_turns, batch.seed)
+        self._context.progress("operands", 0, self._setup.arena.rotation.sets)
+        steps = TrialSteps(self._setup, trials, self._count_turns)
         self._time(trials, steps)
         return steps.intact
 

@@ -14,8 +14,6 @@ from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
-RANKING = "ranking"
-"""The phase of a batch of short loads."""
 _ROUNDS = 2
 
 

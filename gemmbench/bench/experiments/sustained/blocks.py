@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import cast
 
-from gemmbench.backends.base import Backend, Executable, SteadyExecutable
-from gemmbench.bench.experiments.context import ExperimentContext
+from gemmbench.backends.base import Executable, SteadyExecutable
+from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.sustained.load_sensors import LoadSensors
 from gemmbench.bench.experiments.sustained.measure_load import measure_load, settle
 from gemmbench.bench.experiments.trial import Trial
@@ -35,21 +35,19 @@ class _Bound:
 class SustainedBlocks:
     """Loads the device with one kernel at a time, each row for `seconds` in all.
 
-    `bind` binds a trial as it is timed. After each load `is_intact` tells whether the trial wrote
-    nothing but its outputs, and after all of a row `check` checks what the same executable computes.
+    After each load `is_intact` tells whether the trial wrote nothing but its outputs, and after all of
+    a row `check` checks what the same executable computes.
     """
 
     def __init__(
         self,
-        context: ExperimentContext,
-        backend: Backend,
+        setup: Setup,
         seconds: float,
-        bind: Callable[[Trial], Executable],
         is_intact: Callable[[Trial], bool],
         check: Callable[[Trial, Executable], None],
     ):
-        self._context, self._bind, self._is_intact, self._check = context, bind, is_intact, check
-        self._backend, self._seconds = backend, seconds
+        self._context, self._backend, self._bind = setup.context, setup.backend, setup.bind
+        self._seconds, self._is_intact, self._check = seconds, is_intact, check
         self._quartets = max(1, round(seconds / 4 / BLOCK_SECONDS))
         self._block = seconds / 4 / self._quartets
 

@@ -26,7 +26,7 @@ def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
     setup.arena.prepare(inputs)
     is_intact, check = partial(_is_intact, setup, inputs), partial(_audit_load, setup.make_audit(inputs))
     baseline = next(iter(setup.batch.anchors), None)
-    blocks = SustainedBlocks(setup.context, setup.backend, seconds, setup.bind, is_intact, check)
+    blocks = SustainedBlocks(setup, seconds, is_intact, check)
     blocks.run(loaded, next((trial for trial in loaded if trial.name == baseline), None))
 
 

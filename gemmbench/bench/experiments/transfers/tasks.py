@@ -10,7 +10,6 @@ from statistics import median
 from gemmbench.backends.base import Artifact, Compiler
 from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.context import Progress, ignore_progress
-from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.experiments.transfers.job_steps import Piece
 from gemmbench.bench.record import Record
 from gemmbench.planning.plans.chain import make_chain
@@ -35,7 +34,7 @@ def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]
 
     Short loads do not count: their results were not verified.
     """
-    timed = [record for record in records if record.ranked and record.samples and record.phase != RANKING]
+    timed = [record for record in records if record.ranked and record.samples and not record.is_short_load]
     finals = {(record.problem, record.variant) for record in timed if record.phase == "final"}
     seconds: dict[tuple[object, ...], float] = {}
     for record in timed:

@@ -5,8 +5,8 @@ import pytest
 from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.device import describe_fake
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.selection.shortlist import RANKING
 from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
+from gemmbench.bench.record import RANKING
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch
 from gemmbench.planning.plans.plan import Geometry
