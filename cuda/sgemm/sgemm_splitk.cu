@@ -26,6 +26,7 @@ require:
   - SLICES * BN <= 512          # threads, and shared memory
   - SPLIT == 1 or tiles * CLUSTER <= 8192
 workspace: 32768 + bytes_a + bytes_b + bytes_sums
+zeroed: 32768 if SPLIT > 1 else 0  # counters, which the last cluster of a tile resets
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - operand: A
     shape: [width_a, height_a]
