@@ -28,7 +28,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 MOST_PAIRS = 3
 """Mirrored pairs in a block: their median is not spoilt by one disturbed window."""
-_LONG_WINDOW = 0.2
+_LONG_WINDOW = 0.1
 
 
 class Rounds:

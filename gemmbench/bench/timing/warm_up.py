@@ -19,7 +19,7 @@ from gemmbench.bench.timing.steadiness import Observation, Steadiness
 _STRETCH = 0.05
 _STRETCHES = 60
 """A stretch lasts 50 ms, or this part of a limit that is shorter than 3 s."""
-_LONG_WINDOW = 0.2
+_LONG_WINDOW = 0.1
 
 
 class WarmUp:

@@ -28,7 +28,8 @@ class Audit:
     """Audits executables that are bound to all sets of `arena`, which holds the `timed` inputs.
 
     Call `begin`, `run` for each executable, and `end`. A slow executable makes its turns over as
-    many sets as `max_seconds` allow, but at least two.
+    many sets as `max_seconds` allow, but at least two; if even these take longer, its second turn is
+    over the first set only.
     """
 
     arena: Arena
@@ -64,10 +65,10 @@ class Audit:
         Returns whether it wrote nothing but its outputs; what else it changed is restored.
         """
         self._age_outputs()
-        case, count = self.case.declare_class(trial.chain.declared_class), self._count_affordable(trial)
+        case, (count, again) = self.case.declare_class(trial.chain.declared_class), self._count_affordable(trial)
         self._right = False
         try:
-            turns = Turns(self.arena, case, trial, executable, count, self.max_launches).make_both()
+            turns = Turns(self.arena, case, trial, executable, count, self.max_launches).make_both(again)
         except DeviceLost:
             raise
         except PlanError:
@@ -89,9 +90,11 @@ class Audit:
         if self.arena.find_damage():
             self._change_inputs(write=True)
 
-    def _count_affordable(self, trial: Trial) -> int:
-        slowest = max(trial.measurement.samples.values(), default=math.inf)
-        return min(self.arena.rotation.sets, max(int(self.max_seconds / slowest), 2))
+    def _count_affordable(self, trial: Trial) -> tuple[int, int]:
+        """The sets of the first turn and of the second."""
+        affordable = int(self.max_seconds / max(trial.measurement.samples.values(), default=math.inf))
+        first = min(self.arena.rotation.sets, max(affordable, 2))
+        return first, min(first, max(affordable, 1))
 
     def _age_outputs(self) -> None:
         """Make right results of the row before look like those of an earlier launch, which are finite and wrong."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,18 +34,18 @@ class Turns:
         """The factors of these sets."""
         return self.arena.factors[: self.count]
 
-    def make_both(self) -> tuple[Turn, Turn]:
+    def make_both(self, again: int) -> tuple[Turn, Turn]:
         """A turn over results of earlier launches, and one over NaN; the same bits must come of both.
 
-        Likewise the first finds what earlier launches left in the workspaces, and the second finds NaN:
-        neither may matter.
+        The second is over the first `again` sets. Likewise the first finds what earlier launches left
+        in the workspaces, and the second finds NaN: neither may matter.
         """
         self.arena.keep_result()
         first = self.make_turn()
         self.arena.keep_result()
-        self.arena.fill_outputs(self.count, guards.NAN)
+        self.arena.fill_outputs(again, guards.NAN)
         self.trial.poison_scratch()
-        second = self.make_turn(repeats=first.check is None)
+        second = replace(self, count=again).make_turn(repeats=first.check is None)
         comparable = self.trial.chain.deterministic and first.check is second.check is None
         if comparable and not self.arena.holds_kept_result():
             second = Turn(_UNJUDGED, differs=True)
