@@ -15,7 +15,9 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
-RUNS, SLOWDOWN = 100, 0.02
+TRIOS, MEASUREMENTS, SLOWDOWN = 4, 25, 0.02
+"""A trio is a kernel, the same kernel again and a slower one; all trios of a measurement are timed together."""
+RUNS = TRIOS * MEASUREMENTS
 SPINS = (0, 250, 500, 1000, 2000, 4000, 8000)
 KERNELS = str(Path(__file__).parent)
 
@@ -38,19 +40,27 @@ def check(folder: Path) -> Claim:
 
 
 def _compare_repeatedly(worker: LocalWorker, spin: int) -> tuple[list[tuple[str, str]], list[float]]:
-    """Return the verdicts on identical and on slowed code, and how much slower the latter was, of each run."""
-    built, plans = _build_spinning((0, spin))
-    again = replace(plans[0], variant=replace(plans[0].variant, name="spinning_again"))
-    built[again] = built[plans[0]]
+    """Return the verdicts on identical and on slowed code, and how much slower the latter was, of each trio."""
+    built, trio = _build_spinning((0, spin))
+    built, trios = _copy_trio(built, (trio[0], trio[0], trio[1]))
     verdicts, slowdowns = [], []
-    for seed in range(RUNS):
-        same, slowed, base = measure_plans(
-            worker, built, [*plans, again], Policy(seed=seed % 3), again.variant.name, shuffle=seed
-        )
-        same_ratio, slowed_ratio = _speed_ratio(same, base), _speed_ratio(slowed, base)
-        verdicts.append((stats.verdict(same_ratio), stats.verdict(slowed_ratio)))
-        slowdowns.append(1 / slowed_ratio.value - 1)
+    for seed in range(MEASUREMENTS):
+        records = measure_plans(worker, built, trios, Policy(seed=seed % 3), shuffle=seed)
+        for base, same, slowed in zip(records[::3], records[1::3], records[2::3], strict=True):
+            same_ratio, slowed_ratio = _speed_ratio(same, base), _speed_ratio(slowed, base)
+            verdicts.append((stats.verdict(same_ratio), stats.verdict(slowed_ratio)))
+            slowdowns.append(1 / slowed_ratio.value - 1)
     return verdicts, slowdowns
+
+
+def _copy_trio(built: dict[Plan, Built], trio: tuple[Plan, ...]) -> tuple[dict[Plan, Built], list[Plan]]:
+    """The plans of every trio under names of their own, bound separately."""
+    copies = [
+        replace(plan, variant=replace(plan.variant, name=f"spinning_{number}_{place}"))
+        for number in range(TRIOS)
+        for place, plan in enumerate(trio)
+    ]
+    return dict(zip(copies, [built[plan] for plan in trio] * TRIOS, strict=True)), copies
 
 
 def _build_spinning(spins: tuple[int, ...]) -> tuple[dict[Plan, Built], list[Plan]]:

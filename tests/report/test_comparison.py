@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from gemmbench.bench.timing.stats import WIDENING
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import export_kernels
 
@@ -32,7 +33,7 @@ def test_percent_is_the_paired_speed_in_percent_of_the_baseline_s(make_run, pair
     found = rows(
         make_run(paired("cublas", *[1 * MS] * 5), paired("naive", *(5 * MS * 2**n for n in (-2, -1, 0, 1, 2))))
     )
-    percent, reach = found["naive"].percent_of_baseline, 2 ** (2.7764 * math.sqrt(2.5 / 5))  # Student's t
+    percent, reach = found["naive"].percent_of_baseline, 2 ** (WIDENING * 2.7764 * math.sqrt(2.5 / 5))  # Student's t
     assert (percent.value, percent.low, percent.high) == pytest.approx((20, 20 / reach, 20 * reach))
     assert found["cublas"].percent_of_baseline.value == 100 and not found["cublas"].percent_of_baseline.known
 
@@ -170,7 +171,7 @@ def test_an_exported_row_is_in_seconds_and_empty_where_unknown(make_run, paired,
         )
     )
     timed, skipped = export_kernels(comparison)
-    reach = 2 ** (2.7764 * math.sqrt(0.5 / 5))  # Student's t
+    reach = 2 ** (WIDENING * 2.7764 * math.sqrt(0.5 / 5))  # Student's t
     expected = {
         "run": "20260101-120000-quick-abcd",
         "device_name": "Fake GPU",

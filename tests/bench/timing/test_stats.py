@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gemmbench.bench.timing.stats import (
+    WIDENING,
     Interval,
     Round,
     block_values,
@@ -53,7 +54,7 @@ def test_a_pair_is_the_mean_of_its_rounds():
 def test_an_interval_is_that_of_student_s_t_on_the_logarithms_of_blocks():
     # Logarithms -2 to 2: mean 0, standard deviation sqrt(2.5); t with 4 degrees of freedom is 2.7764.
     found = time_interval(pairs([math.exp(value) for value in (-2, -1, 0, 1, 2)]))
-    reach = 2.7764 * math.sqrt(2.5 / 5)
+    reach = WIDENING * 2.7764 * math.sqrt(2.5 / 5)
     assert found.value == pytest.approx(1)
     assert (math.log(found.low), math.log(found.high)) == pytest.approx((-reach, reach))
 

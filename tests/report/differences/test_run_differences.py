@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from gemmbench.bench.timing.stats import WIDENING
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.run_differences import compare_runs
 
@@ -33,7 +34,7 @@ def test_half_the_time_is_twice_the_speed(differ, paired):
 def test_an_interval_has_the_spread_of_both_runs(differ, paired):
     noisy = [MS * 2**step for step in (-2, -1, 0, 1, 2)]
     (row,) = differ([paired("tiled", *noisy)], [paired("tiled", *noisy)]).rows
-    reach = 2.7764 * math.sqrt(2.5 / 5) * math.log(2)  # Student's t
+    reach = WIDENING * 2.7764 * math.sqrt(2.5 / 5) * math.log(2)  # Student's t
     spread = math.exp(math.hypot(reach, reach))
     assert (row.speed.value, row.speed.low, row.speed.high) == pytest.approx((1, 1 / spread, spread))
 

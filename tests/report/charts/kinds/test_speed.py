@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from gemmbench.bench.timing.stats import WIDENING
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
 from gemmbench.report.comparison import compare_rows
@@ -19,7 +20,7 @@ def test_each_variant_is_a_line_of_gflops_over_size(ladder):
     tiled = series_of(chart)["tiled"]
     assert [point.x for point in tiled.points] == [256, 512, 1024]
     assert [point.y for point in tiled.points] == pytest.approx([300, 400, 450])
-    reach = 1.01 ** (2.7764 * (0.625 / 5) ** 0.5)  # Student's t
+    reach = 1.01 ** (WIDENING * 2.7764 * (0.625 / 5) ** 0.5)  # Student's t
     assert (tiled.points[1].low, tiled.points[1].high) == pytest.approx((400 / reach, 400 * reach))
     assert chart.subtitle == "Fake GPU, f32, 2026-01-01. Bars: 95 % intervals."
 
