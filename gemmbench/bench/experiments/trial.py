@@ -26,7 +26,8 @@ class Trial:
 
     `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
     for it. `product_class` and `product_error` are what the check of single products found. With
-    `turns` its windows are CUDA graphs of so many turns over the operand sets. `accuracy` is the
+    `turns` its windows are CUDA graphs of so many turns over the operand sets. `audited` is the
+    checksum of its result on the first set, once an audit has found that right. `accuracy` is the
     share of test digits that a network recognizes.
     """
 
@@ -42,6 +43,7 @@ class Trial:
     product_class: str = ""
     product_error: float | None = None
     turns: int = 0
+    audited: int | None = None
     measurement: Measurement = field(default_factory=Measurement)
     telemetry: Telemetry | None = None
     sustained: Sustained | None = None

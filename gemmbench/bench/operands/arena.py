@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, Rotation, ScaledArray, Step
+from gemmbench.backends.base import Backend, Range, Rotation, ScaledArray, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.layouts import SetLayout
 from gemmbench.bench.operands.scratch import Scratch
@@ -178,6 +178,11 @@ class Arena:
     def holds_kept_result(self) -> bool:
         """The result of the first set is the one kept, bit by bit."""
         return self.memory.equal(self.starts[0][self.result.name], self._kept, self.result.nbytes)
+
+    def sum_result(self) -> int:
+        """The checksum of the first set's result."""
+        start = self.starts[0][self.result.name]
+        return self.memory.checksums([Range(start, start + self.result.nbytes)])[0]
 
     def prepare(self, inputs: Inputs) -> None:
         """Make every set ready to be timed: outputs hold finite, wrong values, or what C was initially.

@@ -28,7 +28,10 @@ from gemmbench.planning.sweeps.policy import Policy
 
 MOST_PAIRS = 3
 """Mirrored pairs in a block: their median is not spoilt by one disturbed window."""
-_LONG_WINDOW = 0.1
+LONG_WINDOW = 0.02
+"""Seconds. A disturbance weighs little in a window this long, so one pair makes a block."""
+_SECOND_WINDOW = 0.1
+"""Seconds. Shorter windows are run twice before their launches are counted: the first may have loaded code."""
 
 
 class Rounds:
@@ -59,7 +62,7 @@ class Rounds:
         self.is_interrupted, self.progress, self.anchors = is_interrupted, progress, anchors
         self.rule, self.monitor, self.steps = rule or DoublingRule(policy.until), monitor, steps or NoSteps()
         self.measurements = [Measurement() for _ in executables]
-        self.quota = [policy.rounds] * len(executables)
+        self.quota, self._most_pairs = [policy.rounds] * len(executables), [MOST_PAIRS] * len(executables)
         self._rng, self._rounds = np.random.default_rng(seed), 0
 
     def run(self, warm_seconds: float) -> list[Measurement]:
@@ -119,8 +122,8 @@ class Rounds:
         """Choose the launches of a window and the rounds, so that both fit the policy's times."""
         measurement = self.measurements[index]
         window = self._time_window(index)
-        if window is not None and window.seconds < _LONG_WINDOW:
-            window = self._time_window(index)  # the first launch may have loaded code
+        if window is not None and window.seconds < _SECOND_WINDOW:
+            window = self._time_window(index)
         for _ in range(3):
             if window is None:
                 return
@@ -136,6 +139,7 @@ class Rounds:
         allowed = int(min(self.policy.max_time / seconds, self.policy.rounds))
         # An odd round would have no mirror image, so a short measurement has whole pairs.
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
+        self._most_pairs[index] = count_most_pairs(seconds)
 
     def _warm_up(self, seconds: float) -> None:
         """Warm up everything that will run more than once."""
@@ -153,7 +157,7 @@ class Rounds:
 
     def _count_pairs(self, index: int) -> int:
         """The mirrored pairs of an executable in a block: fewer if there would not be enough blocks."""
-        return max(1, min(MOST_PAIRS, self.quota[index] // 2 // MIN_BLOCKS))
+        return max(1, min(self._most_pairs[index], self.quota[index] // 2 // MIN_BLOCKS))
 
     def _time_round(self, block: int, order: Sequence[int]) -> None:
         round_ = Round(block, self._rounds)
@@ -193,3 +197,8 @@ class Rounds:
                 measurement.stopped = "interrupted"
             elif measurement.stopped == "rounds" and quota < self.policy.rounds:
                 measurement.stopped = "max-time"
+
+
+def count_most_pairs(window: float) -> int:
+    """How many mirrored pairs of windows, which last so many seconds, a block has at most."""
+    return 1 if window >= LONG_WINDOW else MOST_PAIRS

@@ -119,12 +119,19 @@ class Reference:
         """The error that storing C may add on the compared rows."""
         return np.asarray(2 * self.problem.precision.result_unit * np.abs(self.expected))
 
+    @cached_property
+    def _bounds(self) -> dict[str, np.ndarray]:
+        """What _bound has computed."""
+        return {}
+
     def _bound(self, declared: str) -> np.ndarray:
         """How far C may differ from C64 on the compared rows."""
-        unit = ROUNDING_FACTOR * self.problem.precision.accumulator.unit
-        if declared and is_weaker(declared, self.problem.precision.product_class):
-            unit += CLASSES[declared].largest * 2.0**-23
-        return np.asarray(unit * self.scale + self._storage_error)
+        if declared not in self._bounds:
+            unit = ROUNDING_FACTOR * self.problem.precision.accumulator.unit
+            if declared and is_weaker(declared, self.problem.precision.product_class):
+                unit += CLASSES[declared].largest * 2.0**-23
+            self._bounds[declared] = np.asarray(unit * self.scale + self._storage_error)
+        return self._bounds[declared]
 
     @cached_property
     def vectors(self) -> np.ndarray:
@@ -174,13 +181,16 @@ class Reference:
 
         `factor` is a power of two.
         """
-        got = rows.astype(np.float64) / factor
+        got = rows.astype(np.float64)
+        got /= factor
         with np.errstate(invalid="ignore"):
-            difference = np.abs(got - self.expected)
+            difference = got - self.expected
+            np.abs(difference, out=difference)
             right = difference <= self._bound(declared)  # false for a NaN
             if self.problem.precision.rounds_result:
                 difference -= self._storage_error
-            units = float(np.max(difference * self._inverse_units))
+            difference *= self._inverse_units
+            units = float(np.max(difference))
         error = max(units, 0.0) if math.isfinite(units) else math.inf
         if right.all():
             return Check(True, "rounding", error)

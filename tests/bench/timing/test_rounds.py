@@ -203,11 +203,17 @@ def test_a_common_drift_ends_when_the_ratio_is_known(measure):
 
 def test_an_anchor_stays_for_those_who_are_not_known_yet(measure):
     base, quiet, wild = measure(
-        [Kernel("base", 1e-2), Kernel("quiet", 2e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, anchors=[0]
+        [Kernel("base", 1e-2), Kernel("quiet", 1.5e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, anchors=[0]
     )
     assert (len(quiet.samples), quiet.stopped) == (30, "until")
     assert (len(wild.samples), wild.stopped) == (48, "rounds")
     assert len(base.samples) == 48
+
+
+@pytest.mark.parametrize(("seconds", "pairs"), [(0.019, 3), (0.02, 1)])
+def test_a_block_of_long_windows_is_one_pair(measure, seconds, pairs):
+    (found,) = measure([Kernel("a", seconds)], rounds=96)
+    assert len({round_.block for round_ in found.samples}) == 96 // 2 // pairs
 
 
 def test_an_anchor_without_time_is_not_waited_for(measure):

@@ -54,17 +54,25 @@ class Turns:
     def make_turn(self, repeats: bool = False) -> Turn:
         """Launch once on each set, and judge the results.
 
-        A turn that `repeats` a right one is right where it gives the same bits.
+        A turn that `repeats` a right one is right where it gives the same bits, and so is the turn of a
+        later block.
         """
         self._launch()
         leaders = self._find_leaders() if self.trial.chain.deterministic else list(range(self.count))
-        known = repeats and not any(leaders) and self.arena.holds_kept_result()
+        one_leader = not any(leaders)
+        known = one_leader and (self.arena.holds_kept_result() if repeats else self._holds_audited_result())
         for index in dict.fromkeys([] if known else leaders):
             result = self.arena.read_rows(self.case.rows, index)
             check = self.case.judge(result, self.factors[index], self.case.rows)
             if not check.ok:
                 return self._fail(check, index)
+        if one_leader and self.trial.audited is None:
+            self.trial.audited = self.arena.sum_result()
         return self._compare_sets(leaders)
+
+    def _holds_audited_result(self) -> bool:
+        """Whether the first set holds the result that an audit of this trial has found right before."""
+        return self.trial.audited is not None and self.trial.audited == self.arena.sum_result()
 
     def _launch(self) -> None:
         if self.case.inputs.initial is not None:
