@@ -8,9 +8,14 @@ import pytest
 from gemmbench.errors import StoreError
 from tools.page import ROOT, Page
 from tools.parts import KINDS, listings, tables
+from tools.schemas import find_stale_schemas
 
 OPTIONS = "--kernels first-try --device cpu --sizes 17".split()
 QUICK = "results/nvidia-h200/*-quick.jsonl"
+
+
+def test_the_schemas_next_to_the_kernels_and_configs_are_up_to_date():
+    assert [str(path) for path in find_stale_schemas()] == [], "run `make docs`"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Write the generated parts of README.md and of the manual in docs/.
+"""Write the generated parts of README.md and of the manual in docs/, and the schemas of YAML files.
 
     python -m tools.generate_docs [--check] [PAGE ...]
 
@@ -32,6 +32,7 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- end -->
 
 FILES is a pattern such as results/nvidia-h200/*-quick.jsonl; the newest file, by name, is read.
+Without a PAGE, the JSON schemas next to the kernels and the configs are written too.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ import click
 from gemmbench.errors import OK, GemmbenchError
 from tools.page import Page, list_pages
 from tools.parts import KINDS
+from tools.schemas import find_stale_schemas
 
 
 @click.command(help=__doc__.partition("\n")[0])
@@ -56,6 +58,7 @@ def main(check: bool, pages: Sequence[Path]) -> None:
     try:
         for path in pages or list_pages():
             stale |= Page(path.resolve(), KINDS).find_stale()
+        stale |= {} if pages else find_stale_schemas()
     except GemmbenchError as fault:
         click.echo(str(fault), err=True)
         sys.exit(fault.exit_code)

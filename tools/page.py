@@ -47,7 +47,7 @@ class Page:
 
     def find_stale(self) -> dict[Path, str]:
         """What `generate` would change. Raises GemmbenchError."""
-        return {path: text for path, text in self.generate().items() if not _holds(path, text)}
+        return {path: text for path, text in self.generate().items() if not holds(path, text)}
 
     def _write_part(self, found: re.Match[str]) -> str:
         kind, arguments = found[2], shlex.split(found[3])
@@ -59,5 +59,6 @@ class Page:
             raise StoreError(f"{self.name}: part '{kind}{found[3]}': {fault}") from None
 
 
-def _holds(path: Path, text: str) -> bool:
+def holds(path: Path, text: str) -> bool:
+    """Whether a file has this text."""
     return path.is_file() and path.read_text(encoding="utf-8") == text

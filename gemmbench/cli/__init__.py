@@ -52,6 +52,9 @@ SECTIONS = {
     },
     "Set up": {
         "doctor": CommandEntry("gemmbench.cli.doctor", "doctor", "Check whether this machine is fit to measure."),
+        "schema": CommandEntry(
+            "gemmbench.cli.schema", "schema", "Print the JSON schema of a KIND of file, for an editor."
+        ),
         "cache": CommandEntry("gemmbench.cli.cache", "cache", "Show or clear the cache of compiled kernels."),
         "completion": CommandEntry(
             "gemmbench.cli.completion", "completion", "Print the script that completes commands in SHELL."

@@ -80,17 +80,17 @@ def _find_model(model: type[msgspec.Struct], path: Path) -> type[msgspec.Struct]
     for step in path:
         for field in msgspec.structs.fields(model):
             if field.encode_name == step:
-                model = next(_find_structs(field.type), model)
+                model = next(find_structs(field.type), model)
                 break
     return model
 
 
-def _find_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
+def find_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
     """The structs inside a type: PostRowModel of list[str | PostRowModel]."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
     for part in get_args(kind):
-        yield from _find_structs(part)
+        yield from find_structs(part)
 
 
 def _parse_path(where: str) -> Path:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
 from gemmbench.planning.networks.network_config import NetworkModel, NetworkPostModel, NetworkRowModel
+from gemmbench.planning.schema import read_attributes
 from gemmbench.planning.sweeps.policy import MeasureModel
 from gemmbench.planning.sweeps.post import PostModel, PostRowModel, PublishedModel
 from gemmbench.planning.sweeps.sweep_model import SweepModel
@@ -74,20 +73,13 @@ def _write_keys(_: Page, name: str) -> str:
     """The keys that a model declares itself, with defaults and meanings. Raises StoreError."""
     if name not in MODELS:
         raise StoreError(f"unknown model '{name}'; known: {', '.join(MODELS)}")
-    meanings = _read_attributes(MODELS[name])
+    meanings = read_attributes(MODELS[name])
     fields = [field for field in msgspec.structs.fields(MODELS[name]) if field.name in MODELS[name].__annotations__]
     missing = [field.encode_name for field in fields if field.encode_name not in meanings]
     if missing or len(fields) < len(meanings):
         raise StoreError(f"the docstring of {MODELS[name].__name__} does not match its keys: {missing or meanings}")
     rows = [[f"`{field.encode_name}`", _format_default(field), meanings[field.encode_name]] for field in fields]
     return format_table(["key", "default", "meaning"], rows)
-
-
-def _read_attributes(model: type) -> dict[str, str]:
-    """The section `Attributes:` of a docstring, by name."""
-    _, _, text = (inspect.getdoc(model) or "").partition("Attributes:\n")
-    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
-    return {name: " ".join(meaning.split()) for name, meaning in found}
 
 
 def _format_default(field: msgspec.structs.FieldInfo) -> str:

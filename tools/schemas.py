@@ -1,0 +1,19 @@
+"""The JSON schemas that lie next to the kernels and the configs, for the editors of who changes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemmbench.planning.schema import write_schema
+from tools.page import ROOT, holds
+
+FILES = {
+    ROOT / "cuda" / "manifest.schema.json": "manifest",
+    ROOT / "configs" / "config.schema.json": "config",
+}
+
+
+def find_stale_schemas() -> dict[Path, str]:
+    """The schemas that are out of date, by path, with the text that they should have."""
+    texts = {path: write_schema(kind) for path, kind in FILES.items()}
+    return {path: text for path, text in texts.items() if not holds(path, text)}
