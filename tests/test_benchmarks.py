@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import data_folder
 
 FOLDER = data_folder("cuda").parent / "benchmarks"

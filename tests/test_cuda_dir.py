@@ -7,7 +7,7 @@ import pytest
 
 from gemmbench.backends.registry import list_library_variants
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans

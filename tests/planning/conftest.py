@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import display_path
 
 

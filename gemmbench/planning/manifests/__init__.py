@@ -2,7 +2,9 @@
 
 catalog             all variants by name
 variant             a variant: parameters, launches, tensor maps and what it needs
-manifest            reads a kernel file into a variant
+readers             reads a kernel file or a manifest in a file of its own
+manifest            from the keys of a manifest to a variant
+code                where the code is, how it is compiled and how it is called
 manifest_model      the keys of a manifest
 sections            the keys of launches, tensor maps and `pick`
 expressions         integer expressions of a manifest

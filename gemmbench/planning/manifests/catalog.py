@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import READERS, has_manifest, read_variant
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import display_path, follow_links, is_folder, printable
+from gemmbench.planning.paths import display_path, follow_links, is_file, is_folder, printable
+from gemmbench.planning.text_file import read_text_file
 
-SUFFIXES = (".cu", ".cpp")
+SUFFIXES = tuple(READERS)
+"""The suffixes of files that can be variants."""
+_FILE_KEY = re.compile(r"^file:[ \t]*[\"']?([^\"'#\n]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
 MARK = ":"
 """Separates a git revision from a name; see planning.manifests.revision."""
 
@@ -32,23 +37,28 @@ class Catalog:
         self._read_revision = read_revision
         self._libraries = {variant.name: variant for variant in libraries}
         self._files: dict[str, Path] = {}
+        self._paths: dict[str, Path] = {}
         for folder in folders:
             self._add_folder(folder)
 
     def _add_folder(self, folder: Path) -> None:
         if not is_folder(folder):
             raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
-        for path in sorted(folder.rglob("*")):
-            if path.suffix not in SUFFIXES:
-                continue
-            name = printable(path.stem)  # read_variant refuses a file whose name had to be changed for this
-            other = self._files.get(name)
-            if other is not None and follow_links(other) != follow_links(path):
-                fault = f"the name '{name}' is taken by {display_path(other)}; rename one"
-                raise UsageError(f"{display_path(path)}: {fault}")
-            if name in self._libraries:
-                raise UsageError(f"{display_path(path)}: the name '{name}' is taken by a library; rename the file")
-            self._files[name] = path
+        found = [path for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES]
+        described = {path for manifest in found for path in _find_described(manifest)}
+        for path in found:
+            if follow_links(path) not in described or _describes_itself(path):
+                self._add_file(path)
+
+    def _add_file(self, path: Path) -> None:
+        name = printable(path.stem)  # read_variant refuses a file whose name had to be changed for this
+        other = self._files.get(name)
+        if other is not None and follow_links(other) != follow_links(path):
+            fault = f"the name '{name}' is taken by {display_path(other)}; rename one"
+            raise UsageError(f"{display_path(path)}: {fault}")
+        if name in self._libraries:
+            raise UsageError(f"{display_path(path)}: the name '{name}' is taken by a library; rename the file")
+        self._files[name] = path
 
     @property
     def names(self) -> list[str]:
@@ -56,7 +66,13 @@ class Catalog:
         return [*self._files, *self._libraries]
 
     def check_name(self, name: str) -> None:
-        """Raise UsageError, with the nearest name, for an unknown name; read a kernel of a revision."""
+        """Raise UsageError, with the nearest name, for an unknown name; read a kernel of a revision.
+
+        A path to a file is the name of the variant in it.
+        """
+        if is_path(name) and name not in self.names:
+            self._paths[name] = _find_file(name)
+            return
         if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
@@ -69,14 +85,17 @@ class Catalog:
         Raises UsageError (unknown name) or SpecError (broken manifest).
         """
         self.check_name(name)
+        if name in self._paths:
+            return replace(self._complete(read_variant(self._paths[name]), ()), name=name)
         return self._libraries[name] if name in self._libraries else self._read(name, ())
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
         """Read a file; `above` are the variants that pick it, the outermost first."""
-        variant = read_variant(self._files[name])
-        if not variant.picks:
-            return variant
-        return replace(variant, picks=tuple(self._find_code(variant, pick, (*above, name)) for pick in variant.picks))
+        return self._complete(read_variant(self._files[name]), (*above, name))
+
+    def _complete(self, variant: Variant, above: tuple[str, ...]) -> Variant:
+        """The variant with the variants that it picks from."""
+        return replace(variant, picks=tuple(self._find_code(variant, pick, above) for pick in variant.picks))
 
     def _find_code(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
         """Return the row with the variant that it names. Raises SpecError at the row."""
@@ -113,6 +132,36 @@ class Catalog:
     def get_ladder(self, names: Iterable[str]) -> list[Variant]:
         """Return the named variants in the order of the ladder."""
         return _sort_ladder(self.get(name) for name in dict.fromkeys(names))
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is the path of a file: it has the suffix of one, and a folder or a file there."""
+    return Path(name).suffix in SUFFIXES and (os.sep in name or is_file(Path(name)))
+
+
+def _find_file(name: str) -> Path:
+    path = Path(name).expanduser()
+    if not is_file(path):
+        raise UsageError(f"no file at {printable(name)}; correct the path")
+    return path
+
+
+def _find_described(path: Path) -> list[Path]:
+    """The file of code that a manifest in a file of its own describes; a broken manifest describes none."""
+    if path.suffix != ".yaml":
+        return []
+    try:
+        named = _FILE_KEY.search(read_text_file(path))
+    except SpecError:
+        return []
+    return [follow_links(path.parent / named[1])] if named else []
+
+
+def _describes_itself(path: Path) -> bool:
+    try:
+        return has_manifest(read_text_file(path))
+    except SpecError:
+        return True  # an error of its own
 
 
 def _sort_ladder(variants: Iterable[Variant]) -> list[Variant]:

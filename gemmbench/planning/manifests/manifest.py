@@ -1,4 +1,4 @@
-"""The manifest of a kernel file: YAML between `/*---` and `---*/` at the top of the file.
+"""From the keys of a manifest to a variant.
 
 docs/reference/manifest.md describes the format.
 """
@@ -9,10 +9,21 @@ import math
 import re
 import reprlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
-from gemmbench.errors import SpecError, at_line, nearest
+from gemmbench.errors import at_line, nearest
 from gemmbench.planning.bounds import check_configurations
+from gemmbench.planning.manifests.code.arguments import read_arguments
+from gemmbench.planning.manifests.code.compilation import read_code
+from gemmbench.planning.manifests.code.model import Call
+from gemmbench.planning.manifests.code.symbols import (
+    is_unmangled,
+    list_kernels,
+    list_quoted_includes,
+    list_standard_kernels,
+    split_template,
+)
 from gemmbench.planning.manifests.expressions import (
     DEVICE_NAMES,
     NETWORK_NAMES,
@@ -20,52 +31,41 @@ from gemmbench.planning.manifests.expressions import (
     SASS_NAMES,
     Expression,
 )
-from gemmbench.planning.manifests.manifest_model import Manifest
+from gemmbench.planning.manifests.manifest_model import HostFields, Manifest
 from gemmbench.planning.manifests.named_expressions import read_lets
 from gemmbench.planning.manifests.sections import LaunchFields, SectionReader
-from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, Launch, TensorMap, Values, Variant
+from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, STORAGES, Launch, TensorMap, Values, Variant
 from gemmbench.planning.networks.network import MACROS
-from gemmbench.planning.paths import display_path, printable
 from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
 from gemmbench.planning.problems.product_classes import CLASSES
-from gemmbench.planning.text_file import read_text_file
-from gemmbench.planning.yaml_document import Document, parse_document
+from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
-_HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
 _RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared")
 _FIRST_TMA = 90  # compute capability
+_COMPILED = ("file", "define", "include", "flags", "maxregcount")
+_CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
+_CUDA = ("grid", "block", "sass", *_COMPILED, *_CALLED)
+_LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", "sass", "epilogue")
+_DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
-_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", "sass")
+_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", "sass", *_COMPILED, *_CALLED)
 
 
-def read_variant(path: Path) -> Variant:
-    """Read a kernel file. Raises SpecError with the file, the line, the fault and the fix."""
-    location = display_path(path)
-    if path.stem != printable(path.stem):
-        raise SpecError(location, None, "the name of a kernel must be printable UTF-8; rename the file")
-    text = read_text_file(path)
-    header = _HEADER.match(text)
-    if header is None:
-        raise SpecError(location, 1, "no manifest: the file must begin with `/*---`, YAML lines, and `---*/`")
-    first_line = text.count("\n", 0, header.start(1)) + 1
-    document = parse_document(header[1], location, first_line)
-    return _ManifestReader(document, path, text).read()
-
-
-class _ManifestReader:
+class ManifestReader:
     """Checks the keys of one manifest and builds its variant; every error names its line."""
 
-    def __init__(self, document: Document, path: Path, text: str):
-        self.document, self.path, self.text = document, path, text
+    def __init__(self, document: Document, path: Path, code: Path, text: str):
+        """`path` is the file of the manifest, `code` that of the code, and `text` what is in it."""
+        self.document, self.path, self.code, self.text = document, path, code, text
         self.manifest = document.convert(Manifest)
-        self.host = path.suffix == ".cpp"
+        self.host = code.suffix == ".cpp" and not self.manifest.file
 
     def read(self) -> Variant:
         """Return the variant. Raises SpecError."""
@@ -89,17 +89,17 @@ class _ManifestReader:
             name=self.path.stem,
             summary=manifest.summary,
             order=manifest.order,
-            kind="host" if self.host else "kernel",
-            devices=("cpu",) if self.host else ("cuda", "cpu"),
+            kind=self.kind,
+            devices=_DEVICES[self.kind],
             precisions=tuple(manifest.precisions),
-            layouts=tuple(manifest.layouts),
+            layouts=self.list_layouts(),
             min_sm=0 if self.host else min_sm,
             arch=tuple(str(name) for name in manifest.arch),
             params=params,
             require=sections.read_expressions(("require",), manifest.require),
             launch=launches[-1] if launches else None,
             before=launches[:-1],
-            workspace=sections.read_optional(("workspace",), manifest.workspace),
+            workspace=self.read_workspace(sections),
             zeroed=sections.read_optional(("zeroed",), manifest.zeroed),
             state=manifest.state,
             deterministic=manifest.deterministic,
@@ -115,6 +115,34 @@ class _ManifestReader:
             source=manifest.source,
             path=self.document.location,
             text=self.text,
+            code=read_code(self.document, manifest, sections, self.code, self.path.parent),
+            call=self.read_call(sections),
+        )
+
+    @property
+    def kind(self) -> str:
+        """The kind of the variant."""
+        return "launcher" if self.manifest.host else "host" if self.host else "kernel"
+
+    def list_layouts(self) -> tuple[str, ...]:
+        """The layouts of row-major operands; those of a column-major manifest are the kernel's own."""
+        layouts = self.manifest.layouts
+        return tuple(layout[::-1] for layout in layouts) if self.manifest.storage == "column" else tuple(layouts)
+
+    def read_workspace(self, sections: SectionReader) -> Expression | None:
+        """The bytes of the workspace; None also if a host function returns them."""
+        written = self.manifest.workspace
+        return None if isinstance(written, HostFields) else sections.read_optional(("workspace",), written)
+
+    def read_call(self, sections: SectionReader) -> Call:
+        """How the kernels are called."""
+        manifest, workspace = self.manifest, self.manifest.workspace
+        return Call(
+            args=read_arguments(self.document, sections, manifest.args, bool(manifest.host)),
+            column_major=manifest.storage == "column",
+            reads_c=manifest.reads_c,
+            host=manifest.host,
+            host_workspace=workspace.host if isinstance(workspace, HostFields) else "",
         )
 
     def check_keys(self) -> None:
@@ -127,6 +155,7 @@ class _ManifestReader:
             self.check_words("class", [manifest.product_class], tuple(CLASSES))
         if manifest.epilogue:
             self.check_words("epilogue", manifest.epilogue, EPILOGUES)
+        self.check_words("storage", [manifest.storage], STORAGES)
         self.check_combinations()
 
     def check_words(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
@@ -140,20 +169,25 @@ class _ManifestReader:
     def check_combinations(self) -> None:
         """Raise SpecError for keys that exclude each other, and for a missing symbol."""
         if self.host:
-            for key in (*_OPTIONAL, "grid", "block", "sass"):
-                if getattr(self.manifest, key):
+            for key in (*_OPTIONAL, *_CUDA):
+                if (key,) in self.document.lines:
                     message = f"{key}: a .cpp file has no {key}, because it is one host function; remove it"
                     raise self.document.error_at((key,), message)
         if self.manifest.computes != "gemm":
-            self.refuse_keys(f"computes: {self.manifest.computes}", _OPTIONAL)
+            self.refuse_keys(f"computes: {self.manifest.computes}", (*_OPTIONAL, *_CALLED))
         if self.manifest.workspace is None:
             self.refuse_orphans()
         if self.manifest.pick:
             self.refuse_keys("pick", _CODE)
+        elif self.manifest.host:
+            self.refuse_keys("host", _LAUNCHED)
+        elif isinstance(self.manifest.workspace, HostFields):
+            message = "workspace: only a manifest with `host` has a function for it; write the bytes"
+            raise self.document.error_at(("workspace",), message)
         elif self.manifest.launches:
             self.refuse_keys("launches", _ONE_LAUNCH)
         elif not self.manifest.symbol:
-            raise self.document.error_at((), 'missing key `symbol`: the `extern "C"` name of the kernel')
+            raise self.document.error_at((), "missing key `symbol`: the name of the kernel")
 
     def refuse_keys(self, present: str, keys: tuple[str, ...]) -> None:
         for key in keys:
@@ -167,15 +201,27 @@ class _ManifestReader:
                 message = f"{key}: there is no workspace; declare `workspace: <bytes>`"
                 raise self.document.error_at((key,), message)
 
-    def check_symbol(self, path: DocumentPath, wanted: str) -> None:
-        qualifier = "" if self.host else r"__global__\b"
-        pattern = rf'extern\s+"C"\s+{qualifier}[^;{{]{{0,1000}}?\b(\w+)\s*\(\s*int\b'
-        defined = re.findall(pattern, self.text)
-        if wanted not in defined:
-            contents = f"it defines {', '.join(defined)}" if defined else "it defines none"
-            kernel = "void" if self.host else "__global__ void"
-            message = f'symbol: no `extern "C" {kernel} {wanted}(int M, ...)` in this file; {contents}'
-            raise self.document.error_at(path, message)
+    def check_symbol(self, path: DocumentPath, symbol: str) -> None:
+        """Raise SpecError for a kernel that the text does not define, unless a header may."""
+        wanted = split_template(symbol)[0].rpartition("::")[2]
+        standard = list_standard_kernels(self.text, self.host)
+        if wanted in standard or (self.manifest.file and list_quoted_includes(self.text)):
+            return
+        kernels = list_kernels(self.text)
+        if wanted in kernels and not self.host:
+            if not self.manifest.args:
+                message = f"symbol: {wanted} does not have the standard arguments; list its own under `args`"
+                raise self.document.error_at(path, message)
+            return
+        defined = kernels or standard
+        contents = f"it defines {', '.join(defined)}" if defined else "it defines none"
+        signature = f'`extern "C" void {wanted}(int M, ...)`' if self.host else f"`__global__ void {wanted}(...)`"
+        raise self.document.error_at(path, f"symbol: no {signature} in {self.code.name}; {contents}")
+
+    def mark_mangled(self, launch: Launch) -> Launch:
+        """Note whether the kernel has another name in the machine code."""
+        plain = not launch.template and is_unmangled(self.text, launch.symbol)
+        return replace(launch, mangled=not plain)
 
     def read_values(self, name: str) -> Values:
         path = ("params", name)
@@ -197,20 +243,20 @@ class _ManifestReader:
     def read_launches(self, sections: SectionReader) -> tuple[Launch, ...]:
         """Return what the file launches, in order; nothing if it dispatches."""
         manifest = self.manifest
-        if manifest.pick:
+        if manifest.pick or manifest.host:
             return ()
         if manifest.launches:
             for index, launch in enumerate(manifest.launches):
                 self.check_symbol(("launches", index, "symbol"), launch.symbol)
             return tuple(
-                sections.read_launch(("launches", index), each) for index, each in enumerate(manifest.launches)
+                self.mark_mangled(sections.read_launch(("launches", index), each))
+                for index, each in enumerate(manifest.launches)
             )
         self.check_symbol(("symbol",), manifest.symbol)
         if self.host:
             return (Launch(manifest.symbol, (), (), sections.read_expression(("shared",), manifest.shared)),)
-        return (
-            sections.read_launch((), LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)),
-        )
+        written = LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)
+        return (self.mark_mangled(sections.read_launch((), written)),)
 
     def read_tile(self, sections: SectionReader) -> tuple[Expression, ...]:
         """Return the rows and columns of the tile of C, if the manifest declares it."""

@@ -6,8 +6,19 @@ from typing import Any
 
 import msgspec
 
+from gemmbench.planning.manifests.code.model import ArgumentText
 from gemmbench.planning.manifests.named_expressions import Text
 from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
+
+
+class HostFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of a workspace whose size a host function returns.
+
+    Attributes:
+        host: The name of the function: `extern "C" size_t NAME(int M, int N, int K)`.
+    """
+
+    host: str
 
 
 class Manifest(msgspec.Struct, forbid_unknown_fields=True):
@@ -19,7 +30,26 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         precisions: The precisions that the kernel can compute, such as `[f32, f16]`.
         layouts: The layouts that it takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A, the
             second for B: stored as used (n) or transposed (t), row-major and packed.
-        symbol: The `extern "C"` name of the kernel.
+        file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has
+            it. The compiler gets that file untouched, and no macros but those of `define`.
+        define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`: an expression, or
+            text if it has a name that no expression knows.
+        include: Folders with headers, relative to this manifest. `cutlass` and `cublas` are the headers
+            of the packages `nvidia-cutlass` and `nvidia-cublas`.
+        flags: Options of nvcc that change code only, such as `-use_fast_math`,
+            `--expt-relaxed-constexpr`, `-O1` or `-Xptxas=-dlcm=cg`.
+        maxregcount: The most registers that a thread may have. 0: as the compiler likes.
+        symbol: The name of the kernel; with template arguments, which may be expressions, if it is a
+            template: `sgemm<BM, BN, 8>`.
+        args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`,
+            `C`, `bias`, `workspace`, `maps`, `alpha`, `beta`, `&alpha` for a scalar in device memory,
+            `null`, and numbers: expressions such as `M`, `lda` or `M*K`. A number is an `int` unless it
+            is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `float(...)` or `double(...)`.
+        storage: `row`, or `column` for a kernel of column-major matrices. Then every name of this
+            manifest, such as A, lda, M and the letters of `layouts`, is the kernel's own.
+        reads_c: `true` if the kernel reads C even where beta is 0, as `alpha * AB + beta * C` does. Then
+            C starts finite instead of NaN, and its rows say `reads C`.
+        host: The name of a host function that launches everything on a stream of its caller.
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z, one expression per line.
         shared: Bytes of dynamic shared memory per block, an expression.
@@ -41,7 +71,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         workspace: Bytes of device memory in addition to the operands, an expression. The kernel
             gets a trailing argument `void* workspace`, null for 0 bytes. It holds NaN (bytes 0xFF),
             and while results are checked it is filled with NaN again between launches: a kernel
-            must write what it reads.
+            must write what it reads. `{host: NAME}`: the host function NAME returns the bytes.
         zeroed: How many bytes at the start of the workspace are zero before the first launch, an
             expression. Each launch must leave them zero, for example flags that the last reader
             resets.
@@ -70,7 +100,16 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     order: int | float
     precisions: list[str]
     layouts: list[str]
+    file: str = ""
+    define: dict[str, Any] = {}
+    include: list[str] = []
+    flags: list[str] = []
+    maxregcount: int = 0
     symbol: str = ""
+    args: list[ArgumentText] = []
+    storage: str = "row"
+    reads_c: bool = False
+    host: str = ""
     grid: list[str | int] = []
     block: list[str | int] = []
     shared: str | int = 0
@@ -82,7 +121,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     tile: list[Text] = []
     computes: str = "gemm"
     epilogue: list[str] = []
-    workspace: str | int | None = None
+    workspace: str | int | HostFields | None = None
     zeroed: str | int | None = None
     state: bool = False
     deterministic: bool = True

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from gemmbench.errors import nearest
-from gemmbench.planning.manifests.expressions import Expression
+from gemmbench.planning.manifests.code.model import Part
+from gemmbench.planning.manifests.code.symbols import split_template
+from gemmbench.planning.manifests.expressions import Expression, ExpressionError, parse
 from gemmbench.planning.manifests.named_expressions import Text, list_names, parse_at
 from gemmbench.planning.manifests.variant import Launch, Pick, TensorMap
 from gemmbench.planning.yaml_document import Document, Path
@@ -15,13 +18,14 @@ from gemmbench.planning.yaml_document import Document, Path
 OPERANDS = ("A", "B", "C", "workspace")
 SWIZZLES = (0, 32, 64, 128)
 _MOST_DIMENSIONS = 5
+_CPP = re.compile(r"[\w :<>,*&.()+\-/%]+$")
 
 
 class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of one launch, as they are written.
 
     Attributes:
-        symbol: The `extern "C"` name of the kernel.
+        symbol: The name of the kernel, with template arguments if it is a template.
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z.
         shared: Bytes of dynamic shared memory per block.
@@ -91,6 +95,17 @@ class SectionReader:
         self._read |= list_names(expression)
         return expression
 
+    def read_part(self, path: Path, text: str) -> Part:
+        """Read an expression if all its names are known here; otherwise it is C++ text, such as a type."""
+        try:
+            parse(text, self.names, 0, self.lets)
+        except ExpressionError:
+            if not _CPP.match(text):
+                key = ".".join(step for step in path if isinstance(step, str))
+                raise self.document.error_at(path, f"{key}: '{text}' is neither an expression nor a type") from None
+            return text.strip()
+        return self.read_expression(path, text)
+
     def refuse_unused_lets(self) -> None:
         """Raise SpecError for the first named expression that nothing reads."""
         for name in self.lets:
@@ -112,8 +127,10 @@ class SectionReader:
             if not 1 <= count <= 3:
                 message = f"{key}: {count} expressions; give 1 to 3, such as `- cdiv(N, BN)`"
                 raise self.document.error_at((*path, key), message)
+        symbol, template = split_template(written.symbol)
         return Launch(
-            symbol=written.symbol,
+            symbol=symbol,
+            template=tuple(self.read_part((*path, "symbol"), part) for part in template),
             grid=self.read_expressions((*path, "grid"), written.grid),
             block=self.read_expressions((*path, "block"), written.block),
             shared=self.read_expression((*path, "shared"), written.shared),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gemmbench.planning.manifests.code.model import NO_CODE, STANDARD_CALL, Call, Code, Part
 from gemmbench.planning.manifests.expressions import Expression
 
 Values = tuple[int, ...]
@@ -13,6 +14,7 @@ Params = Mapping[str, Values]
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp")
+STORAGES = ("row", "column")
 EPILOGUES = ("bias", "relu", "softmax")
 """What may follow a product, in this order. Each is a macro of the kernel, 1 if this plan uses it."""
 
@@ -21,7 +23,8 @@ EPILOGUES = ("bias", "relu", "softmax")
 class Launch:
     """One kernel launch: `grid` and `block` have 1 to 3 expressions, `shared` is dynamic bytes.
 
-    It does not take place where `when` is 0.
+    `template` are the template arguments of the kernel. Unless `mangled`, its name in the machine code is
+    its name. The launch does not take place where `when` is 0.
     """
 
     symbol: str
@@ -29,6 +32,8 @@ class Launch:
     block: tuple[Expression, ...]
     shared: Expression
     when: Expression | None = None
+    template: tuple[Part, ...] = ()
+    mangled: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,9 @@ class Pick:
 class Variant:
     """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network).
 
-    `kind` is "kernel" for a `.cu` file (it runs on a GPU, and on the CPU device in coroutines), "host"
-    for a `.cpp` file, "library" for cuBLAS and the like. `devices` are the back ends that can run it.
+    `kind` is "kernel" for CUDA code (it runs on a GPU, and on the CPU device in coroutines), "host"
+    for a `.cpp` file, "launcher" for a host function that launches CUDA code itself, "library" for cuBLAS
+    and the like. `devices` are the back ends that can run it.
     `params` pairs a name with its values, the default first. `arch` is empty unless the code is
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
     the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
@@ -112,6 +118,8 @@ class Variant:
     source: str = ""
     path: str = ""
     text: str = field(default="", repr=False)
+    code: Code = NO_CODE
+    call: Call = STANDARD_CALL
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -126,13 +134,18 @@ class Variant:
 
     @property
     def is_kernel(self) -> bool:
-        """It is a `.cu` file."""
+        """It has CUDA kernels that gemmbench launches."""
         return self.kind == "kernel"
 
     @property
     def is_host_function(self) -> bool:
         """It is a `.cpp` file."""
         return self.kind == "host"
+
+    @property
+    def is_launcher(self) -> bool:
+        """Its host function launches its kernels."""
+        return self.kind == "launcher"
 
     @property
     def is_library(self) -> bool:

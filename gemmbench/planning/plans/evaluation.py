@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from gemmbench.planning.manifests.code.model import Part
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
 from gemmbench.planning.manifests.sections import SWIZZLES
 from gemmbench.planning.manifests.variant import Launch, TensorMap, Variant
@@ -16,6 +17,7 @@ _MOST_THREADS = 1024
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 # What cuTensorMapEncodeTiled requires, without interleaving (CUDA driver API, "Tensor Map Object Management").
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
+_SWAPPED = {"A": "B", "B": "A"}
 
 Names = Mapping[str, int]
 """Values of what an expression may read: parameters, the problem, the device."""
@@ -40,7 +42,16 @@ def check_require(variant: Variant, names: Names) -> None:
             raise Excluded(f"require {condition} ({variant.path}:{condition.line})")
 
 
-def evaluate_launches(variant: Variant, names: Names, target: Target) -> tuple[tuple[str, Geometry], ...]:
+def write_part(variant: Variant, part: Part, names: Names, problem: Problem) -> str:
+    """Return the C++ text of a macro or a template argument. Raises Excluded."""
+    if isinstance(part, Expression):
+        return str(int(evaluate(variant, part, names)))
+    return problem.types.get(part, part) if variant.code.foreign else part
+
+
+def evaluate_launches(
+    variant: Variant, names: Names, target: Target, problem: Problem
+) -> tuple[tuple[str, Geometry], ...]:
     """Return symbol and numbers of every launch that takes place, in order; none for a host function.
 
     Raises Excluded.
@@ -50,7 +61,16 @@ def evaluate_launches(variant: Variant, names: Names, target: Target) -> tuple[t
     launches = [each for each in variant.launches if each.when is None or evaluate(variant, each.when, names)]
     if not launches:
         raise Excluded(f"no launch takes place: every `when` is false ({variant.path})")
-    return tuple((launch.symbol, _evaluate_geometry(variant, launch, names, target)) for launch in launches)
+    return tuple(
+        (_write_symbol(variant, launch, names, problem), _evaluate_geometry(variant, launch, names, target))
+        for launch in launches
+    )
+
+
+def _write_symbol(variant: Variant, launch: Launch, names: Names, problem: Problem) -> str:
+    """Return the name of a kernel in C++, such as `sgemm<64, 8>`."""
+    template = ", ".join(write_part(variant, part, names, problem) for part in launch.template)
+    return f"{launch.symbol}<{template}>" if template else launch.symbol
 
 
 def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: Target) -> Geometry:
@@ -98,10 +118,16 @@ def evaluate_tile(variant: Variant, names: Names) -> tuple[int, int] | None:
     """Return the rows and columns of C that share one reading of A and B; None if not declared. Raises Excluded."""
     if not variant.tile:
         return None
-    rows, columns = (evaluate(variant, each, names) for each in variant.tile)
+    numbers = [evaluate(variant, each, names) for each in variant.tile]
+    rows, columns = reversed(numbers) if variant.call.column_major else numbers
     if min(rows, columns) < 1:
         raise Excluded(f"a tile of {rows} x {columns} ({variant.path}:{variant.tile[0].line})")
     return rows, columns
+
+
+def to_row_major(variant: Variant, operand: str) -> str:
+    """Return the operand of the problem that a kernel calls `operand`: a column-major one calls B A."""
+    return _SWAPPED.get(operand, operand) if variant.call.column_major else operand
 
 
 def evaluate_tensor_maps(
@@ -119,7 +145,8 @@ def _evaluate_map(
 
     if declared.when is not None and not evaluate(variant, declared.when, names):
         return None
-    mapped, storage = declared.operand, problem.storage(declared.operand)
+    mapped = to_row_major(variant, declared.operand)
+    storage = problem.storage(mapped)
     shape = numbers(declared.shape) or problem.shape(mapped)[::-1]
     pitch = numbers(declared.pitch) or tuple(math.prod(shape[:rank]) for rank in range(1, len(shape)))
     offset, swizzle = numbers((declared.offset, declared.swizzle))

@@ -10,6 +10,7 @@ from gemmbench.errors import UsageError
 from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network import Network
+from gemmbench.planning.plans.call_evaluation import evaluate_arguments, evaluate_macros
 from gemmbench.planning.plans.evaluation import (
     Excluded,
     Names,
@@ -86,7 +87,7 @@ def _plan_pick(problem: Problem, variant: Variant, device: str, target: Target, 
         code = pick.code
         assert code is not None, "the catalog fills it in"
         try:
-            if pick.when is not None and not evaluate(variant, pick.when, _collect_names(problem, target)):
+            if pick.when is not None and not evaluate(variant, pick.when, _collect_names(variant, problem, target)):
                 continue
         except Excluded as fault:
             reason = str(fault)
@@ -114,12 +115,14 @@ def plan_network(
 def _make_plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    names = {**_collect_names(problem, target, network), **dict(config.values)}
+    names = {**_collect_names(variant, problem, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
-        launches, (workspace, zeroed) = evaluate_launches(variant, names, target), evaluate_workspace(variant, names)
+        launches = evaluate_launches(variant, names, target, problem)
+        workspace, zeroed = evaluate_workspace(variant, names)
         maps = evaluate_tensor_maps(variant, names, problem, workspace)
         tile = evaluate_tile(variant, names)
+        macros, arguments = evaluate_macros(variant, names, problem), evaluate_arguments(variant, names, problem)
     except Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
     geometry = launches[-1][1] if launches else None
@@ -137,10 +140,16 @@ def _make_plan(
         zeroed=zeroed,
         tensor_maps=maps,
         tile=tile,
+        macros=macros,
+        arguments=arguments,
     )
 
 
-def _collect_names(problem: Problem, target: Target, network: Network | None = None) -> Names:
-    names = {"M": problem.M, "N": problem.N, "K": problem.K, "BYTES": problem.storage("A").nbytes(1)}
-    names |= {"TRANS_A": int(problem.trans_a), "TRANS_B": int(problem.trans_b)}
+def _collect_names(variant: Variant, problem: Problem, target: Target, network: Network | None = None) -> Names:
+    """Return what the expressions of a variant may read besides its parameters."""
+    column_major = variant.call.column_major
+    seen = problem.column_major if column_major else problem
+    names = {"M": seen.M, "N": seen.N, "K": seen.K, "BYTES": seen.storage("A").nbytes(1)}
+    names |= {"TRANS_A": int(seen.trans_a), "TRANS_B": int(seen.trans_b)}
+    names |= {f"ld{name.lower()}": seen.shape(name)[0 if column_major else 1] for name in "ABC"}
     return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}

@@ -69,6 +69,20 @@ class TiledTensor:
 
 
 @dataclass(frozen=True)
+class PassedArgument:
+    """One argument of a kernel: an operand of the problem, a scalar, or a number of the C++ type `ctype`.
+
+    `role` is a name of code.model.OPERANDS or SCALARS, `null`, `stream`, or "" for a number. The values of
+    alpha and beta are those of the problem. `by_pointer`: the kernel reads the scalar from device memory.
+    """
+
+    role: str
+    ctype: str = ""
+    value: float = 0
+    by_pointer: bool = False
+
+
+@dataclass(frozen=True)
 class Config:
     """One value for each parameter, in order; prints `BM=128 BN=128`.
 
@@ -97,8 +111,9 @@ class Plan:
     the last, None for a library and a host function. `epilogue` is what it does to C after the product.
     `network` is set if the variant computes one. `workspace` is in bytes, of which the first `zeroed`
     are zero at binding; a tensor map is None if it is not used. `tile` are the rows and columns of C
-    that share one reading of A and B, if the manifest declares them. If the variant dispatches,
-    `variant` has its name and order, and the code of the variant that was picked.
+    that share one reading of A and B, if the manifest declares them. `macros` are those that a manifest
+    gives to code of someone else, `arguments` those of every kernel, empty for the standard ones. If the
+    variant dispatches, `variant` has its name and order, and the code of the variant that was picked.
     """
 
     problem: Problem
@@ -114,6 +129,8 @@ class Plan:
     zeroed: int = 0
     tensor_maps: tuple[TiledTensor | None, ...] = ()
     tile: tuple[int, int] | None = None
+    macros: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[PassedArgument, ...] = ()
 
     def __post_init__(self) -> None:
         if self.geometry and not self.launches:
@@ -133,9 +150,10 @@ class Plan:
     @cached_property
     def defines(self) -> tuple[tuple[str, str], ...]:
         """The macros of this plan, in the order in which they are defined."""
-        precision, problem = self.problem.precision, self.problem
-        types = [("TA", precision.a.ctype), ("TB", precision.b.ctype), ("TC", precision.c.ctype)]
-        types += [("TACC", precision.accumulator.type.ctype)]
+        if self.variant.code.foreign:
+            return self.macros
+        problem = self.problem.column_major if self.variant.call.column_major else self.problem
+        types = list(problem.types.items())
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
         fused = [(name.upper(), str(int(name in self.epilogue))) for name in self.variant.epilogue]
         network = list(self.network.macros) if self.network else []

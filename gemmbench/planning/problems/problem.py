@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -59,6 +59,13 @@ class Problem:
         """B is stored N x K."""
         return self.layout[1] == "t"
 
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The types in C++ of the elements of A, B and C and of the sums, by the macros that name them."""
+        precision = self.precision
+        types = {"TA": precision.a.ctype, "TB": precision.b.ctype, "TC": precision.c.ctype}
+        return types | {"TACC": precision.accumulator.type.ctype}
+
     def storage(self, operand: str) -> StorageType:
         """How the elements of A, B or C are stored; a workspace holds copies of A and B."""
         return self.precision.storage(operand)
@@ -75,6 +82,11 @@ class Problem:
         """Bytes of the stored array A, B or C, of all products of a batch."""
         rows, columns = self.shape(operand)
         return self.batch_count * rows * self.storage(operand).nbytes(columns)
+
+    @property
+    def column_major(self) -> Problem:
+        """The product as column-major matrices in the same bytes: C^T = op(B)^T op(A)^T, so B comes first."""
+        return replace(self, M=self.N, N=self.M, layout=self.layout[::-1])
 
     @property
     def bytes(self) -> int:

@@ -10,7 +10,7 @@ from gemmbench.bench.experiments import batch as batches
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.selection.splitting import LARGEST, split_chains
 from gemmbench.errors import BuildError
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.plan import Config, Geometry
 from gemmbench.planning.problems.problem import Problem

@@ -7,8 +7,8 @@ import pytest
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.expressions import ExpressionError, InexactDivision, parse
-from gemmbench.planning.manifests.manifest import read_variant
 from gemmbench.planning.manifests.named_expressions import list_names
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.plans.configurations import count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target

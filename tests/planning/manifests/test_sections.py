@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import read_variant
 
 ARGUMENTS = "int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, void* workspace"
 TWO = "".join(f'extern "C" __global__ void {name}({ARGUMENTS}) {{}}\n' for name in ("first", "second"))
@@ -61,7 +61,7 @@ def with_launches(*launches):
 @pytest.mark.parametrize(
     ("at", "changed", "message"),
     [
-        ("- symbol: first", {**with_launches(FIRST), "body": TWO[:10]}, "symbol: no `extern"),
+        ("- symbol: first", {**with_launches(FIRST), "body": TWO[:10]}, "symbol: no `__global__ void first(...)`"),
         ("when: MM", with_launches(FIRST.replace("TRANS_A", "MM")), "launches.when: 'MM': unknown name 'MM'"),
         ("grid: []", with_launches(FIRST.replace("[M]", "[]")), "grid: 0 expressions; give 1 to 3"),
         ("grids:", with_launches(FIRST.replace("grid", "grids")), "unknown key 'grids' (did you mean 'grid'?)"),

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Geometry, Plan, Skip, Target, TiledTensor

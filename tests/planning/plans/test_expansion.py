@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.manifests.manifest import read_variant
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
