@@ -57,7 +57,8 @@ class Build:
     """What the compiler reports about one kernel; -1 for what it does not report.
 
     Registers per thread, static shared bytes per block, spilled bytes (stores plus loads), bytes
-    of stack per thread, and the seconds it took (0 if the kernel came from the cache).
+    of stack per thread, and the seconds it took (0 if the kernel came from the cache). `symbols` are the
+    names in the machine code of the kernels that the plan launches, empty if they are those of the plan.
     """
 
     registers: int = -1
@@ -66,6 +67,10 @@ class Build:
     stack: int = -1
     seconds: float = 0.0
     cached: bool = False
+    symbols: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbols", tuple(self.symbols))  # a list where it comes from a file
 
 
 @dataclass(frozen=True)

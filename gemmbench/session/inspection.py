@@ -155,7 +155,7 @@ def _choose_main_loop(readings: Sequence[HottestLoop]) -> LoopFacts | None:
 
 
 def _read_loop(compiler: InspectingCompiler, plan: Plan, peak: PeakRate | None, several: bool) -> HottestLoop:
-    symbol = plan.symbols[-1]
-    loop = find_hottest_loop(parse_kernels(compiler.sass(plan)).get(symbol, ()))
+    symbol, name = plan.symbols[-1], (compiler.compile(plan).build.symbols or plan.symbols)[-1]
+    loop = find_hottest_loop(parse_kernels(compiler.sass(plan)).get(name, ()))
     label = " ".join(filter(None, (str(plan.config), symbol if several else ""))) or plan.variant.name
     return HottestLoop(label, LoopFacts(loop) if loop else None, peak)

@@ -59,6 +59,16 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
     return Artifact(key, str(code), made)
 
 
+def store_file(name: str, content: bytes) -> None:
+    """Write a file of the cache at once. Raises DeviceError if the folder is not writable or not safe."""
+    home = make_cache_folder()
+    use = _claim_cache(home)
+    with _open_workshop(use.folder if use else home) as workshop:
+        draft = Path(workshop) / "facts"
+        draft.write_bytes(content)
+        _put(draft, home / name)
+
+
 def holds(key: str, suffix: str) -> bool:
     """Whether `fetch_or_build` would find the artifact of `key`. Raises DeviceError for an unsafe folder."""
     home = cache_folder()

@@ -125,7 +125,9 @@ class CudaBackend:
         with translate_errors((self._cuda.Error,), plan.variant.name):
             if plan.variant.launch is None:
                 return self._library(plan.variant.name, stream)
-            return Kernel(artifact.path, plan.arch, plan.launches, self.device.target.smem, self._streams[stream])
+            symbols = artifact.build.symbols or plan.symbols
+            launches = [(name, each) for name, (_, each) in zip(symbols, plan.launches, strict=True)]
+            return Kernel(artifact.path, plan.arch, launches, self.device.target.smem, self._streams[stream])
 
     def bind(
         self,

@@ -8,6 +8,7 @@ from gemmbench.analysis.occupancy import most_block_shared
 from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.entry import BackendEntry
+from gemmbench.backends.header_packages import why_no_headers
 from gemmbench.backends.machine import DeviceChoice
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
@@ -48,8 +49,8 @@ class CudaEntry(BackendEntry):
         return CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 
     def why_refused(self, variant: Variant) -> str:
-        """A library needs nvmath-python."""
-        return probe.why_no_library() if variant.is_library else ""
+        """A library needs nvmath-python, and code its headers."""
+        return probe.why_no_library() if variant.is_library else why_no_headers(variant)
 
     def architecture(self, sm: int, sms: int) -> Target:
         """The limits of an architecture; the size of a device's memory does not matter here."""

@@ -135,6 +135,7 @@ class SectionReader:
             block=self.read_expressions((*path, "block"), written.block),
             shared=self.read_expression((*path, "shared"), written.shared),
             when=self.read_optional((*path, "when"), written.when),
+            line=self.document.line((*path, "symbol")),
         )
 
     def read_tensor_map(self, index: int, written: TensorMapFields, has_workspace: bool) -> TensorMap:

@@ -34,6 +34,7 @@ class Launch:
     when: Expression | None = None
     template: tuple[Part, ...] = ()
     mangled: bool = False
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ It needs the toolkit only; pycuda's compiler module loads the driver even to com
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
+from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -14,16 +16,18 @@ from pathlib import Path
 from gemmbench.analysis.time_limit import run_limited
 from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc, nvcc_version
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.cache import header_lists
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
-from gemmbench.backends.cuda.compiling import ptxas
-from gemmbench.backends.source import compiler_text
+from gemmbench.backends.cuda.compiling import kernel_names, ptxas
+from gemmbench.backends.cuda.compiling.unit import CompilerUnit, make_unit
 from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.paths import display_path
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import TimeLimits
 
-_FLAGS = ("-O3", "-std=c++17", "-lineinfo")
 _MOST_LINES = 10
 _SUFFIX = ".cubin"
+_PLACE = re.compile(r"^/[^:]+(?=:\d+)")
 
 
 class NvccCompiler:
@@ -49,38 +53,61 @@ class NvccCompiler:
         """
         if plan.variant.launch is None:
             return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
-        return self.cubin(compiler_text(plan), plan.arch, plan.symbols[-1], plan.variant.path)
+        return self._fetch(make_unit(plan))
 
     def cubin(self, text: str, arch: str, symbol: str, location: str) -> Artifact:
         """Compile `text` for `arch` ("90a").
 
         `symbol` is the kernel whose facts are kept, `location` its file.
         """
+        return self._fetch(CompilerUnit(text, arch, (symbol,), location))
 
-        def build(draft: Path) -> Build:
-            output = self._run(["-cubin", "-Xptxas", "-v"], text, arch, draft, location)
-            facts = ptxas.read_build_facts(output, symbol)
-            if facts is None:
-                others = ", ".join(ptxas.list_kernels(output)) or "none"
-                raise BuildError(f"{location}: no extern \"C\" kernel '{symbol}'; kernels here: {others}")
-            return facts
+    def _fetch(self, unit: CompilerUnit) -> Artifact:
+        return fetch_or_build(self._make_key(unit), _SUFFIX, lambda draft: self._build(unit, draft))
 
-        return fetch_or_build(self._make_key(text, arch, symbol), _SUFFIX, build)
+    def _build(self, unit: CompilerUnit, draft: Path) -> Build:
+        output = self._run(["-cubin", "-Xptxas", "-v"], unit, draft)
+        kernels = ptxas.list_kernels(output)
+        names = kernel_names.find_names(unit.symbols, kernels)
+        facts = ptxas.read_build_facts(output, names[-1]) if names else None
+        if names is None or facts is None:
+            others = ", ".join(kernel_names.list_own(kernels)) or "none"
+            raise BuildError(f"{unit.location}: no kernel '{unit.symbols[-1]}'; kernels here: {others}")
+        return replace(facts, symbols=names)
 
     def is_compiled(self, plan: Plan) -> bool:
         """As Compiler."""
         if plan.variant.launch is None:
             return True
-        return holds(self._make_key(compiler_text(plan), plan.arch, plan.symbols[-1]), _SUFFIX)
+        unit = make_unit(plan)
+        if not unit.headers:
+            return holds(self._text_key(unit), _SUFFIX)
+        return header_lists.find_key(self._text_key(unit), _SUFFIX) is not None
 
-    def _make_key(self, text: str, arch: str, symbol: str) -> str:
-        return content_key(["nvcc", nvcc_version(self.path), *_FLAGS, arch, symbol, text])
+    def _make_key(self, unit: CompilerUnit) -> str:
+        """The key of the code of a text; it depends on what is in the headers that the text reads."""
+        key = self._text_key(unit)
+        if not unit.headers:
+            return key
+        return header_lists.find_key(key, _SUFFIX) or header_lists.make_key(key, lambda: self._list_headers(unit))
+
+    def _text_key(self, unit: CompilerUnit) -> str:
+        return content_key(["nvcc", nvcc_version(self.path), *unit.options, unit.arch, *unit.symbols[-1:], unit.text])
+
+    def _list_headers(self, unit: CompilerUnit) -> list[str]:
+        """Every file that nvcc reads for a unit. Raises as compile does."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "kernel.d"
+            self._run(["-M"], unit, out)
+            _, _, files = out.read_text(encoding="utf-8", errors="surrogateescape").partition(": ")
+            names = [name.replace("\\ ", " ") for name in re.findall(r"(?:\\ |[^\s\\])+", files)]
+            return [name for name in names if not name.startswith(folder)]
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of a plan. Raises as compile does."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.ptx"
-            self._run(["-ptx"], compiler_text(plan), plan.arch, out, plan.variant.path)
+            self._run(["-ptx"], make_unit(plan), out)
             return out.read_text(encoding="utf-8")
 
     def sass(self, plan: Plan) -> str:
@@ -94,26 +121,33 @@ class NvccCompiler:
             raise DeviceError(f"cuobjdump failed: {done.stderr.strip()}")
         return done.stdout
 
-    def _run(self, mode: list[str], text: str, arch: str, out: Path, location: str) -> str:
-        """Compile `text` to `out` and return the compiler's output."""
+    def _run(self, mode: list[str], unit: CompilerUnit, out: Path) -> str:
+        """Compile the text of `unit` to `out` and return the compiler's output."""
         source = out.with_suffix(".cu")
-        source.write_text(text, encoding="utf-8")
+        source.write_text(unit.text, encoding="utf-8")
         # With -arch=sm_90a some versions of nvcc would also compile for plain sm_90.
         code = "sm" if "-cubin" in mode else "compute"
-        target = f"-gencode=arch=compute_{arch},code={code}_{arch}"
-        command = [self.path, *mode, *_FLAGS, target, "-o", str(out), str(source)]
+        target = f"-gencode=arch=compute_{unit.arch},code={code}_{unit.arch}"
+        command = [self.path, *mode, *unit.options, target, "-o", str(out), str(source)]
         done = run_limited(command, self._limit)
         if done.returncode:
-            raise BuildError(self._explain_errors(done.stderr or done.stdout, arch, location))
+            raise BuildError(self._explain_errors(done.stderr or done.stdout, unit, source))
         return done.stderr + done.stdout
 
-    def _explain_errors(self, output: str, arch: str, location: str) -> str:
+    def _explain_errors(self, output: str, unit: CompilerUnit, source: Path) -> str:
         if "Unsupported gpu architecture" in output:
             return (
-                f"{location}: nvcc {nvcc_version(self.path)} does not compile for sm_{arch}; "
+                f"{unit.location}: nvcc {nvcc_version(self.path)} does not compile for sm_{unit.arch}; "
                 "name the nvcc of another toolkit in CUDACXX"
             )
-        return "\n".join([f"{location} does not compile:", *ptxas.extract_errors(output)[:_MOST_LINES]])
+        errors = _shorten_paths(ptxas.extract_errors(output.replace(str(source), unit.location)))
+        fix = ptxas.suggest_fix(errors)
+        return "\n".join([f"{unit.location} does not compile{fix and f'; {fix}'}:", *errors[:_MOST_LINES]])
+
+
+def _shorten_paths(lines: list[str]) -> list[str]:
+    """Lines with files as other messages name them."""
+    return [_PLACE.sub(lambda place: display_path(Path(place[0])), line) for line in lines]
 
 
 def _find_cublas_release() -> str:

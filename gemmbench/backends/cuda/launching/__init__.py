@@ -1,6 +1,7 @@
 """From a cubin to a time.
 
 cubin_module    loads a cubin as pycuda's SourceModule
+arguments       the arguments of a kernel as numbers
 kernel          binds a loaded plan to its operands
 tensor_maps     the arrays that TMA copies
 packed_launch   queues one launch with the least host time

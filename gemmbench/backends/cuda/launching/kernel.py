@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from gemmbench.backends.cuda.launching import tensor_maps
+from gemmbench.backends.cuda.launching.arguments import ScalarMemory, list_declared, list_standard
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
@@ -16,9 +17,6 @@ from gemmbench.planning.plans.plan import Geometry, Plan
 
 # Shared memory of a block, static and dynamic, that every GPU gives by default.
 _PORTABLE_SHARED = 48 * 1024
-_SCALARS = {"float32": "f", "float64": "d", "float16": "e", "int32": "i"}
-"""Letters of the struct module for alpha and beta."""
-
 Addresses = Sequence[tuple[int, int, int]]
 """Device addresses of A, B and C, for each operand set."""
 
@@ -44,22 +42,18 @@ class Kernel:
         """Fix the arguments of a launch on each operand set.
 
         `biases` are addresses, empty without a bias; `workspace` is an address, 0 if the plan has
-        none. The tensor maps live as long as what is returned. Raises NotOffered, OutOfMemory.
+        none. The tensor maps and scalars live as long as what is returned. Raises NotOffered, OutOfMemory.
         """
         maps = tensor_maps.write_maps(plan, [(*each, workspace) for each in addresses]) if plan.tensor_maps else None
+        scalars = ScalarMemory(plan)
         queue = []
-        for index, operands in enumerate(addresses):
-            layout, arguments = _standard_arguments(plan, operands)
-            trailing = {
-                "bias": biases[index] if biases else 0,
-                "workspace": workspace,
-                "maps": maps.address + index * tensor_maps.BYTES * len(plan.tensor_maps) if maps else 0,
-            }
-            for name in plan.variant.trailing:
-                layout, arguments = f"{layout}P", [*arguments, trailing[name]]
+        for index, (A, B, C) in enumerate(addresses):
+            at = {"A": A, "B": B, "C": C, "bias": biases[index] if biases else 0, "workspace": workspace}
+            at["maps"] = maps.address + index * tensor_maps.BYTES * len(plan.tensor_maps) if maps else 0
+            layout, arguments = list_declared(plan, at, scalars) if plan.arguments else list_standard(plan, at)
             queue.append(queue_in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
         words = ", then ".join(launch.words for launch in self._launches)
-        return Calls(tuple(queue), words, len(self._launches), maps)
+        return Calls(tuple(queue), words, len(self._launches), (maps, scalars))
 
 
 class _KernelLaunch:
@@ -79,15 +73,6 @@ class _KernelLaunch:
         """A callable that queues the launch with these arguments."""
         where = self._geometry.grid, self._geometry.block, stream
         return pack_launch(self._function, *where, layout, *arguments, shared=self._geometry.shared)
-
-
-def _standard_arguments(plan: Plan, at: tuple[int, int, int]) -> tuple[str, list[float]]:
-    """The arguments of every kernel, and their letters for the struct module."""
-    problem, (A, B, C) = plan.problem, at
-    if plan.network:
-        return "iPPP", [problem.M, A, B, C]
-    scalar = _SCALARS[problem.precision.scalar.name]
-    return f"iii{scalar}PP{scalar}P", [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
 
 
 def _describe_launch(symbol: str, geometry: Geometry, registers: int) -> str:

@@ -1,0 +1,60 @@
+"""What nvcc gets for a plan: the text, and the options that depend on the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmbench.backends.cuda.compiling.kernel_names import write_tags
+from gemmbench.backends.header_packages import list_include_folders
+from gemmbench.backends.source import compiler_text, has_local_headers
+from gemmbench.planning.plans.plan import Plan
+
+_FLAGS = ("-O3", "-std=c++17", "-lineinfo")
+_REPLACED = ("-O", "-std=")
+"""Beginnings of flags of which nvcc takes only one."""
+
+
+@dataclass(frozen=True)
+class CompilerUnit:
+    """A text for nvcc, compiled for `arch` ("90a"); `symbols` are the kernels that are launched.
+
+    `location` is how messages name the file. With `headers` the text may read headers that do not belong
+    to the toolkit, found in `folders`.
+    """
+
+    text: str
+    arch: str
+    symbols: tuple[str, ...]
+    location: str
+    flags: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    headers: bool = False
+
+    @property
+    def options(self) -> list[str]:
+        """The options for nvcc, without the architecture."""
+        kept = [flag for flag in _FLAGS if not any(_replaces(own, flag) for own in self.flags)]
+        own = [word for flag in self.flags for word in flag.split()]
+        return [*kept, *own, *(f"-I{folder}" for folder in self.folders)]
+
+
+def _replaces(own: str, flag: str) -> bool:
+    return any(own.startswith(start) and flag.startswith(start) for start in _REPLACED)
+
+
+def make_unit(plan: Plan) -> CompilerUnit:
+    """The unit of a plan."""
+    variant, code = plan.variant, plan.variant.code
+    limit = [f"-maxrregcount={code.maxregcount}"] if code.maxregcount else []
+    headers = has_local_headers(variant)
+    folders = [Path(code.file).parent, *list_include_folders(variant)] if headers else []
+    return CompilerUnit(
+        compiler_text(plan) + write_tags(plan),
+        plan.arch,
+        plan.symbols,
+        variant.path,
+        (*code.flags, *limit),
+        tuple(map(str, folders)),
+        headers,
+    )
