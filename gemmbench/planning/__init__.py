@@ -5,6 +5,7 @@ manifests/    how it is computed: kernel files and their manifests, the catalog 
 plans/        a problem, a variant and a configuration, ready to compile; or the reason why not
 sweeps/       config files and the command line's changes: everything that a run measures
 networks/     multi-layer perceptrons, and the rows that compute them
+drafts/       manifests for files that others wrote: what the code says, and marked guesses
 schema        JSON schemas of manifests and configs
 yaml_document YAML with line numbers
 bounds        how many plans, configurations and digits are allowed

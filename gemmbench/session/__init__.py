@@ -16,6 +16,7 @@
     sanitizing      verify --sanitize
     single_kernel   the plans of one kernel, and profile
     inspection      inspect
+    scaffold/       new: a kernel to start from, or the draft of a manifest
     noise           doctor: a kernel against itself
 
 Nothing here prints: messages go to the `Reporter` that the caller passes in.

@@ -1,0 +1,77 @@
+"""`gemmbench new`: a kernel to start from, or a manifest for the code that is there."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from gemmbench.backends import registry
+from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.output import print_line
+from gemmbench.errors import OK, UsageError
+from gemmbench.report.text import count_noun
+from gemmbench.session.scaffold.new_kernel import NewVariant, write_kernel, write_manifest
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewOptions:
+    """The options of `gemmbench new`."""
+
+    name: str = argument()
+    source: Path | None = option(
+        "--from",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write NAME.yaml, a manifest for the code in FILE, which stays as it is.",
+    )
+    symbol: str | None = option(
+        "--symbol", metavar="FUNCTION", help="The kernel or launcher of FILE.  [default: the one most like a GEMM]"
+    )
+
+
+@command(NewOptions)
+def new(options: NewOptions) -> int:
+    """Write a new kernel, or a manifest for the code in a FILE.
+
+    The kernel in NAME.cu is a simple one that is right. The manifest in NAME.yaml is a draft: what
+    the code does not say is a guess, marked with `# check`. Nothing is ever overwritten.
+
+    \b
+    gemmbench new mine                               writes mine.cu
+    gemmbench new theirs --from lib/sgemm.cuh        writes lib/theirs.yaml
+    gemmbench new mine/theirs --from lib/sgemm.cuh   writes mine/theirs.yaml
+    """
+    if options.source is not None:
+        written = write_manifest(options.name, options.source, options.symbol)
+    elif options.symbol is None:
+        written = write_kernel(options.name)
+    else:
+        raise UsageError("--symbol names a function of a file; add --from FILE")
+    _print_written(written)
+    _print_next(written.path)
+    return OK
+
+
+def _print_written(written: NewVariant) -> None:
+    draft = written.draft
+    if draft is None:
+        print_line(f"wrote {written.path}")
+        return
+    marked = count_noun(draft.doubts, "line")
+    print_line(f"wrote {written.path} for {draft.symbol}; {marked} marked `# check`")
+    if draft.others:
+        print_line(f"other functions of the file, for --symbol: {', '.join(draft.others)}")
+    if written.fault:
+        print_line(f"to correct first: {written.fault}")
+
+
+def _print_next(path: Path) -> None:
+    """Print the two commands that come next."""
+    name = str(path) if path.is_absolute() else f"./{path}"
+    baseline = registry.find_entry(registry.choose_device(registry.AUTO).primary).default_baseline
+    print_line("next:")
+    print_line(f"  gemmbench verify {shlex.quote(name)}")
+    print_line(f"  gemmbench compare {shlex.quote(name)} {baseline}")

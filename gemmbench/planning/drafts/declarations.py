@@ -1,0 +1,117 @@
+"""The functions of a CUDA file: kernels and host functions, with their parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gemmbench.planning.drafts.scanning import find_end, hide_comments, hide_directives, list_blocks, split_list
+
+_QUALIFIERS = set("const volatile restrict __restrict__ __restrict __grid_constant__ struct constexpr".split())
+_ALIAS = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([a-z_][\w ]*?)[ \t]*$"
+    r"|\btypedef\s+([a-z_][\w ]*?)\s+(\w+)\s*;"
+    r"|\busing\s+(\w+)\s*=\s*([a-z_][\w ]*?)\s*;",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter. `type` is without qualifiers and without the star of a pointer."""
+
+    name: str
+    type: str
+    pointer: bool = False
+    const: bool = False
+
+
+@dataclass(frozen=True)
+class TemplateParameter:
+    """One parameter of a template; `default` is "" without one."""
+
+    name: str
+    default: str
+    is_type: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function with a body. `attributes` is what comes before its name, such as `__launch_bounds__(256)`."""
+
+    name: str
+    line: int
+    template: tuple[TemplateParameter, ...]
+    parameters: tuple[Parameter, ...]
+    attributes: str
+    body: str
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel, not a function of the host."""
+        return "__global__" in self.attributes
+
+    @property
+    def is_device_function(self) -> bool:
+        """Whether only code of the device can call it."""
+        return "__device__" in self.attributes and "__host__" not in self.attributes
+
+
+def read_functions(text: str) -> list[Function]:
+    """The functions that a file defines outside classes, in order."""
+    visible = hide_comments(text)
+    code, aliases = hide_directives(visible), _read_aliases(visible)
+    found = (_read_function(code, *place, aliases) for place in list_blocks(code))
+    return [function for function in found if function]
+
+
+def _read_aliases(text: str) -> dict[str, str]:
+    """Other names of types: `#define FLOAT float`, `typedef float real`, `using real = float`."""
+    found = (match.groups() for match in _ALIAS.finditer(text))
+    return {macro or name or using: (type1 or type2 or type3) for macro, type1, type2, name, using, type3 in found}
+
+
+def _read_function(code: str, start: int, brace: int, end: int, aliases: Mapping[str, str]) -> Function | None:
+    """The function whose head begins at `start`; None for a class, or for an array with its values."""
+    template, head = _split_template(code[start:brace])
+    found = re.search(r"(\w+)\s*\(", head)
+    while found and found[1].startswith("__"):  # __launch_bounds__(256)
+        found = re.compile(r"(\w+)\s*\(").search(head, find_end(head, found.end() - 1))
+    if found is None or re.search(r"=\s*$|\b(struct|class|enum|union)\b", head[: found.start()]):
+        return None
+    inside = head[found.end() : find_end(head, found.end() - 1) - 1]
+    return Function(
+        name=found[1],
+        line=code.count("\n", 0, brace - len(head) + found.start(1)) + 1,
+        template=template,
+        parameters=tuple(_read_parameter(item, aliases) for item in split_list(inside) if item != "void"),
+        attributes=" ".join(head[: found.start()].split()),
+        body=code[brace:end],
+    )
+
+
+def _split_template(head: str) -> tuple[tuple[TemplateParameter, ...], str]:
+    """The parameters of a template, and what follows them."""
+    found = re.match(r"\s*template\s*<", head)
+    if found is None:
+        return (), head
+    end = find_end(head, found.end() - 1)
+    items = split_list(head[found.end() : end - 1])
+    return tuple(_read_template_parameter(item) for item in items), head[end:]
+
+
+def _read_template_parameter(text: str) -> TemplateParameter:
+    declared, _, default = text.partition("=")
+    words = re.findall(r"\w+", declared)
+    return TemplateParameter(words[-1] if words else "", default.strip(), bool({"typename", "class"} & set(words)))
+
+
+def _read_parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
+    declared = text.partition("=")[0]
+    pointer = "*" in declared or "[" in declared
+    words = re.findall(r"[\w:]+(?:<[^<>]*>)?", re.sub(r"\[[^\]]*\]", " ", declared))
+    kept = [word for word in words if word not in _QUALIFIERS]
+    name = kept[-1] if len(kept) > 1 else ""
+    kind = " ".join(kept[:-1] if name else kept)
+    return Parameter(name, aliases.get(kind, kind), pointer, "const" in words)

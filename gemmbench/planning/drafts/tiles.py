@@ -1,0 +1,134 @@
+"""Values of template parameters, the grid, the block, and what a kernel requires of its problem: guesses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gemmbench.planning.drafts.constants import evaluate, translate
+from gemmbench.planning.drafts.declarations import Function
+from gemmbench.planning.drafts.launch_sites import LaunchSite
+from gemmbench.planning.drafts.roles import Guess
+
+_USUAL_VALUES = {"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8, "WM": 64, "WN": 64, "THREADS": 256, "TILE": 32}
+_ROLES = {
+    "BM": r"BM|BLOCK_?M|TILE_?M|MB|M_?TILE|M_?BLOCK|BLOCK_TILE_SIZE_Y|MS|BLOCK_?ROWS|TILE_?ROWS",
+    "BN": r"BN|BLOCK_?N|TILE_?N|NB|N_?TILE|N_?BLOCK|BLOCK_TILE_SIZE_X|NS|BLOCK_?COLS|TILE_?COLS",
+    "BK": r"BK|BLOCK_?K|TILE_?K|KB|K_?TILE|K_?BLOCK|BLOCK_TILE_SIZE_K|KS",
+    "TM": r"TM|THREAD_?M|THREAD_TILE_SIZE_Y|RM",
+    "TN": r"TN|THREAD_?N|THREAD_TILE_SIZE_X|RN",
+    "WM": r"WM|WARP_?M|WARP_TILE_SIZE_Y",
+    "WN": r"WN|WARP_?N|WARP_TILE_SIZE_X",
+    "THREADS": r"(?:NUM_?)?THREADS(?:_?NUM|_PER_BLOCK)?|NT",
+    "TILE": r"(?:BLOCK|TILE|BS|TS|BLK)(?:_?SIZE|_?DIM|_?WIDTH|_?SZ)?",
+}
+_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^,()]*(?:\([^()]*\)[^,()]*)*)")
+_AXIS = re.compile(r"\b(\w+)\s*=[^;=]*\bblockIdx\s*\.\s*([xy])")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the code calls things: its sizes, its template's parameters by their name in the manifest, its constants."""
+
+    sizes: Mapping[str, str]
+    params: Mapping[str, str]
+    constants: Mapping[str, str]
+
+    def translate(self, text: str) -> str | None:
+        """A C++ expression as one of the manifest, or None."""
+        known = (*self.params.values(), *self.sizes.values())
+        return translate(text, {**self.sizes, **self.params}, known, self.constants)
+
+
+def name_params(function: Function, reserved: Sequence[str]) -> dict[str, str]:
+    """The names in the manifest of a template's integers: upper case, and none that is taken."""
+    names = {}
+    for each in function.template:
+        if not each.is_type:
+            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", each.name).upper().strip("_")
+            names[each.name] = f"P_{name}" if name in reserved or not name[:1].isalpha() else name
+    return names
+
+
+def guess_value(name: str, written: str, constants: Mapping[str, str]) -> Guess:
+    """The value of a template's parameter: that of a launch or its default, else a usual one."""
+    value = evaluate(written, constants) if written else None
+    if value is not None:
+        return Guess(str(value))
+    role = find_role(name)
+    return Guess(str(_USUAL_VALUES.get(role, 1)), "a usual value")
+
+
+def find_role(name: str) -> str:
+    """Which usual parameter a name means, such as BM, BM_2 or kBM; "" for none."""
+    word = re.sub(r"^k_?(?=[A-Z])|_?\d+$", "", name)
+    return next((role for role, pattern in _ROLES.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
+
+
+def guess_grid(function: Function, site: LaunchSite | None, names: Names, column_major: bool) -> list[Guess]:
+    """Blocks in x, y and z: those of the launch, else one for each tile of C, x along its contiguous dimension."""
+    if site and (found := _translate_all(site.grid, names)):
+        return [Guess(text) for text in found]
+    tiles = {"M": _find_tile("BM", names) or "32", "N": _find_tile("BN", names) or "32"}
+    x, y = "MN" if _guess_axis_of_rows(function, "x" if column_major else "y") == "x" else "NM"
+    doubt = f"one block for each tile of C, x along {x}?"
+    return [Guess(f"cdiv({x}, {tiles[x]})", doubt), Guess(f"cdiv({y}, {tiles[y]})")]
+
+
+def guess_block(function: Function, site: LaunchSite | None, names: Names) -> list[Guess]:
+    """Threads per block: those of the launch or of the launch bounds, else a guess from the tiles."""
+    if site and (found := _translate_all(site.block, names)):
+        return [Guess(text) for text in found]
+    flat = "threadIdx.y" not in function.body
+    bounds = _BOUNDS.search(function.attributes)
+    threads = names.translate(bounds[1]) if bounds else None
+    if threads and flat:
+        return [Guess(threads)]
+    tile = _find_tile("TILE", names)
+    if not flat:
+        return [Guess(tile or "32", "threads in x and y"), Guess(tile or "32")]
+    tiles = [_find_tile(role, names) for role in ("BM", "BN", "TM", "TN")]
+    if all(tiles):
+        return [Guess("{} * {} // ({} * {})".format(*tiles), "threads per block")]
+    return [Guess(_find_tile("THREADS", names) or (f"{tile} * {tile}" if tile else "256"), "threads per block")]
+
+
+def guess_requirements(function: Function, names: Names) -> list[Guess]:
+    """What the sizes must be multiples of, where the code does not seem to compare them with anything."""
+    words = {size: word for word, size in names.sizes.items()}
+    guesses = []
+    for size, role in (("M", "BM"), ("N", "BN"), ("K", "BK")):
+        word, tile = words.get(size), _find_tile(role, names)
+        if word and tile and not _is_guarded(function.body, word, is_depth=size == "K"):
+            guesses.append(Guess(f"{size} % {tile} == 0", f"no test of {word} was found"))
+    return guesses
+
+
+def _is_guarded(body: str, word: str, is_depth: bool) -> bool:
+    """Whether the code compares with a size; loops over K do not count."""
+    code = re.sub(r"\bfor\s*\([^;]*;[^;]*;", "", body) if is_depth else body
+    return re.search(rf"(?:<=?|>=?|==|!=|%)\s*\(?{word}\b|\b{word}\s*(?:<=?|>|%)", code) is not None
+
+
+def _translate_all(texts: Sequence[str], names: Names) -> list[str]:
+    """The expressions without trailing ones, or [] if one cannot be translated."""
+    found = [names.translate(text) for text in texts]
+    while len(found) > 1 and found[-1] == "1":
+        found.pop()
+    return [text for text in found if text] if all(found) else []
+
+
+def _find_tile(role: str, names: Names) -> str | None:
+    """The parameter or the constant that has a role; the tile of a square block serves for each of its sides."""
+    for wanted in (role, "TILE") if role in ("BM", "BN", "BK") else (role,):
+        known = {**names.params, **{name: names.translate(name) for name in names.constants}}
+        if found := next((value for name, value in known.items() if value and find_role(name) == wanted), None):
+            return found
+    return None
+
+
+def _guess_axis_of_rows(function: Function, usual: str) -> str:
+    """Which index of the block runs over the rows of C: that of a variable with `row` in its name, else the usual."""
+    found = [axis for word, axis in _AXIS.findall(function.body) if "row" in word.lower()]
+    return found[0] if found else usual

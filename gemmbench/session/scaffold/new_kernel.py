@@ -1,0 +1,77 @@
+"""Writes a new kernel, or the draft of a manifest for the code in a file. Never overwrites anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemmbench.errors import SpecError, UsageError
+from gemmbench.planning.drafts.draft import Draft, draft_manifest
+from gemmbench.planning.manifests.readers import READERS, read_variant
+from gemmbench.planning.paths import display_path, exists, is_file, is_folder, printable
+from gemmbench.planning.text_file import read_text_file
+
+_TILED = Path(__file__).parent / "tiled.cu"
+
+
+@dataclass(frozen=True)
+class NewVariant:
+    """A variant that was written, and its path. `fault` is why its manifest cannot be read yet, "" if it can."""
+
+    path: Path
+    draft: Draft | None = None
+    fault: str = ""
+
+
+def write_kernel(name: str) -> NewVariant:
+    """Write a tiled kernel that is right to NAME.cu. Raises UsageError."""
+    path = _place(name, Path(), ".cu")
+    _write_new(path, read_text_file(_TILED))
+    return NewVariant(path)
+
+
+def write_manifest(name: str, code: Path, symbol: str | None = None) -> NewVariant:
+    """Write a draft of the manifest for a file with code to NAME.yaml, next to the file unless NAME has a folder.
+
+    `symbol` is the function that it launches. Raises UsageError.
+    """
+    if not is_file(code):
+        raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
+    path = _place(name, code.parent, ".yaml")
+    draft = draft_manifest(read_text_file(code), code, path.parent, symbol)
+    _write_new(path, draft.text)
+    return NewVariant(path, draft, _find_fault(path))
+
+
+def _place(name: str, home: Path, suffix: str) -> Path:
+    """The path of the file to write; a name with a folder is not in `home`.
+
+    Raises UsageError for a name that no variant can have, and for a folder that is not there.
+    """
+    path = Path(name)
+    stem = path.stem if path.suffix in READERS else path.name
+    if not stem or stem != printable(stem) or stem.startswith(".") or name.endswith("/"):
+        raise UsageError(f"'{printable(name)}' is not a name for a kernel; write a word such as mine")
+    folder = path.parent if path.parent != Path() else home
+    if not is_folder(folder):
+        raise UsageError(f"no folder at {display_path(folder)}; make it first")
+    return folder / (stem + suffix)
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist yet. Raises UsageError."""
+    if exists(path) or path.is_symlink():
+        raise UsageError(f"{display_path(path)} exists already; choose another name, or remove it")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as fault:
+        raise UsageError(f"{display_path(path)} cannot be written: {fault.strerror}") from None
+
+
+def _find_fault(path: Path) -> str:
+    try:
+        read_variant(path)
+    except SpecError as fault:
+        return str(fault)
+    return ""

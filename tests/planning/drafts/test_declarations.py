@@ -1,0 +1,82 @@
+"""Functions and their parameters, as they are written in CUDA files."""
+
+import pytest
+
+from gemmbench.planning.drafts.declarations import Parameter, TemplateParameter, read_functions
+
+
+def read_one(text):
+    (function,) = read_functions(text)
+    return function
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__global__ void gemm(int M) {}",
+        'extern "C" __global__ void gemm(int M) {}',
+        'extern "C" { __global__ void gemm(int M) {} }',
+        "namespace a { namespace b { __global__ void gemm(int M) {} } }",
+        "static __global__ void __launch_bounds__(256, 2) gemm(int M) {}",
+        "__global__ __launch_bounds__(BM * (BN / 2))\nvoid gemm(int M) {}",
+        "template <int X = (1 > 0)> __global__ void gemm(int M) {}",
+        "// __global__ void no(int N) {}\n__global__ void gemm(int M) {}",
+        "/* __global__ void no(int N) {} */ __global__ void gemm(int M) {}",
+        '#define TEXT "__global__ void no(int N) {"\n__global__ void gemm(int M) {}',
+        "#define KERNEL \\\n  __global__ void no(int N) {}\n__global__ void gemm(int M) {}",
+        "__global__ void gemm(int M);\n__global__ void gemm(int M) { if (M) { M = '}'; } }",
+        "struct S { void method(int N) {} };\nint values[] = {1, 2};\n__global__ void gemm(int M) {}",
+    ],
+)
+def test_a_kernel_is_found(text):
+    function = read_one(text)
+    assert (function.name, function.is_kernel) == ("gemm", True)
+    assert function.parameters == (Parameter("M", "int"),)
+
+
+@pytest.mark.parametrize(
+    ("written", "parameter"),
+    [
+        ("const float *__restrict__ A", Parameter("A", "float", pointer=True, const=True)),
+        ("float const* A", Parameter("A", "float", pointer=True, const=True)),
+        ("float A[]", Parameter("A", "float", pointer=True)),
+        ("unsigned int m", Parameter("m", "unsigned int")),
+        ("const int N", Parameter("N", "int", const=True)),
+        ("std::size_t k = 0", Parameter("k", "std::size_t")),
+        ("const __grid_constant__ CUtensorMap map", Parameter("map", "CUtensorMap", const=True)),
+        ("cutlass::half_t* A", Parameter("A", "cutlass::half_t", pointer=True)),
+        ("pair<int, int> tile", Parameter("tile", "pair<int, int>")),
+        ("int", Parameter("", "int")),
+        ("FLOAT *A", Parameter("A", "float", pointer=True)),
+        ("real *A", Parameter("A", "double", pointer=True)),
+        ("elem *A", Parameter("A", "half", pointer=True)),
+    ],
+)
+def test_a_parameter_has_a_type_and_a_name(written, parameter):
+    aliases = "#define FLOAT float\ntypedef double real;\nusing elem = half;\n"
+    assert read_one(f"{aliases}__global__ void gemm({written}, int last) {{}}").parameters[0] == parameter
+
+
+def test_a_template_has_types_and_integers():
+    function = read_one("template <typename T, const int BM, size_t BN = 128U> __global__ void gemm(T* A) {}")
+    assert function.template == (
+        TemplateParameter("T", "", is_type=True),
+        TemplateParameter("BM", "", is_type=False),
+        TemplateParameter("BN", "128U", is_type=False),
+    )
+
+
+def test_the_line_of_a_function_is_that_of_its_name():
+    text = "#include <cstdio>\n\n/* two\nlines */\ntemplate <int X>\n__global__ void\ngemm(int M) {\n}\n"
+    assert read_one(text).line == 7
+
+
+def test_functions_of_the_device_and_the_host_are_told_apart():
+    text = "__device__ float add(float a) { return a; }\nvoid run(cudaStream_t stream) { add(1); }\n"
+    add, run = read_functions(text)
+    assert (add.is_device_function, run.is_device_function, run.is_kernel) == (True, False, False)
+
+
+@pytest.mark.parametrize("text", ["", "{", "}", "__global__ void f(", "template <", 'extern "C" {', "f(int) {", "<<<"])
+def test_broken_text_is_read_without_an_error(text):
+    assert all(function.name for function in read_functions(text))
