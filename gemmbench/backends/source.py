@@ -11,49 +11,69 @@ is read as it is and where it is.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
+from gemmbench.backends.inlining import find_local_header, inline_headers, quote_path
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import is_file
 from gemmbench.planning.plans.plan import Plan
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
-_QUOTED = re.compile(r'#[ \t]*include[ \t]*"([^"\n]+)"')
+_QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The parts of a text, in order: includes, macros, and the code with its places."""
+
+    includes: tuple[str, ...]
+    defines: tuple[str, ...]
+    code: str
+
+    def join(self) -> str:
+        """The whole text."""
+        return "\n".join([*self.includes, *self.defines, self.code])
 
 
 def compiler_text(plan: Plan) -> str:
     """The text of `plan` with its macros; the compiler reports the files and lines as they were written."""
-    head = [f"#include <{header}>" for header in plan.problem.precision.headers]
-    defines = [f"#define {name} {value}" for name, value in plan.defines]
-    variant = plan.variant
+    return split_text(plan).join()
+
+
+def split_text(plan: Plan, inline: bool = False) -> SourceText:
+    """The parts of the text of a plan; `inline` writes local headers into it."""
+    headers = tuple(f"#include <{header}>" for header in plan.problem.precision.headers)
+    defines = tuple(f"#define {name} {value}" for name, value in plan.defines)
+    variant, text = plan.variant, plan.variant.text
     if variant.code.foreign:
-        return "\n".join([*head, *defines, f"#include {quote_path(variant.code.file)}", ""])
-    hoisted = [line for line in _INCLUDE.findall(variant.text) if not find_local_header(variant, line)]
-    rest = _INCLUDE.sub(lambda line: line[0] if find_local_header(variant, line[0]) else "", variant.text)
-    return "\n".join([*head, *hoisted, *defines, f"#line 1 {quote_path(variant.path)}", rest])
-
-
-def quote_path(path: str) -> str:
-    """A path as a string of C++."""
-    return '"{}"'.format(path.replace("\\", r"\\").replace('"', r"\""))
-
-
-def header_folders(variant: Variant) -> list[Path]:
-    """Where local headers are searched: next to the code, then in the folders of `include` that are no packages."""
-    code = variant.code
-    return [Path(code.file).parent, *(Path(name) for name in code.include if Path(name).is_absolute())]
-
-
-def find_local_header(variant: Variant, line: str) -> Path | None:
-    """The file that an `#include "..."` means, next to the code or in a folder of `include`."""
-    quoted = _QUOTED.search(line)
-    if quoted is None or not variant.code.file:
-        return None
-    places = (folder / quoted[1] for folder in header_folders(variant))
-    return next((place for place in places if is_file(place)), None)
+        code = _inline(variant, text) if inline else f"#include {quote_path(variant.code.file)}\n"
+        return SourceText(headers, defines, code)
+    hoisted = tuple(line for line in _INCLUDE.findall(text) if not _is_local(variant, line))
+    rest = _INCLUDE.sub(lambda line: line[0] if _is_local(variant, line[0]) else "", text)
+    code = _inline(variant, rest) if inline else f"#line 1 {quote_path(variant.path)}\n{rest}"
+    return SourceText((*headers, *hoisted), defines, code)
 
 
 def has_local_headers(variant: Variant) -> bool:
     """Whether the code may read headers that do not belong to the toolkit."""
     code = variant.code
     return code.foreign or bool(code.include) or any(_QUOTED.finditer(variant.text))
+
+
+def suggest_fix(error: str) -> str:
+    """What to do about an error of a compiler, where that is known; "" otherwise."""
+    if "No such file or directory" in error:
+        return "add the folder of the header to `include`"
+    if 'cannot deduce "auto" type' in error or "no matching function for call" in error:
+        return "no kernel takes these template arguments and `args`; correct `symbol` or `args`"
+    return ""
+
+
+def _inline(variant: Variant, text: str) -> str:
+    path = variant.code.file if variant.code.foreign else variant.path
+    return inline_headers(variant, text, path)
+
+
+def _is_local(variant: Variant, line: str) -> bool:
+    folders = [Path(name) for name in variant.code.include if Path(name).is_absolute()]
+    return bool(variant.code.file) and find_local_header(line, Path(variant.code.file).parent, folders) is not None

@@ -153,7 +153,7 @@ def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -
     for _, geometry in launches:
         numbers += [*geometry.grid, *geometry.block, geometry.shared]
     numbers += [*_MODES[mode], target.sms, problem.M, problem.N, problem.K]
-    numbers += [problem.alpha, problem.beta]
+    numbers += [problem.alpha, problem.beta, len(plan.arguments), *(each.value for each in plan.arguments)]
     place = step.workspace
     numbers += [_workspace_memory(place).file, _workspace_memory(place).nbytes, place.offset] if place else [0, 0, 0]
     numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(step.sets)]

@@ -21,9 +21,11 @@ from gemmbench.backends.cpu import library
 from gemmbench.backends.cpu.device import cpu_name
 from gemmbench.backends.cpu.executable_file import read_static_shared
 from gemmbench.backends.cpu.support import ALIGNMENT, has_barriers
-from gemmbench.backends.source import compiler_text
+from gemmbench.backends.inlining import quote_path
+from gemmbench.backends.source import split_text, suggest_fix
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.manifests.code.model import NULL, SCALARS
+from gemmbench.planning.plans.plan import PassedArgument, Plan
 from gemmbench.planning.sweeps.limits import TimeLimits
 
 PRELUDE = Path(__file__).parent / "prelude"
@@ -38,11 +40,13 @@ _DYNAMIC_SHARED = re.compile(
     rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]*?)(?P<name>\w+)\s*\[\s*\]\s*;"
 )
 
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)
 _CALL = """
-#line 1 "call of {symbols}"
+#line 1 {place}
 namespace gb {{
 extern const bool synchronises = {synchronises};
 void entry(const Arguments& a) {{
+{scalars}
     switch (a.step) {{
 {calls}
     }}
@@ -50,6 +54,7 @@ void entry(const Arguments& a) {{
 }}
 """
 _CASE = "        case {step}: return {symbol}({arguments});"
+_SCALAR = "    {ctype} scalar_{number} = static_cast<{ctype}>(a.{role});"
 _GEMM = "a.M, a.N, a.K, TACC(a.alpha), (const TA*)a.A, (const TB*)a.B, TACC(a.beta), (TC*)a.C"
 _TRAILING = {"bias": ", (const TC*)a.bias", "workspace": ", (void*)a.workspace"}
 _NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
@@ -57,21 +62,56 @@ _NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
 
 def translation_unit(plan: Plan) -> str:
     """The C++ text of a plan's kernel and of the function through which the runtime calls it."""
-    variant, text = plan.variant, compiler_text(plan)
+    variant, text = plan.variant, split_text(plan, inline=True)
     if variant.is_host_function:
-        return '#include "abi.h"\n' + text + _entry_function(plan, "false")
-    head, line, body = text.partition('#line 1 "')
-    waits = str(has_barriers(body)).lower()
-    call = _entry_function(plan, waits)
-    body = _DYNAMIC_SHARED.sub(_replace_dynamic_shared, body)
-    return f'#include "prelude.h"\n{head}#include "words.h"\nnamespace {{\n{line}{body}\n}}{call}'
+        return '#include "abi.h"\n' + text.join() + _entry_function(plan, "false")
+    call = _entry_function(plan, str(has_barriers(text.code)).lower())
+    head = "\n".join([*text.includes, *_hoist_includes(text.code), *text.defines])
+    code = _DYNAMIC_SHARED.sub(_replace_dynamic_shared, text.code)
+    return f'#include "prelude.h"\n{head}\n#include "words.h"\nnamespace {{\n{code}\n}}{call}'
+
+
+def _hoist_includes(code: str) -> list[str]:
+    """The headers that code still includes, so that none of them is first read inside the namespace.
+
+    One that does not exist is left to its own line, which may never be read.
+    """
+    names = dict.fromkeys(_INCLUDE.findall(code))
+    return [f"#if __has_include({name})\n#include {name}\n#endif" for name in names]
 
 
 def _entry_function(plan: Plan, synchronises: str) -> str:
-    arguments, symbols = _NETWORK if plan.network else _GEMM, plan.symbols or ("gemm",)
-    arguments += "".join(_TRAILING[name] for name in plan.variant.trailing)
-    calls = [_CASE.format(step=step, symbol=symbol, arguments=arguments) for step, symbol in enumerate(symbols)]
-    return _CALL.format(symbols=", ".join(symbols), synchronises=synchronises, calls="\n".join(calls))
+    symbols = plan.symbols or ("gemm",)
+    arguments = _declared_arguments(plan) if plan.arguments else _standard_arguments(plan)
+    cases = [_CASE.format(step=step, symbol=symbol, arguments=arguments) for step, symbol in enumerate(symbols)]
+    scalars = [
+        _SCALAR.format(number=number, ctype=each.ctype, role=each.role)
+        for number, each in enumerate(plan.arguments)
+        if each.by_pointer
+    ]
+    place = quote_path(f"{plan.variant.path}: call of {', '.join(symbols)}")
+    parts = {"scalars": "\n".join(scalars), "calls": "\n".join(cases)}
+    return _CALL.format(place=place, synchronises=synchronises, **parts)
+
+
+def _standard_arguments(plan: Plan) -> str:
+    return (_NETWORK if plan.network else _GEMM) + "".join(_TRAILING[name] for name in plan.variant.trailing)
+
+
+def _declared_arguments(plan: Plan) -> str:
+    return ", ".join(_write_argument(number, argument) for number, argument in enumerate(plan.arguments))
+
+
+def _write_argument(number: int, argument: PassedArgument) -> str:
+    if argument.by_pointer:
+        return f"&scalar_{number}"
+    if argument.role in SCALARS:
+        return f"static_cast<{argument.ctype}>(a.{argument.role})"
+    if argument.role == NULL:
+        return "nullptr"
+    return (
+        f"gb::Pointer{{a.{argument.role}}}" if argument.role else f"static_cast<{argument.ctype}>(a.numbers[{number}])"
+    )
 
 
 def _replace_dynamic_shared(declaration: re.Match[str]) -> str:
@@ -167,4 +207,7 @@ class CpuCompiler:
 def _first_errors(output: str) -> str:
     lines = output.splitlines()
     errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
-    return "\n".join((errors or lines)[:_MOST_ERRORS])
+    shown = (errors or lines)[:_MOST_ERRORS]
+    if shown and (fix := suggest_fix(shown[0])):
+        shown[0] += f"; {fix}"
+    return "\n".join(shown)

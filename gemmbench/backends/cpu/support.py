@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from gemmbench.backends.inlining import inline_headers
+from gemmbench.backends.source import has_local_headers
+from gemmbench.errors import GemmbenchError
 from gemmbench.planning.manifests.variant import Variant
 
 _COMMENT_OR_STRING = re.compile(
@@ -22,6 +25,7 @@ _NEEDS_GPU = (
     (re.compile(r"\bcooperative_groups\b"), "cooperative groups"),
     (re.compile(r"\bCUtensorMap\b"), "tensor maps"),
     (re.compile(r"<cuda/|\bcuda::|<cuda_pipeline|\b__pipeline_\w+"), "asynchronous copies or barriers"),
+    (re.compile(r"<<<"), "a launch of its own"),
     (re.compile(r"<cuda_fp[468]\.h>|\b__nv_fp[468]\w*"), "8-bit floating point"),
 )
 
@@ -43,7 +47,15 @@ def why_unsupported(variant: Variant) -> str:
     if variant.arch:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
         return f"needs a GPU: it uses instructions of {needed}, which the CPU cannot execute"
-    return _find_unsupported_code(variant.text)
+    return _find_unsupported_code(_read_code(variant))
+
+
+def _read_code(variant: Variant) -> str:
+    """The text with its local headers; without them where that is impossible, which the compiler reports."""
+    try:
+        return inline_headers(variant, variant.text, variant.path) if has_local_headers(variant) else variant.text
+    except GemmbenchError:
+        return variant.text
 
 
 @lru_cache(maxsize=256)

@@ -83,7 +83,7 @@ def test_the_compiler_names_the_file_and_the_line(bench):
 
 
 def test_a_kernel_of_another_name_is_a_build_error(bench):
-    with pytest.raises(BuildError, match=r"^call of gemm:.*error: .*gemm"):
+    with pytest.raises(BuildError, match=r"^cuda/test.cu: call of gemm:.*error: .*gemm"):
         bench.compiler.compile(bench.plan("__global__ void other() {}"))
 
 

@@ -11,6 +11,7 @@ struct Arguments {
     double alpha, beta;
     char *A, *B, *C, *bias, *workspace;
     unsigned step;
+    const double* numbers;  // of a kernel with arguments of its own
 };
 
 // The kernel's half, written below its text by compiler.py.

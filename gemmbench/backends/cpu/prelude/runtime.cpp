@@ -59,6 +59,10 @@ static void read_binding() {
     Arguments& arguments = binding.arguments;
     arguments.M = small(), arguments.N = small(), arguments.K = small();
     arguments.alpha = real(), arguments.beta = real();
+    const size_t count = large();
+    double* numbers = new double[count];
+    for (size_t i = 0; i < count; ++i) numbers[i] = real();
+    arguments.numbers = numbers;
     const int scratch = small();
     const size_t scratch_bytes = large(), workspace = large();
     if (scratch_bytes) arguments.workspace = map(scratch, scratch_bytes) + workspace;

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gemmbench.backends.source import quote_path
+from gemmbench.backends.inlining import quote_path
 from gemmbench.planning.plans.plan import Plan
 
 _TAG = "gemmbench_kernel"

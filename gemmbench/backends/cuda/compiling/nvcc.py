@@ -20,6 +20,7 @@ from gemmbench.backends.cache import header_lists
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cuda.compiling import kernel_names, ptxas
 from gemmbench.backends.cuda.compiling.unit import CompilerUnit, make_unit
+from gemmbench.backends.source import suggest_fix
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.paths import display_path
 from gemmbench.planning.plans.plan import Plan
@@ -141,7 +142,7 @@ class NvccCompiler:
                 "name the nvcc of another toolkit in CUDACXX"
             )
         errors = _shorten_paths(ptxas.extract_errors(output.replace(str(source), unit.location)))
-        fix = ptxas.suggest_fix(errors)
+        fix = suggest_fix(ptxas.find_first_error(errors))
         return "\n".join([f"{unit.location} does not compile{fix and f'; {fix}'}:", *errors[:_MOST_LINES]])
 
 

@@ -46,14 +46,9 @@ def extract_errors(output: str) -> list[str]:
     return lines[first:]
 
 
-def suggest_fix(errors: list[str]) -> str:
-    """What to do about the first error, where that is known; "" otherwise."""
-    first = next(filter(_is_error, errors), "")
-    if "No such file or directory" in first:
-        return "add the folder of the header to `include`"
-    if 'cannot deduce "auto" type' in first:
-        return "no kernel takes these template arguments, or several do; correct `symbol`"
-    return ""
+def find_first_error(lines: list[str]) -> str:
+    """The first line that is an error; "" if there is none."""
+    return next(filter(_is_error, lines), "")
 
 
 def _is_error(line: str) -> bool:

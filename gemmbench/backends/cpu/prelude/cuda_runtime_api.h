@@ -1,0 +1,1 @@
+// Empty: the prelude already declares all of CUDA before a kernel's text begins.
