@@ -232,6 +232,10 @@ class BoundExecutable(Executable, Protocol):
     def choice(self) -> str:
         """What a library chose for it, such as `pedantic math`; "" if there was nothing to choose."""
 
+    @property
+    def no_graph(self) -> str:
+        """Why its launches cannot be recorded as a CUDA graph; "" if they can, or if it was not tried."""
+
 
 class SteadyExecutable(Executable, Protocol):
     """An executable that can keep its device at work without a pause, as those of a GPU can."""
@@ -312,6 +316,9 @@ class Backend(Protocol):
 
     def free_memory(self) -> int:
         """Bytes that can be allocated now, if other processes leave them."""
+
+    def loaded_libraries(self) -> dict[str, str]:
+        """The versions of the libraries that are loaded now, by name, such as `{"cublas": "13.1.0"}`."""
 
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""

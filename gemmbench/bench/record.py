@@ -239,8 +239,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ranked(self) -> bool:
-        """The result is right, and of the class of its precision: its speed may be compared with others."""
-        return self.status == "ok" and not self.is_of_weaker_class
+        """The result is right, of the class of its precision, and timed as others are: its speed may be compared."""
+        return self.status == "ok" and not self.is_of_weaker_class and not self.is_timed_apart
+
+    @property
+    def is_timed_apart(self) -> bool:
+        """It was timed in another way than the rows of its batch."""
+        return False
 
     @property
     def is_of_weaker_class(self) -> bool:
@@ -285,6 +290,10 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
         graph: Whether launches were recorded as CUDA graphs.
+        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried.
+        beside_graphs: Whether launches of other rows of its batch were recorded. With `no_graph` the row is
+            then not ranked.
+        libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
         network: What a row of `gemmbench mlp` has in addition.
         diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words.
         wrong_map: A map of a wrong C, by tiles.
@@ -315,6 +324,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     cache: str = ""
     sets: Count = 0
     graph: bool = False
+    no_graph: str = ""
+    beside_graphs: bool = False
+    libraries: dict[str, str] = {}
     network: NetworkFacts | None = None
     diagnosis: str = ""
     wrong_map: str = ""
@@ -323,6 +335,11 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     competitors: Amount | None = None
     path: str = ""
     workspace: Count = 0
+
+    @property
+    def is_timed_apart(self) -> bool:
+        """Its launches cannot be recorded, and those of other rows of its batch were."""
+        return bool(self.no_graph) and self.beside_graphs
 
     @property
     def flops(self) -> int:

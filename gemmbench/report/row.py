@@ -14,7 +14,7 @@ from gemmbench.report.roofline import Roofline, is_too_good, peak_flops, rooflin
 
 UNKNOWN = Interval(math.nan)
 UNRANKED = "unranked"
-"""The status of a right result whose products are of a weaker class than those of its precision."""
+"""The status of a right result whose products are of a weaker class, or that was timed in another way."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,14 @@ class Row:
 
     @property
     def ranked(self) -> bool:
-        """It is timed, and its products are of the class of its precision."""
+        """It is timed as others are, and its products are of the class of its precision."""
         return self.timed and self.record.ranked
 
     def is_comparable_with(self, other: Row) -> bool:
-        """Both are timed, and their products are of the same class."""
-        same = (self.record.ranked and other.record.ranked) or self.record.product_class == other.record.product_class
-        return self.timed and other.timed and same
+        """Both are timed, both in the same way, and their products are of the same class."""
+        one, two = self.record, other.record
+        same = one.product_class == two.product_class or not (one.is_of_weaker_class or two.is_of_weaker_class)
+        return self.timed and other.timed and same and one.is_timed_apart == two.is_timed_apart
 
     @property
     def valid(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.explanation.sentences import explain_class
+from gemmbench.report.explanation.sentences import explain_unranked
 from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.text import format_share, interval_ends, number_within
 
@@ -72,10 +72,15 @@ def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:
 def _refuse_pair(rows: Sequence[Row], earlier: str, later: str) -> Verdict:
     """Why two variants cannot be compared: one has no time, or is of a weaker class."""
     unranked = [row for row in rows if row.record.variant in (earlier, later) and row.status == UNRANKED]
-    reasons = [f"{row.record.variant} is of {explain_class(row.record)}" for row in unranked[:1]]
+    reasons = [f"{row.record.variant} is {_name_category(row)}" for row in unranked[:1]]
     missing = [name for name in (earlier, later) if find_best_row(rows, name) is None]
     reason = "; ".join(reasons) or f"no valid time for {' and '.join(missing)}"
     return Verdict(INCONCLUSIVE, f"{earlier} and {later} cannot be compared: {reason}.")
+
+
+def _name_category(row: Row) -> str:
+    words = explain_unranked(row.record)
+    return f"of {words}" if row.record.is_of_weaker_class else f"timed {words}"
 
 
 def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -> Verdict:

@@ -73,7 +73,7 @@ def _open_worker(
 ) -> Iterator[LocalWorker | RemoteWorker]:
     """Open a worker, in its own process if a kernel could destroy the device's context."""
     if registry.needs_own_process(machine):
-        request = Open(machine, tuple(names), gate, limits.launch, measured)
+        request = Open(machine, tuple(names), gate, limits, measured)
         with RemoteWorker(request, progress, is_interrupted) as remote:
             yield remote
         return

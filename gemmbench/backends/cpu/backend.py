@@ -53,6 +53,10 @@ class CpuBackend:
         """Bytes that the system can give without swapping."""
         return free_memory()
 
+    def loaded_libraries(self) -> dict[str, str]:
+        """None that its rows name."""
+        return {}
+
     def load(self, artifact: Artifact, plan: Plan) -> Path | None:
         """The executable, or None for a library. Raises LaunchError if a block is too large."""
         smem = self.device.target.smem
@@ -114,7 +118,7 @@ class CpuExecutable:
     BLAS gets the cores that are free: one of its threads that waits for a core holds up all others.
     """
 
-    choice = ""
+    choice = no_graph = ""
 
     def __init__(self, launches: BoundStep, threads: BlasThreads, rotation: Rotation):
         self._launches, self._threads, self._rotation = launches, threads, rotation

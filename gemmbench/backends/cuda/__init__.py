@@ -6,6 +6,7 @@
     compiling/   plans to cubins, PTX and SASS; needs neither GPU nor pycuda
     launching/   loading, binding and timing of kernels
     libraries/   the variants cublas and cublaslt
+    functions/   Python functions that launch
     memory/      bytes on the GPU, and jobs that copy to and from it
     system/      which GPUs there are, their limits, clocks, sensors and peaks
 

@@ -16,6 +16,8 @@ from weakref import WeakKeyDictionary
 from gemmbench.backends.base import Artifact, Memory, Rotation, Step
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.failure import translate_errors
+from gemmbench.backends.cuda.functions.function import PythonFunction
+from gemmbench.backends.cuda.functions.lane import NON_BLOCKING, FunctionLane
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, why_gate_is_off
@@ -24,6 +26,7 @@ from gemmbench.backends.cuda.launching.kernel import Addresses, Kernel
 from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
 from gemmbench.backends.cuda.libraries.cublas import Cublas
 from gemmbench.backends.cuda.libraries.cublaslt import CublasLt
+from gemmbench.backends.cuda.libraries.loaded import list_loaded_versions
 from gemmbench.backends.cuda.libraries.math_choice import ColdTimer, MathChoice
 from gemmbench.backends.cuda.libraries.variants import CUBLASLT
 from gemmbench.backends.cuda.memory.array_kernels import ArrayKernels
@@ -64,6 +67,8 @@ class CudaBackend:
     modes: tuple[str, ...] = ("",)
     max_launches = QUEUE
 
+    _functions: FunctionLane
+
     def __init__(self, index: int = 0, gate: bool = True):
         """Open the GPU. Raises DeviceError."""
         self.guards = os.environ.get("GEMMBENCH_GUARDS") != "0"
@@ -95,8 +100,14 @@ class CudaBackend:
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._kernels = ArrayKernels(module, self._stream)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
+        self._functions = self._make_lane(module, index, gate)
         # Without a gate the times include host time, and readings take host time.
         self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
+
+    def _make_lane(self, helpers: Any, index: int, gate: bool) -> FunctionLane:
+        stream = self._cuda.Stream(NON_BLOCKING)
+        clock = Clock(helpers.get_function("stamp"), stream, self.device.target.sms)
+        return FunctionLane(stream, clock, Gate(helpers.get_function("gate"), stream) if gate else None, index)
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
@@ -117,12 +128,18 @@ class CudaBackend:
         """A timer for launches that do not come from a plan."""
         return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, self._gate if gated else None)
 
+    def loaded_libraries(self) -> dict[str, str]:
+        """The versions of cuBLAS and cuBLASLt, whoever has loaded them."""
+        return list_loaded_versions()
+
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
-        """Load a cubin or open a library, for stream number `stream`.
+        """Load a cubin or a Python function, or open a library, for stream number `stream`.
 
         Raises LaunchError, NotOffered, OutOfMemory.
         """
         with translate_errors((self._cuda.Error,), plan.variant.name):
+            if plan.variant.is_python:
+                return self._functions.load(plan.variant)
             if plan.variant.launch is None:
                 return self._library(plan.variant.name, stream)
             symbols = artifact.build.symbols or plan.symbols
@@ -149,12 +166,21 @@ class CudaBackend:
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
         with translate_errors(errors, name):
             calls = join_calls([_step_calls(step, memory) for step in steps])
+            if isinstance(steps[0].loaded, PythonFunction):
+                return self._bind_function(steps[0], calls, memory, graph, turns, rotation)
             if graph:
                 calls = record_graphs(calls, self._stream)
             if turns:
                 calls = record_turns(calls, self._stream, turns)
             known = [self._note_binding(step) for step in steps]
             return WindowTimer(calls, errors, self._stream, self._clock, self._gate, rotation, all(known))
+
+    def _bind_function(
+        self, step: Step, calls: Calls, memory: Memory, graph: bool, turns: int, rotation: Rotation | None
+    ) -> WindowTimer:
+        at = cast(DeviceMemory, memory).address + step.sets[0].C
+        result, known = (at, step.plan.problem.operand_bytes("C")), self._note_binding(step)
+        return self._functions.bind(step.loaded, calls, result, known, graph, turns, rotation)
 
     def _note_binding(self, step: Step) -> bool:
         """Whether the same code was bound before, and so has been launched: whatever is bound runs next."""
@@ -176,7 +202,13 @@ class CudaBackend:
         while len(self._streams) < count:
             self._streams.append(self._cuda.Stream())
         gate, address = self._gate if pinned else None, cast(DeviceMemory, memory).address
-        return CudaJob(steps, address, self._streams[:count], cache(self.load), gate)
+        return CudaJob(steps, address, self._streams[:count], cache(self._load_for_job), gate)
+
+    def _load_for_job(self, artifact: Artifact, plan: Plan, stream: int) -> Loaded:
+        """As load; a Python function queues on the stream of the job instead of its own."""
+        if plan.variant.is_python:
+            return self._functions.load(plan.variant, self._streams[stream])
+        return self.load(artifact, plan, stream)
 
     def close(self) -> None:
         """Free everything the back end holds; may be called again."""
@@ -190,7 +222,7 @@ class CudaBackend:
         if self.monitor is not None:
             self.monitor.close()
             self.monitor = None
-        del self._stream, self._streams, self._clock, self._gate, self._kernels
+        del self._stream, self._streams, self._clock, self._gate, self._kernels, self._functions
         with suppress(self._cuda.Error):
             # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.
             self._context.detach()

@@ -10,6 +10,7 @@ from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.entry import BackendEntry
 from gemmbench.backends.header_packages import why_no_headers
 from gemmbench.backends.machine import DeviceChoice
+from gemmbench.planning.manifests.code.python_module import explain_missing
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 
@@ -49,7 +50,9 @@ class CudaEntry(BackendEntry):
         return CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 
     def why_refused(self, variant: Variant) -> str:
-        """A library needs nvmath-python, and code its headers."""
+        """A library needs nvmath-python, a Python function the packages that it requires, and code its headers."""
+        if variant.is_python:
+            return explain_missing(variant.packages)
         return probe.why_no_library() if variant.is_library else why_no_headers(variant)
 
     def architecture(self, sm: int, sms: int) -> Target:

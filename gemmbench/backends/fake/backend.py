@@ -68,6 +68,10 @@ class FakeBackend:
         """All there is."""
         return self.device.target.memory
 
+    def loaded_libraries(self) -> dict[str, str]:
+        """None that its rows name."""
+        return {}
+
     def load(self, artifact: Artifact, plan: Plan) -> str:
         """Nothing to load."""
         return artifact.key

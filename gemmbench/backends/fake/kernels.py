@@ -12,12 +12,14 @@ import numpy as np
 
 from gemmbench.backends.base import OperandSet, Rotation, Step, Window, pack_allocations
 from gemmbench.backends.host_bytes import HostBytes
-from gemmbench.errors import DeviceLost, LaunchError
+from gemmbench.errors import DeviceLost, LaunchError, NotOffered
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.storage import FLOAT64
 
+_COMPILATION = 0.5
+"""Seconds that binding takes with the fault `compiles`, as for a function that is compiled by its first call."""
 _LOOKS = 4
 """How often the sensors are read in a window of a sustained load."""
 
@@ -134,6 +136,11 @@ class FakeExecutable:
         turns: int = 0,
     ):
         self.memory, self.times, self.fault, self.pace = memory, pace.times, fault, pace
+        if fault == "compiles":
+            time.sleep(_COMPILATION)
+        self.no_graph = "cannot be recorded, as scripted" if fault == "no_graph" else ""
+        if turns and self.no_graph:
+            raise NotOffered(self.no_graph)
         faults = [""] * (len(steps) - 1) + [fault]
         self.steps = [FakeStep(memory, step.plan, wrong) for step, wrong in zip(steps, faults, strict=True)]
         self.sets = list(zip(*(step.sets for step in steps), strict=True))

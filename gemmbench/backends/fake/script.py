@@ -23,7 +23,8 @@ from gemmbench.backends.fake.monitor import KEYS
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.text_file import read_text_file
 
-FAULTS = ("unwritten", "zero", "last_column", "overrun", "race", "crash", "build", "die", "hang", "lose", "print")
+_WRONG_RESULTS = ("unwritten", "zero", "last_column", "overrun", "race")
+FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no_graph", "compiles")
 
 
 @dataclass(frozen=True)

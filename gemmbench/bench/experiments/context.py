@@ -25,15 +25,20 @@ class Progress(Protocol):
     def __call__(self, what: str, done: int, of: int, left: float | None = None, /) -> None: ...
 
 
-Announce = Callable[[int | None, float], None]
-"""(number of the row whose code runs next, its expected seconds); (None, 0) when none runs."""
+class Announce(Protocol):
+    """Takes the number of the row whose code runs next, its expected seconds, and whether it compiles first.
+
+    Both are left out when no row's code runs.
+    """
+
+    def __call__(self, number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None: ...
 
 
 def ignore_progress(what: str, done: int, of: int, left: float | None = None, /) -> None:
     """Report no progress."""
 
 
-def announce_nothing(number: int | None, seconds: float) -> None:
+def announce_nothing(number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None:
     """Announce nothing."""
 
 
@@ -58,26 +63,26 @@ class ExperimentContext:
         self._cold = False
         return seconds
 
-    def announce_row(self, number: int) -> AbstractContextManager[None]:
-        """Announce that the code of row `number` runs inside the block."""
-        return announce_code(self.announce, number)
+    def announce_row(self, number: int, compiles: bool = False) -> AbstractContextManager[None]:
+        """Announce that the code of row `number` runs inside the block, and whether it compiles there."""
+        return announce_code(self.announce, number, compiles=compiles)
 
 
 @contextmanager
-def announce_code(announce: Announce, number: int, seconds: float = 0.0) -> Iterator[None]:
+def announce_code(announce: Announce, number: int, seconds: float = 0.0, compiles: bool = False) -> Iterator[None]:
     """Announce that the code of row `number` runs inside the block, for so many seconds if they are known.
 
     If the device is lost, it stays announced: the runner blames this row.
     """
-    announce(number, seconds)
+    announce(number, seconds, compiles)
     try:
         yield
     except DeviceLost:
         raise
     except BaseException:
-        announce(None, 0.0)
+        announce(None)
         raise
-    announce(None, 0.0)
+    announce(None)
 
 
 class AnnouncedExecutable:

@@ -91,10 +91,14 @@ class DeviceExperiment:
 
     def _load(self) -> None:
         for trial in self.alive:
-            with trial.catch_faults(), self.context.announce_row(trial.number):
+            announced = self.context.announce_row(trial.number, trial.chain.compiles_when_bound)
+            with trial.catch_faults(), announced:
                 pairs = zip(trial.artifacts, trial.chain.steps, strict=True)
                 trial.loaded = [self.backend.load(artifact, step) for artifact, step in pairs]
                 trial.scratch = Scratch(self.backend, trial.chain.steps)
+        libraries = self.backend.loaded_libraries()
+        for trial in self.trials:
+            trial.libraries = libraries
 
     def _measure_accuracy(self, setup: Setup) -> None:
         """Count the inputs that each row classifies correctly, if the answers are known."""

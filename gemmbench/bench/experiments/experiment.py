@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
+import msgspec
+
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.context import ExperimentContext
@@ -29,8 +33,15 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
             counts[device] = DeviceExperiment(context, workload, context.backends[device], batch, there).run()
+    graphs = {trial.chain.device for trial in trials if trial.is_graph}
     finished = [trial for trial in trials if _is_finished(context, trial)]
-    return [make_record(trial, batch, counts.get(trial.chain.device, NO_SETS)) for trial in finished]
+    return [_make_record(trial, batch, counts, graphs) for trial in finished]
+
+
+def _make_record(trial: Trial, batch: ChainBatch, counts: Mapping[str, SetCount], graphs: Container[str]) -> Record:
+    device = trial.chain.device
+    record = make_record(trial, batch, counts.get(device, NO_SETS))
+    return msgspec.structs.replace(record, beside_graphs=bool(record.no_graph) and device in graphs)
 
 
 def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:

@@ -59,7 +59,8 @@ class Setup:
         trial.scratch.prepare()
         steps = self.arena.make_steps(chain.steps, trial.loaded, rotation.sets, trial.scratch)
         memory, graph = self.arena.memory, chain.graph
-        with self.context.announce_row(trial.number):  # a library may time its choices, and recording a graph launches
+        # A library may time its choices, recording a graph launches, and a Python function compiles.
+        with self.context.announce_row(trial.number, chain.compiles_when_bound):
             bound = self.backend.bind(chain.name, steps, memory, graph=graph, mode=mode, rotation=rotation, turns=turns)
-        trial.choice = bound.choice
+        trial.choice, trial.no_graph = bound.choice, bound.no_graph
         return AnnouncedExecutable(bound, trial.number, self.context.announce)

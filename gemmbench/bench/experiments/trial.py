@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,9 +25,10 @@ class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
     `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
-    for it. `product_class` and `product_error` are what the check of single products found. With
-    `turns` its windows are CUDA graphs of so many turns over the operand sets. `audited` is the
-    checksum of its result on the first set, once an audit has found that right. `accuracy` is the
+    for it, `no_graph` why its launches cannot be recorded as a graph, and `libraries` are the versions
+    of those that are loaded. `product_class` and `product_error` are what the check of single products
+    found. With `turns` its windows are CUDA graphs of so many turns over the operand sets. `audited` is
+    the checksum of its result on the first set, once an audit has found that right. `accuracy` is the
     share of test digits that a network recognizes.
     """
 
@@ -37,6 +38,8 @@ class Trial:
     loaded: list[Any] = field(default_factory=list)
     scratch: Scratch | None = None
     choice: str = ""
+    no_graph: str = ""
+    libraries: Mapping[str, str] = field(default_factory=dict)
     status: str = "ok"
     reason: str = ""
     check: Check | None = None
@@ -59,6 +62,11 @@ class Trial:
         """Bytes that its launches may use in addition to the operands; all steps of a library share theirs."""
         own = sum(step.workspace for step in self.chain.steps if not step.variant.is_library)
         return own + max((step.workspace for step in self.chain.steps if step.variant.is_library), default=0)
+
+    @property
+    def is_graph(self) -> bool:
+        """It was timed as CUDA graphs."""
+        return bool(self.measurement.samples) and bool(self.turns or self.chain.graph)
 
     @property
     def alive(self) -> bool:

@@ -22,6 +22,7 @@ def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
         **describe_chain(trial.chain) | ({"picked": trial.choice} if trial.choice else {}),
         path=trial.chain.variant.path,
         workspace=trial.workspace,
+        libraries=dict(trial.libraries),
         phase=batch.phase,
         batch=batch.index,
         batch_key=batch.key,
@@ -122,8 +123,9 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
         "clocks_hz": trial.measurement.clocks,
         "cache": cache if timed else "",
         "sets": count.sets if timed else 0,
-        "graph": bool(timed and (trial.turns or trial.chain.graph)),
+        "graph": trial.is_graph,
         "telemetry": trial.telemetry,
         "sustained": trial.sustained,
+        "no_graph": trial.no_graph if timed else "",
         "competitors": fmean(trial.measurement.competitors) if trial.measurement.competitors else None,
     }

@@ -10,19 +10,20 @@ from gemmbench.backends.base import Device
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.errors import GemmbenchError, PlanError
+from gemmbench.planning.sweeps.limits import TimeLimits
 
 
 @dataclass(frozen=True)
 class Open:
     """To the worker, first of all: the back ends to open, and how to work.
 
-    `launch_limit` is in seconds. With `measured` False plans are verified and not timed.
+    With `measured` False plans are verified and not timed.
     """
 
     machine: Machine
     backends: tuple[str, ...]
     gate: bool
-    launch_limit: float
+    limits: TimeLimits
     measured: bool = True
 
 
@@ -49,11 +50,12 @@ class Ready:
 class Announced:
     """To the runner: the code of row `number` runs next and should take `seconds`.
 
-    With `number` None, no row's code runs.
+    If it `compiles` first, it may take as long as a compilation. With `number` None, no row's code runs.
     """
 
     number: int | None
-    seconds: float
+    seconds: float = 0.0
+    compiles: bool = False
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class _Died:
 class RemoteWorker:
     """Runs batches in a process of its own; close it at the end.
 
-    `request` says which back ends the process opens; its `launch_limit` is enforced from here.
+    `request` says which back ends the process opens; its time limits are enforced from here.
     Raises DeviceError if the device cannot be opened, or if the process dies twice with no kernel
     running.
     """
@@ -123,37 +123,41 @@ class RemoteWorker:
 
     def _attempt(self, batch: Batch[R]) -> list[R] | _Died:
         process = self._open_process()
-        running: int | None = None
+        running = Announced(None)
         allowed = _IDLE_SECONDS
         process.send(RunBatch(batch))  # receive() reports it if the process has ended
         while True:
             match process.receive(allowed, self._interrupted):
                 case Finished(records):
                     return records
-                case Announced(running, seconds):
-                    allowed = _IDLE_SECONDS if running is None else self._time_limit(seconds)
+                case Announced() as running:
+                    allowed = _IDLE_SECONDS if running.number is None else self._time_limit(running)
                 case Progressed(what, done, of):
                     self._progress(what, done, of)
                 case Lost(fault):
-                    return self._dead(running, fault)
+                    return self._dead(running.number, fault)
                 case Refused(fault):
                     self._kill()
                     raise fault
                 case Ended():
-                    return self._dead(running, process.explain_end())
+                    return self._dead(running.number, process.explain_end())
                 case Silent():
-                    return self._dead(running, self._timeout(running))
+                    return self._dead(running.number, self._timeout(running))
                 case message:
                     self._kill()
                     raise DeviceError(f"the worker process sent {message} while a batch ran")
 
-    def _time_limit(self, expected: float) -> float:
-        return self._request.launch_limit + _SLACK * expected + _GRACE
+    def _time_limit(self, running: Announced) -> float:
+        limits = self._request.limits
+        return (limits.compile if running.compiles else limits.launch) + _SLACK * running.seconds + _GRACE
 
-    def _timeout(self, running: int | None) -> LaunchTimeout:
-        if running is None:
+    def _timeout(self, running: Announced) -> LaunchTimeout:
+        limits = self._request.limits
+        if running.number is None:
             return LaunchTimeout(f"did not answer within {_IDLE_SECONDS:g} s")
-        return LaunchTimeout(f"did not end within {self._request.launch_limit:g} s, the time limit of a launch")
+        if running.compiles:
+            return LaunchTimeout(f"its first calls did not end within {limits.compile:g} s, the limit of a compilation")
+        return LaunchTimeout(f"did not end within {limits.launch:g} s, the time limit of a launch")
 
     def _dead(self, number: int | None, fault: PlanError) -> _Died:
         self._kill()

@@ -59,12 +59,12 @@ def _serve(pipe: Connection) -> None:
     if not isinstance(request, Open):
         raise DeviceError(f"the worker process was sent {request!r} before it was asked to open a device")
     inbox = _Inbox(pipe)
-    opened = registry.open_backends(request.machine, request.backends, request.gate, request.launch_limit)
+    opened = registry.open_backends(request.machine, request.backends, request.gate, request.limits.launch)
     worker = LocalWorker(
         opened,
         progress=_throttled_progress(pipe),
         is_interrupted=inbox.stopped.is_set,
-        announce=lambda number, seconds: _send(pipe, Announced(number, seconds)),
+        announce=lambda *announced: _send(pipe, Announced(*announced)),
         measured=request.measured,
     )
     _send(pipe, Ready(worker.devices))

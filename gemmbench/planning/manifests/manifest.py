@@ -17,6 +17,7 @@ from gemmbench.planning.bounds import check_configurations
 from gemmbench.planning.manifests.code.arguments import read_arguments
 from gemmbench.planning.manifests.code.compilation import read_code
 from gemmbench.planning.manifests.code.model import Call
+from gemmbench.planning.manifests.code.python_module import PythonModule, check_function
 from gemmbench.planning.manifests.code.symbols import (
     is_unmangled,
     list_kernels,
@@ -53,17 +54,18 @@ _CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
 _CUDA = ("grid", "block", "sass", *_COMPILED, *_CALLED)
 _LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", "sass", "epilogue")
-_DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",)}
+_DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
+_NOT_PYTHON = (*_OPTIONAL, *_ONE_LAUNCH, *_COMPILED, "args", "storage", "host", "epilogue", "sass", "computes")
 _CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", "sass", *_COMPILED, *_CALLED)
 
 
 class ManifestReader:
     """Checks the keys of one manifest and builds its variant; every error names its line."""
 
-    def __init__(self, document: Document, path: Path, code: Path, text: str):
+    def __init__(self, document: Document, path: Path, code: Path, text: str, module: PythonModule | None = None):
         """`path` is the file of the manifest, `code` that of the code, and `text` what is in it."""
-        self.document, self.path, self.code, self.text = document, path, code, text
+        self.document, self.path, self.code, self.text, self.module = document, path, code, text, module
         self.manifest = document.convert(Manifest)
         self.host = code.suffix == ".cpp" and not self.manifest.file
 
@@ -111,6 +113,7 @@ class ManifestReader:
             ),
             computes=manifest.computes,
             product_class=manifest.product_class,
+            packages=tuple(manifest.packages),
             epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
             source=manifest.source,
             path=self.document.location,
@@ -122,6 +125,8 @@ class ManifestReader:
     @property
     def kind(self) -> str:
         """The kind of the variant."""
+        if self.module is not None:
+            return "python"
         return "launcher" if self.manifest.host else "host" if self.host else "kernel"
 
     def list_layouts(self) -> tuple[str, ...]:
@@ -173,11 +178,15 @@ class ManifestReader:
                 if (key,) in self.document.lines:
                     message = f"{key}: a .cpp file has no {key}, because it is one host function; remove it"
                     raise self.document.error_at((key,), message)
+        if self.manifest.packages and self.module is None:
+            raise self.document.error_at(("packages",), "packages: only a .py file has packages; remove it")
         if self.manifest.computes != "gemm":
             self.refuse_keys(f"computes: {self.manifest.computes}", (*_OPTIONAL, *_CALLED))
         if self.manifest.workspace is None:
             self.refuse_orphans()
-        if self.manifest.pick:
+        if self.module is not None:
+            self.check_module(self.module)
+        elif self.manifest.pick:
             self.refuse_keys("pick", _CODE)
         elif self.manifest.host:
             self.refuse_keys("host", _LAUNCHED)
@@ -188,6 +197,14 @@ class ManifestReader:
             self.refuse_keys("launches", _ONE_LAUNCH)
         elif not self.manifest.symbol:
             raise self.document.error_at((), "missing key `symbol`: the name of the kernel")
+
+    def check_module(self, module: PythonModule) -> None:
+        """Raise SpecError for keys that a Python function cannot have, and for a function with other arguments."""
+        for key in _NOT_PYTHON:
+            if (key,) in self.document.lines:
+                message = f"{key}: a .py file has no {key}, because its function launches by itself; remove it"
+                raise self.document.error_at((key,), message)
+        check_function(module, self.document, tuple(self.manifest.params))
 
     def refuse_keys(self, present: str, keys: tuple[str, ...]) -> None:
         for key in keys:
@@ -243,7 +260,7 @@ class ManifestReader:
     def read_launches(self, sections: SectionReader) -> tuple[Launch, ...]:
         """Return what the file launches, in order; nothing if it dispatches."""
         manifest = self.manifest
-        if manifest.pick or manifest.host:
+        if manifest.pick or manifest.host or self.module is not None:
             return ()
         if manifest.launches:
             for index, launch in enumerate(manifest.launches):

@@ -93,6 +93,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             `3xtf32`, `bf16x3`, `tf32` or `bf16` for a kernel that computes float32 from products of
             fewer bits. Its rows are listed without being ranked. A weaker class that is not declared
             is `wrong`.
+        packages: Packages that a `.py` file imports, such as `[torch, triton]`. Where one is not installed,
+            its rows are skipped.
         source: A link to where the kernel is from.
     """
 
@@ -130,4 +132,5 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     pick: list[PickFields] = []
     sass: list[str] = []
     product_class: str = msgspec.field(name="class", default="")
+    packages: list[str] = []
     source: str = ""

@@ -2,6 +2,7 @@
 
 .cu .cpp    between `/*---` and `---*/` at the top of the file
 .yaml       the file is the manifest, and its key `file` names the code
+.py         the docstring of the module
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.code.compilation import find_code_file
+from gemmbench.planning.manifests.code.python_module import parse_module
 from gemmbench.planning.manifests.manifest import ManifestReader
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.paths import display_path, printable
@@ -49,12 +51,21 @@ def _read_kernel_file(path: Path) -> Variant:
 def _read_manifest_file(path: Path) -> Variant:
     document = parse_document(read_text_file(path), display_path(path))
     code = find_code_file(document, path.parent)
+    if code.suffix == ".py":
+        raise document.error_at(("file",), f"file: {code.name} has its manifest in its docstring; name that file")
     return ManifestReader(document, path, code, read_text_file(code)).read()
+
+
+def _read_python_file(path: Path) -> Variant:
+    location, text = display_path(path), read_text_file(path)
+    module = parse_module(text, location)
+    return ManifestReader(parse_document(module.manifest, location, module.first_line), path, path, text, module).read()
 
 
 READERS: dict[str, Callable[[Path], Variant]] = {
     ".cu": _read_kernel_file,
     ".cpp": _read_kernel_file,
     ".yaml": _read_manifest_file,
+    ".py": _read_python_file,
 }
 """The reader of each kind of file that can be a variant, by its suffix."""

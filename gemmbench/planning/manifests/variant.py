@@ -76,8 +76,9 @@ class Variant:
     """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network).
 
     `kind` is "kernel" for CUDA code (it runs on a GPU, and on the CPU device in coroutines), "host"
-    for a `.cpp` file, "launcher" for a host function that launches CUDA code itself, "library" for cuBLAS
-    and the like. `devices` are the back ends that can run it.
+    for a `.cpp` file, "launcher" for a host function that launches CUDA code itself, "python" for a Python
+    function that launches and needs the packages `packages`, "library" for cuBLAS and the like. `devices`
+    are the back ends that can run it.
     `params` pairs a name with its values, the default first. `arch` is empty unless the code is
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
     the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
@@ -116,6 +117,7 @@ class Variant:
     epilogue: tuple[str, ...] = ()
     shortlist: int = 0
     product_class: str = ""
+    packages: tuple[str, ...] = ()
     source: str = ""
     path: str = ""
     text: str = field(default="", repr=False)
@@ -152,6 +154,11 @@ class Variant:
     def is_library(self) -> bool:
         """It is part of a library and has no text."""
         return self.kind == "library"
+
+    @property
+    def is_python(self) -> bool:
+        """It is a Python function that launches, and needs the packages `packages`."""
+        return self.kind == "python"
 
     def default(self) -> dict[str, int]:
         """The default configuration: each parameter with its first value."""

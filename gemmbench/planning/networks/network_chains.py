@@ -57,6 +57,8 @@ class _Planner:
         if variant.computes == "mlp":
             whole = plan_network(self.network, variant, config, self.device, target, self.refuses)
             return whole.reason if isinstance(whole, Skip) else (whole,)
+        if variant.is_python:
+            return "is a Python function, which computes one GEMM and not a network"
         steps: list[Plan] = []
         for index in range(self.network.layers):
             planned = self._plan_layer(index, variant, config)

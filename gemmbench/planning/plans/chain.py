@@ -64,6 +64,11 @@ class Chain:
         return all(step.variant.deterministic for step in self.steps)
 
     @property
+    def compiles_when_bound(self) -> bool:
+        """It has no machine code before its first calls, which compile it."""
+        return any(step.variant.is_python for step in self.steps)
+
+    @property
     def kernel_key(self) -> tuple[object, ...]:
         """Problem, row and configuration, as a Record has it."""
         return (self.problem, self.name, *sorted(self.config.values))

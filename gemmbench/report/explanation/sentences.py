@@ -70,7 +70,7 @@ def name_row(row: Row) -> str:
 
 
 def _describe_status(row: Row) -> Iterator[str]:
-    explained = explain_class(row.record) if row.status == UNRANKED else row.record.reason
+    explained = explain_unranked(row.record) if row.status == UNRANKED else row.record.reason
     reason = f": {explained}" if explained else ""
     yield f"{row.status}{reason}."
     if row.record.diagnosis:
@@ -90,8 +90,10 @@ def _describe_check(record: Record) -> Iterator[str]:
         yield f"{number(record.product_error, 3)} units in the last place."
 
 
-def explain_class(record: Record) -> str:
-    """Why a row is not ranked, by the class of its products."""
+def explain_unranked(record: Record) -> str:
+    """Why a row is not ranked: by the class of its products, or by how it was timed."""
+    if not record.is_of_weaker_class:
+        return f"without a CUDA graph, unlike rows next to it, with which it is not ranked: {record.no_graph}"
     found, wanted = record.product_class, record.problem.precision.product_class
     words = f"{CLASSES[found].words}, " if found in CLASSES else ""
     return f"class {found}: {words}less exact than class {wanted}, with which it is not ranked"
@@ -128,7 +130,7 @@ def _describe_method(row: Row) -> Iterator[str]:
     others = record.batch_rows > 1
     yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
     launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
-    launches += ", as a CUDA graph" if record.graph else ""
+    launches += ", as a CUDA graph" if record.graph else f" ({record.no_graph})" if record.no_graph else ""
     yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
     yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
 

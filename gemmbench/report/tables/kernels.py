@@ -9,7 +9,7 @@ from gemmbench.bench.record import Record
 from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import make_table
 from gemmbench.report.comparison import Comparison, ProblemRows
-from gemmbench.report.explanation.sentences import explain_class
+from gemmbench.report.explanation.sentences import explain_unranked
 from gemmbench.report.flags import explain_letters
 from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.table import Report, Table
@@ -76,9 +76,11 @@ def _explain_status(row: Row) -> Iterator[str]:
     elif row.too_good:
         yield f"{name}: faster than this device can be; not ranked"
     elif row.status == UNRANKED:
-        yield f"{name}: {explain_class(record)}"
+        yield f"{name}: {explain_unranked(record)}"
     elif record.stopped == "interrupted":
         yield f"{name}: interrupted after {len(record.samples)} rounds"
+    elif record.no_graph:
+        yield f"{name}: {record.no_graph}"
 
 
 def _count_ran(rows: Sequence[Row]) -> int:

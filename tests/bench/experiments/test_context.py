@@ -46,7 +46,7 @@ def test_a_load_that_is_closed_is_not_announced_any_more(start, announced):
     with closing(start(Loaded())) as windows:
         next(windows)
         assert announced[-1][0] == 3
-    assert announced[-1] == (None, 0.0)
+    assert announced[-1] == (None,)
 
 
 def test_a_row_that_loses_the_device_under_load_stays_announced(start, announced):

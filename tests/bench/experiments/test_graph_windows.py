@@ -79,3 +79,17 @@ def test_a_short_load_is_neither_verified_nor_audited(measure):
     assert measure(10e-6, fault="zero")[0].status == "wrong"
     ranked, _ = measure(10e-6, phase=RANKING, fault="zero")
     assert (ranked.status, ranked.checked, len(ranked.samples)) == ("ok", False, 10)
+
+
+def test_a_row_that_cannot_be_recorded_is_not_ranked_next_to_graphs(make_plan):
+    script = Script(times={"naive": [10e-6], "tiled": [9e-6]}, faults={"naive": "no_graph"})
+    plans = [make_plan(name, PROBLEM) for name in ("naive", "tiled")]
+    batch = make_gemm_batch(plans, [CODE] * 2, Policy(rounds=10, until=0.0))
+    apart, other = LocalWorker({"fake": FakeBackend(script)}).experiment(batch)
+    assert (apart.status, apart.no_graph, apart.beside_graphs) == ("ok", "cannot be recorded, as scripted", True)
+    assert (apart.graph, apart.ranked, other.graph, other.ranked) == (False, False, True, True)
+
+
+def test_a_row_that_cannot_be_recorded_is_ranked_where_no_row_is_a_graph(measure):
+    record, _ = measure(31e-6, fault="no_graph")
+    assert (record.no_graph, record.beside_graphs, record.ranked) == ("cannot be recorded, as scripted", False, True)

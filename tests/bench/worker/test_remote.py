@@ -14,6 +14,7 @@ from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 
 SMALL = Problem(16, 8, 4)
@@ -28,19 +29,19 @@ CONNECT = (
 def remote(tmp_path):
     """A remote fake device with these faults."""
 
-    def start(limit=60.0, faults=None, names=("fake",), measured=True, **options):
+    def start(limit=60.0, faults=None, compile_limit=120.0, names=("fake",), measured=True, **options):
         script = tmp_path / "script.yaml"
         script.write_text(yaml.safe_dump({"faults": faults or {}}))
         machine = registry.describe_machine(registry.choose_device(f"fake:{script}"))
-        return RemoteWorker(Open(machine, names, True, limit, measured), **options)
+        return RemoteWorker(Open(machine, names, True, TimeLimits(compile_limit, limit), measured), **options)
 
     return start
 
 
 @pytest.fixture
 def batch(make_plan):
-    def make(*names, rounds=2):
-        plans = tuple(make_plan(name, SMALL) for name in names)
+    def make(*names, rounds=2, **changed):
+        plans = tuple(make_plan(name, SMALL, **changed) for name in names)
         policy = Policy(rounds=rounds, until=0.0, cache="hot")
         return make_gemm_batch(plans, (CODE,) * len(plans), policy)
 
@@ -160,3 +161,20 @@ def test_ctrl_c_does_not_reach_the_process(remote, batch):
         assert worker.devices
         pid = worker._process._process.pid
         assert os.getsid(pid) == pid != os.getsid(0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "compile_limit", "status", "words"),
+    [
+        ("python", 60.0, "ok", ""),
+        ("python", 0.1, "timeout", "its first calls did not end within 0.1 s, the limit of a compilation"),
+        ("kernel", 60.0, "timeout", "did not end within 0.1 s, the time limit of a launch"),
+    ],
+)
+def test_the_first_calls_of_a_python_function_have_the_time_of_a_compilation(
+    remote, batch, monkeypatch, kind, compile_limit, status, words
+):
+    monkeypatch.setattr("gemmbench.bench.worker.remote._GRACE", 0.0)
+    with remote(0.1, {"bad": "compiles"}, compile_limit) as worker:
+        (record,) = worker.experiment(batch("bad", kind=kind))
+    assert (record.status, record.reason) == (status, words)

@@ -47,11 +47,13 @@ class NvccCompiler:
         return find_nvcc()
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan or find it in the cache; a library has nothing to compile.
+        """Compile the plan or find it in the cache; a library and a Python function have nothing to compile.
 
         The facts are those of the last kernel that the plan launches. Raises BuildError with the
         compiler's own lines, BuildTimeout, or DeviceError without a compiler.
         """
+        if plan.variant.is_python:
+            return Artifact(content_key(["python", plan.variant.text]), plan.variant.path, Build())
         if plan.variant.launch is None:
             return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
         return self._fetch(make_unit(plan))

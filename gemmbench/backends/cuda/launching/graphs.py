@@ -57,12 +57,28 @@ def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
     return replace(calls, turns=turns, launch_turns=_launch_in_turn(graphs), keep=(graphs, calls))
 
 
-def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
-    """Open the driver, and launch once. Raises NotOffered."""
+def count_nodes(queue: Callable[[], object], stream: Any) -> int:
+    """How many kernels and copies a graph of what `queue` queues has. Raises LaunchError, NotOffered."""
+    driver = _open_driver()
+    graph = _record(driver, queue, stream)
+    code, *found = driver.cuGraphGetNodes(graph)
+    _ask(driver, "cuGraphDestroy", graph)
+    if code != driver.CUresult.CUDA_SUCCESS:
+        raise LaunchError(f"cuGraphGetNodes failed: {code.name}")
+    return int(found[-1])
+
+
+def _open_driver() -> ModuleType:
+    """The driver with its graphs. Raises NotOffered."""
     try:
-        driver = import_module("cuda.bindings.driver")
+        return import_module("cuda.bindings.driver")
     except ImportError as fault:
         raise NotOffered("graphs need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
+
+
+def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
+    """Open the driver, and launch once. Raises NotOffered."""
+    driver = _open_driver()
     calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
     stream.synchronize()
     return driver
@@ -81,26 +97,32 @@ class Graph:
 
     def __init__(self, driver: Any, queue: Callable[[], object], stream: Any):
         self._driver, self._stream = driver, driver.CUstream(stream.handle)
-        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        self._ask("cuStreamBeginCapture", self._stream, mode)
-        try:
-            queue()
-        except BaseException:
-            driver.cuStreamEndCapture(self._stream)  # otherwise the stream would be unusable
-            raise
-        graph = self._ask("cuStreamEndCapture", self._stream)
-        self._graph = self._ask("cuGraphInstantiate", graph, 0)
-        self._ask("cuGraphDestroy", graph)
+        graph = _record(driver, queue, stream)
+        self._graph = _ask(driver, "cuGraphInstantiate", graph, 0)
+        _ask(driver, "cuGraphDestroy", graph)
         weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context is gone by then
-        self._ask("cuGraphUpload", self._graph, self._stream)  # otherwise the first launch would, behind a gate
+        _ask(driver, "cuGraphUpload", self._graph, self._stream)  # otherwise the first launch would, behind a gate
 
     def launch(self) -> None:
         """Queue the graph. Raises LaunchError."""
-        self._ask("cuGraphLaunch", self._graph, self._stream)
+        _ask(self._driver, "cuGraphLaunch", self._graph, self._stream)
 
-    def _ask(self, call: str, *arguments: Any) -> Any:
-        """The value a driver call returns, if any. Raises LaunchError."""
-        code, *values = getattr(self._driver, call)(*arguments)
-        if code != self._driver.CUresult.CUDA_SUCCESS:
-            raise LaunchError(f"{call} failed: {code.name}")
-        return values[0] if values else None
+
+def _record(driver: Any, queue: Callable[[], object], stream: Any) -> Any:
+    """Record what `queue` queues. Raises LaunchError, and what `queue` raises."""
+    recorded = driver.CUstream(stream.handle)
+    _ask(driver, "cuStreamBeginCapture", recorded, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+    try:
+        queue()
+    except BaseException:
+        driver.cuStreamEndCapture(recorded)  # otherwise the stream would be unusable
+        raise
+    return _ask(driver, "cuStreamEndCapture", recorded)
+
+
+def _ask(driver: Any, call: str, *arguments: Any) -> Any:
+    """The value a driver call returns, if any. Raises LaunchError."""
+    code, *values = getattr(driver, call)(*arguments)
+    if code != driver.CUresult.CUDA_SUCCESS:
+        raise LaunchError(f"{call} failed: {code.name}")
+    return values[0] if values else None

@@ -26,7 +26,7 @@ class Calls:
     stream. `launch` describes a launch for error messages, `kernels` is the most kernels it
     may queue, and `keep` whatever must outlive the callables. `launch_turns`, if any, launches a
     graph that goes `turns` times through all operand sets, from the first one on. `choice` is what the
-    library chose, in words.
+    library chose, in words, `no_graph` why the launches cannot be recorded as a graph, "" if they can.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -36,6 +36,7 @@ class Calls:
     turns: int = 0
     choice: str = ""
     launch_turns: Callable[[], object] | None = None
+    no_graph: str = ""
 
     @property
     def graph_launches(self) -> int:
@@ -89,6 +90,11 @@ class WindowTimer:
     def choice(self) -> str:
         """As base.BoundExecutable."""
         return self._calls.choice
+
+    @property
+    def no_graph(self) -> str:
+        """As base.BoundExecutable."""
+        return self._calls.no_graph
 
     def queue(self) -> None:
         """Queue the next launch on `stream`, without timing it or waiting."""

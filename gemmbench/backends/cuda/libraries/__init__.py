@@ -6,4 +6,5 @@ cublaslt   cuBLASLt, one algorithm of its heuristic
 
 math_choice         whether default or pedantic math is faster in f32
 library_workspace   the workspace of a library
+loaded              which versions are loaded
 """
