@@ -294,6 +294,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         beside_graphs: Whether launches of other rows of its batch were recorded. With `no_graph` the row is
             then not ranked.
         libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
+        reads_c: Whether a kernel reads C although beta is 0, as its manifest says; then C began finite, not
+            as NaN, wherever its results were checked.
         network: What a row of `gemmbench mlp` has in addition.
         diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words.
         wrong_map: A map of a wrong C, by tiles.
@@ -327,6 +329,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     no_graph: str = ""
     beside_graphs: bool = False
     libraries: dict[str, str] = {}
+    reads_c: bool = False
     network: NetworkFacts | None = None
     diagnosis: str = ""
     wrong_map: str = ""

@@ -42,6 +42,7 @@ MEANINGS = {
     "F": f"few samples: fewer than {stats.MIN_BLOCKS} blocks of rounds, no interval",
     "S": f"short windows: shorter than {1e3 * LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
+    "R": "reads C: the kernel reads C although beta is 0, and is verified on a C without NaN",
     "U": "ungated: host time may be in some samples",
 }
 """Every letter, in the order in which rows show them."""
@@ -122,6 +123,8 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
     if not record.gated and row.environment.on_gpu(record.backend):
         yield "U", "the gate was off, or opened by itself twice while a window was queued"
+    if record.reads_c:
+        yield "R", "the manifest declares `reads_c`"
     if record.cache in ("hot", "partly cold"):
         yield "H", f"the cache was {record.cache} ({record.sets} operand sets)"
 

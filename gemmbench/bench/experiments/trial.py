@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemmbench.backends.base import Artifact
+from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.sustained import Sustained
@@ -72,6 +73,15 @@ class Trial:
     def alive(self) -> bool:
         """Nothing has gone wrong yet."""
         return self.status == "ok"
+
+    @property
+    def fills(self) -> tuple[int, ...]:
+        """The bytes that fill C before a launch that is checked, one launch each, where beta is 0.
+
+        NaN shows what is not written. Where C is read all the same, it is finite, and two launches from
+        different C must both be right.
+        """
+        return (guards.FINITE, guards.NEGATIVE) if self.chain.reads_c else (guards.NAN,)
 
     def poison_scratch(self) -> None:
         """Fill its workspaces with NaN, as before a launch that is checked."""

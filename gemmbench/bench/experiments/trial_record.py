@@ -124,6 +124,7 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
         "cache": cache if timed else "",
         "sets": count.sets if timed else 0,
         "graph": trial.is_graph,
+        "reads_c": trial.chain.reads_c,
         "telemetry": trial.telemetry,
         "sustained": trial.sustained,
         "no_graph": trial.no_graph if timed else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from gemmbench.backends.base import Backend, Executable
 from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import VerificationCase
+from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
@@ -30,6 +32,7 @@ class _Launched:
     executable: Executable
     result: np.ndarray
     check: Future[Check]
+    fill: int
 
 
 @dataclass
@@ -64,24 +67,27 @@ class Verification:
             self.context.progress(f"verify {trial.name}", number, len(trials))
             if self.context.is_interrupted():
                 break
-            for mode in modes:
-                self._launch(trial, case, mode, host)
+            fills = trial.fills if case.inputs.initial is None else (guards.NAN,)
+            for mode, fill in itertools.product(modes, fills):
+                self._launch(trial, case, mode, fill, host)
         self._settle(case)
 
-    def _launch(self, trial: Trial, case: VerificationCase, mode: str, host: ThreadPoolExecutor) -> None:
+    def _launch(self, trial: Trial, case: VerificationCase, mode: str, fill: int, host: ThreadPoolExecutor) -> None:
         """Launch a trial and have its result judged; then settle the launch before."""
         if self._launched is not None and self._launched.trial is trial:
             self._settle(case)
         if not trial.alive:
             return
         with trial.catch_faults():
-            self._launch_alive(trial, case, mode, host)
+            self._launch_alive(trial, case, mode, fill, host)
         if not trial.alive:
             self._restore_operands(case)
 
-    def _launch_alive(self, trial: Trial, case: VerificationCase, mode: str, host: ThreadPoolExecutor) -> None:
+    def _launch_alive(
+        self, trial: Trial, case: VerificationCase, mode: str, fill: int, host: ThreadPoolExecutor
+    ) -> None:
         executable = self.bind(trial, mode, case.scalars)
-        self.arena.reset(case.inputs, 1)  # after binding: recording a graph runs its launches once
+        self.arena.reset(case.inputs, 1, fill)  # after binding: recording a graph runs its launches once
         trial.poison_scratch()
         executable.time(1)
         result = self.arena.read(into=self._buffers[0])
@@ -92,7 +98,7 @@ class Verification:
         self._buffers.reverse()
         check = host.submit(case.judge, result, trial.chain.declared_class)
         self._settle(case)
-        self._launched = _Launched(trial, executable, result, check)
+        self._launched = _Launched(trial, executable, result, check, fill)
 
     def _restore_operands(self, case: VerificationCase) -> None:
         """Make the operands good again for the trials to come: one that crashes may have written anywhere."""
@@ -108,8 +114,10 @@ class Verification:
         with trial.catch_faults():
             if not check.ok and case.explain:
                 bind = partial(self._bind_again, trial, case)
-                fill = trial.scratch.poison if trial.scratch and trial.scratch.nbytes else None
-                relauncher = Relauncher(self.arena, launched.executable, bind, self.backend.modes, fill)
+                scratch = trial.scratch.poison if trial.scratch and trial.scratch.nbytes else None
+                relauncher = Relauncher(
+                    self.arena, launched.executable, bind, self.backend.modes, scratch, launched.fill
+                )
                 check = case.explain(check, launched.result, relauncher, trial.check is not None)
             trial.judge(check)
 

@@ -18,6 +18,8 @@ NAN = 0xFF
 PATTERN = 0xA5
 FINITE = 0x3C
 """Every byte 0x3C is a number of normal size in every floating-point format."""
+NEGATIVE = 0xC2
+"""Every byte 0xC2 is a negative number of normal size in every floating-point format, larger than FINITE."""
 
 
 @dataclass(frozen=True)

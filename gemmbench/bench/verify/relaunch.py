@@ -20,6 +20,7 @@ class Relauncher:
     """A kernel that failed, bound to the first operand set; `bind` binds it again in a mode.
 
     `fill_scratch` fills what it may not read of its workspaces with a byte; None without a workspace.
+    `fill` is the byte that filled C before the launch that failed.
     """
 
     arena: Arena
@@ -27,18 +28,21 @@ class Relauncher:
     bind: Callable[[str], Executable]
     modes: Sequence[str]
     fill_scratch: Callable[[int], None] | None
+    fill: int = guards.NAN
 
     def __call__(
         self, data: Operands, poisoned: bool, mode: str | None = None, scratch: int = guards.NAN
     ) -> np.ndarray:
-        """C after a launch on `data`; before it, C is NaN if `poisoned`, else data.C, and `scratch` fills workspaces.
+        """C after a launch on `data`; before it, `fill` fills C if `poisoned`, and `scratch` fills workspaces.
+
+        Otherwise C is data.C.
 
         Raises what a launch raises.
         """
         executable = self.executable if mode is None else self.bind(mode)
         inputs = Inputs((data.A, data.B), None if poisoned else data.C)
         self.arena.write(inputs, 1)
-        self.arena.reset(inputs, 1)
+        self.arena.reset(inputs, 1, self.fill)
         if self.fill_scratch is not None:
             self.fill_scratch(scratch)
         executable.time(1)
@@ -60,6 +64,7 @@ def explain_by_relaunch(
             or _find_kept_state(check, result, reference, launch, passed)
             or _find_read_of_scratch(check, reference, launch)
             or _find_read_of_poison(check, reference, launch)
+            or _find_use_of_finite(check, result, reference, launch)
         )
     finally:
         launch.arena.write(Inputs((reference.operands.A, reference.operands.B)), 1)
@@ -137,6 +142,20 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
         return check.diagnosis.cause, words
     which = "" if words.startswith("C was") else words.partition(" never written")[0].rpartition(" ")[0] + ": "
     return "read outside A or B", f"{which}computed from memory outside A or B, where gemmbench puts NaN"
+
+
+def _find_use_of_finite(
+    check: Check, result: np.ndarray, reference: Reference, launch: Relauncher
+) -> tuple[str, str] | None:
+    """C was finite: elements still hold what it was filled with, or the product was added to it."""
+    if reference.beta or launch.fill == guards.NAN:
+        return None
+    kept = (result.reshape(-1).view(np.uint8).reshape(result.size, -1) == launch.fill).all(axis=1)
+    if kept.any():
+        return NEVER_WRITTEN, f"{int(kept.sum())} of {result.size} elements were never written"
+    if _check_of(check, reference)(launch(reference.operands, False) - reference.operands.C).ok:
+        return "C read at beta 0", "the product is added to C although beta is 0; `reads_c` allows 0 * C only"
+    return None
 
 
 def _check_of(check: Check, reference: Reference) -> Callable[[np.ndarray], Check]:

@@ -1,6 +1,7 @@
 """How a GEMM or a network is computed: kernel files with their manifests.
 
 catalog             all variants by name
+kernel_files        which files of a folder can be variants
 variant             a variant: parameters, launches, tensor maps and what it needs
 readers             reads a kernel file or a manifest in a file of its own
 manifest            from the keys of a manifest to a variant

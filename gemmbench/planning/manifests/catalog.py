@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.manifests.readers import READERS, has_manifest, read_variant
+from gemmbench.planning.manifests.kernel_files import find_file, is_path, list_kernel_files
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import display_path, follow_links, is_file, is_folder, printable
-from gemmbench.planning.text_file import read_text_file
+from gemmbench.planning.paths import display_path, follow_links, printable
 
-SUFFIXES = tuple(READERS)
-"""The suffixes of files that can be variants."""
-_FILE_KEY = re.compile(r"^file:[ \t]*[\"']?([^\"'#\n]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
 MARK = ":"
 """Separates a git revision from a name; see planning.manifests.revision."""
 
@@ -39,15 +34,7 @@ class Catalog:
         self._files: dict[str, Path] = {}
         self._paths: dict[str, Path] = {}
         for folder in folders:
-            self._add_folder(folder)
-
-    def _add_folder(self, folder: Path) -> None:
-        if not is_folder(folder):
-            raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
-        found = [path for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES]
-        described = {path for manifest in found for path in _find_described(manifest)}
-        for path in found:
-            if follow_links(path) not in described or _describes_itself(path):
+            for path in list_kernel_files(folder):
                 self._add_file(path)
 
     def _add_file(self, path: Path) -> None:
@@ -71,7 +58,7 @@ class Catalog:
         A path to a file is the name of the variant in it.
         """
         if is_path(name) and name not in self.names:
-            self._paths[name] = _find_file(name)
+            self._paths[name] = find_file(name)
             return
         if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
@@ -132,36 +119,6 @@ class Catalog:
     def get_ladder(self, names: Iterable[str]) -> list[Variant]:
         """Return the named variants in the order of the ladder."""
         return _sort_ladder(self.get(name) for name in dict.fromkeys(names))
-
-
-def is_path(name: str) -> bool:
-    """Whether a name is the path of a file: it has the suffix of one, and a folder or a file there."""
-    return Path(name).suffix in SUFFIXES and (os.sep in name or is_file(Path(name)))
-
-
-def _find_file(name: str) -> Path:
-    path = Path(name).expanduser()
-    if not is_file(path):
-        raise UsageError(f"no file at {printable(name)}; correct the path")
-    return path
-
-
-def _find_described(path: Path) -> list[Path]:
-    """The file of code that a manifest in a file of its own describes; a broken manifest describes none."""
-    if path.suffix != ".yaml":
-        return []
-    try:
-        named = _FILE_KEY.search(read_text_file(path))
-    except SpecError:
-        return []
-    return [follow_links(path.parent / named[1])] if named else []
-
-
-def _describes_itself(path: Path) -> bool:
-    try:
-        return has_manifest(read_text_file(path))
-    except SpecError:
-        return True  # an error of its own
 
 
 def _sort_ladder(variants: Iterable[Variant]) -> list[Variant]:

@@ -12,8 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.manifests.catalog import MARK, SUFFIXES, Catalog
+from gemmbench.planning.manifests.catalog import MARK, Catalog
 from gemmbench.planning.manifests.git_checkout import explain_unreadable, find_commit, is_shallow, read_files
+from gemmbench.planning.manifests.kernel_files import SUFFIXES
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.paths import display_path
 

@@ -69,6 +69,11 @@ class Chain:
         return any(step.variant.is_python for step in self.steps)
 
     @property
+    def reads_c(self) -> bool:
+        """A kernel reads C even where beta is 0, so C must not hold NaN."""
+        return any(step.variant.call.reads_c for step in self.steps)
+
+    @property
     def kernel_key(self) -> tuple[object, ...]:
         """Problem, row and configuration, as a Record has it."""
         return (self.problem, self.name, *sorted(self.config.values))

@@ -9,7 +9,6 @@ import numpy as np
 from gemmbench.backends.base import Executable
 from gemmbench.bench.experiments.auditing.audit_case import CHANGE, AuditCase, Turn
 from gemmbench.bench.experiments.trial import Trial
-from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.verify.reference import Check
 
@@ -37,13 +36,16 @@ class Turns:
     def make_both(self, again: int) -> tuple[Turn, Turn]:
         """A turn over results of earlier launches, and one over NaN; the same bits must come of both.
 
-        The second is over the first `again` sets. Likewise the first finds what earlier launches left
-        in the workspaces, and the second finds NaN: neither may matter.
+        The second is over the first `again` sets. Where C is read all the same, both turns begin with
+        finite numbers, which differ. Likewise the first finds what earlier launches left in the
+        workspaces, and the second finds NaN: neither may matter.
         """
+        if self.trial.chain.reads_c:
+            self.arena.fill_outputs(self.count, self.trial.fills[0])
         self.arena.keep_result()
         first = self.make_turn()
         self.arena.keep_result()
-        self.arena.fill_outputs(again, guards.NAN)
+        self.arena.fill_outputs(again, self.trial.fills[-1])
         self.trial.poison_scratch()
         second = replace(self, count=again).make_turn(repeats=first.check is None)
         comparable = self.trial.chain.deterministic and first.check is second.check is None

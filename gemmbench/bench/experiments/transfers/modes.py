@@ -161,7 +161,8 @@ class TransferExperiment:
         matrices, starts = self.matrices[trial.pinned], self.arena.starts[0]
         matrices.poison()
         for name in "ABC":
-            self.arena.memory.fill(starts[name], self.problem.operand_bytes(name), guards.NAN)
+            byte = guards.FINITE if name == "C" and trial.chain.reads_c else guards.NAN
+            self.arena.memory.fill(starts[name], self.problem.operand_bytes(name), byte)
         trial.job.run()
         return matrices.copy_result()
 
