@@ -323,6 +323,9 @@ class Backend(Protocol):
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""
 
+    def count_workspace(self, loaded: Any, plan: Plan) -> int:
+        """The bytes of workspace of a loaded plan; its own host function may know them. Raises LaunchError."""
+
     def bind(
         self,
         name: str,

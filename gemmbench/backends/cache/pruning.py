@@ -15,7 +15,7 @@ LIMIT = 2 << 30
 """Bytes that the cache may hold."""
 FACTS = ".json"
 
-_NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.o|\.headers|\.json)")
+_NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.json)")
 """The files that gemmbench writes; all others in the folder are left alone."""
 
 

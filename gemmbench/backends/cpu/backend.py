@@ -68,6 +68,10 @@ class CpuBackend:
                 raise LaunchError(f"a block needs {static} bytes of shared memory, but {smem} is the limit")
         return Path(artifact.path) if artifact.path else None
 
+    def count_workspace(self, loaded: Path | None, plan: Plan) -> int:
+        """As planned."""
+        return plan.workspace
+
     def bind(
         self,
         name: str,

@@ -18,6 +18,7 @@ from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.functions.function import PythonFunction
 from gemmbench.backends.cuda.functions.lane import NON_BLOCKING, FunctionLane
+from gemmbench.backends.cuda.launchers.launcher import Launcher, count_workspace
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, why_gate_is_off
@@ -133,18 +134,24 @@ class CudaBackend:
         return list_loaded_versions()
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
-        """Load a cubin or a Python function, or open a library, for stream number `stream`.
+        """Load a cubin, a launcher or a Python function, or open a library, for stream number `stream`.
 
         Raises LaunchError, NotOffered, OutOfMemory.
         """
         with translate_errors((self._cuda.Error,), plan.variant.name):
             if plan.variant.is_python:
                 return self._functions.load(plan.variant)
-            if plan.variant.launch is None:
+            if plan.variant.is_library:
                 return self._library(plan.variant.name, stream)
+            if plan.variant.is_launcher:
+                return Launcher(artifact.path, plan, self._streams[stream])
             symbols = artifact.build.symbols or plan.symbols
             launches = [(name, each) for name, (_, each) in zip(symbols, plan.launches, strict=True)]
             return Kernel(artifact.path, plan.arch, launches, self.device.target.smem, self._streams[stream])
+
+    def count_workspace(self, loaded: Loaded, plan: Plan) -> int:
+        """As planned, or as the host function of a launcher returns it. Raises LaunchError."""
+        return count_workspace(loaded, plan)
 
     def bind(
         self,

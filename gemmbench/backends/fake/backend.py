@@ -76,6 +76,10 @@ class FakeBackend:
         """Nothing to load."""
         return artifact.key
 
+    def count_workspace(self, loaded: str, plan: Plan) -> int:
+        """As planned."""
+        return plan.workspace
+
     def bind(
         self,
         name: str,

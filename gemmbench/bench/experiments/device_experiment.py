@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from gemmbench.backends.base import Backend
 from gemmbench.bench.experiments.batch import ChainBatch
@@ -17,8 +18,9 @@ from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.memory_account import count_fixed_bytes
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.cold_sets import find_room
-from gemmbench.bench.operands.scratch import Scratch
+from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.planning.plans.library_workspace import level_workspaces
 
 _SHARE_OF_FREE = 0.95
 
@@ -43,6 +45,7 @@ class DeviceExperiment:
 
     def run(self) -> SetCount:
         """Verify, measure and check every trial until it ends or fails. Raises DeviceLost."""
+        self._load()
         count = self._count_sets()
         try:
             arena = Arena(self.backend, self.workload.layout, count.sets, self._report_operands)
@@ -60,7 +63,7 @@ class DeviceExperiment:
         return count
 
     def _run(self, setup: Setup) -> None:
-        self._load()
+        self._allocate_scratch()
         if not self.batch.is_short_load:
             verification = Verification(self.context, self.backend, setup.arena, setup.bind_first_set)
             verification.run(self.alive, self.workload.make_cases(self.batch.policy.seed))
@@ -95,6 +98,15 @@ class DeviceExperiment:
             with trial.catch_faults(), announced:
                 pairs = zip(trial.artifacts, trial.chain.steps, strict=True)
                 trial.loaded = [self.backend.load(artifact, step) for artifact, step in pairs]
+                steps = size_workspaces(self.backend, trial.chain.steps, trial.loaded)
+                trial.chain = replace(trial.chain, steps=steps)
+        alive = self.alive
+        for trial, chain in zip(alive, level_workspaces([trial.chain for trial in alive]), strict=True):
+            trial.chain = chain
+
+    def _allocate_scratch(self) -> None:
+        for trial in self.alive:
+            with trial.catch_faults():
                 trial.scratch = Scratch(self.backend, trial.chain.steps)
         libraries = self.backend.loaded_libraries()
         for trial in self.trials:

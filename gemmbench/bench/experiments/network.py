@@ -14,7 +14,7 @@ from gemmbench.bench.experiments.workload import VerificationCase, Workload
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import Digits, Parameters
-from gemmbench.bench.operands.scratch import Scratch
+from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.bench.verify import network_cases
 from gemmbench.bench.verify.network_reference import Case
 from gemmbench.planning.networks.network import Network
@@ -85,8 +85,9 @@ class OpenNetwork:
     def bind(self, chain: Chain) -> Executable:
         """Compile, load and bind a chain of this network. Raises PlanError."""
         loaded = [self._backend.load(self._compiler.compile(step), step) for step in chain.steps]
-        self._scratch.append(Scratch(self._backend, chain.steps))
-        steps = self._arena.make_steps(chain.steps, loaded, 1, self._scratch[-1])
+        plans = size_workspaces(self._backend, chain.steps, loaded)
+        self._scratch.append(Scratch(self._backend, plans))
+        steps = self._arena.make_steps(plans, loaded, 1, self._scratch[-1])
         return self._backend.bind(chain.name, steps, self._arena.memory, chain.graph, self._backend.modes[0])
 
     def write(self, one: np.ndarray) -> Inputs:

@@ -10,7 +10,7 @@ from gemmbench.bench.experiments.gemm import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.scratch import Scratch
+from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.planning.plans.plan import Plan
 
 
@@ -24,11 +24,13 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
     with ExitStack() as held:
         arena = Arena(backend, GemmLayout(problem), 1)
         held.callback(arena.free)
-        scratch = Scratch(backend, [plan])
+        loaded = [backend.load(artifact, plan)]
+        plans = size_workspaces(backend, [plan], loaded)
+        scratch = Scratch(backend, plans)
         held.callback(scratch.free)
         arena.write(inputs, 1)
         arena.reset(inputs, 1)
-        steps = arena.make_steps([plan], [backend.load(artifact, plan)], 1, scratch)
+        steps = arena.make_steps(plans, loaded, 1, scratch)
         bound = backend.bind(plan.variant.name, steps, arena.memory, mode=backend.modes[0])
         bound.time(1)
         cast(ProfilableExecutable, bound).profile()

@@ -9,6 +9,8 @@ manifest with `state: true` lifts both rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from gemmbench.backends.base import Backend, Memory, Place
 from gemmbench.bench.operands import guards
@@ -87,6 +89,12 @@ def _allocate(backend: Backend, sizes: Sequence[int]) -> Memory | None:
         return backend.allocate(*sizes) if sizes else None
     except OutOfMemory as fault:
         raise OutOfMemory(f"its workspace does not fit next to the rest of its batch: {fault}") from fault
+
+
+def size_workspaces(backend: Backend, steps: Sequence[Plan], loaded: Sequence[Any]) -> tuple[Plan, ...]:
+    """The steps with the bytes of their workspaces, some of which only their loaded code knows. Raises LaunchError."""
+    pairs = zip(steps, loaded, strict=True)
+    return tuple(replace(step, workspace=backend.count_workspace(code, step)) for step, code in pairs)
 
 
 def count_scratch_bytes(steps: Sequence[Plan]) -> int:

@@ -100,18 +100,20 @@ def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: 
 
 
 def evaluate_workspace(variant: Variant, names: Names) -> tuple[int, int]:
-    """Return bytes of device memory besides the operands, and how many are zero at binding. Raises Excluded."""
-    if variant.workspace is None:
-        return 0, 0
-    nbytes = evaluate(variant, variant.workspace, names)
-    if nbytes < 0:
-        raise Excluded(f"a workspace of {nbytes} bytes ({variant.path}:{variant.workspace.line})")
+    """Return bytes of device memory besides the operands, and how many are zero at binding.
+
+    Where a host function returns the bytes, only those that are zero are known. Raises Excluded.
+    """
+    declared = variant.workspace
+    nbytes = 0 if declared is None else evaluate(variant, declared, names)
+    if declared is not None and nbytes < 0:
+        raise Excluded(f"a workspace of {nbytes} bytes ({variant.path}:{declared.line})")
     if variant.zeroed is None:
         return nbytes, 0
     zeroed = evaluate(variant, variant.zeroed, names)
-    if not 0 <= zeroed <= nbytes:
+    if zeroed < 0 or (declared is not None and zeroed > nbytes):
         raise Excluded(f"{zeroed} zeroed bytes of a workspace of {nbytes} ({variant.path}:{variant.zeroed.line})")
-    return nbytes, zeroed
+    return max(nbytes, zeroed), zeroed
 
 
 def evaluate_tile(variant: Variant, names: Names) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from gemmbench.backends.cache.pruning import LIMIT, CachedArtifact, Deleted
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_bytes
 
-_KINDS = {".kernel": "CPU kernels", ".o": "CPU runtime", ".cubin": "GPU kernels"}
+_KINDS = {".kernel": "CPU kernels", ".o": "CPU runtime", ".cubin": "GPU kernels", ".so": "GPU launchers"}
 _OTHER = "incomplete"
 
 

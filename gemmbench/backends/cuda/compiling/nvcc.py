@@ -19,7 +19,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cache import header_lists
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cuda.compiling import kernel_names, ptxas
-from gemmbench.backends.cuda.compiling.unit import CompilerUnit, make_unit
+from gemmbench.backends.cuda.compiling.unit import CUBIN, LAUNCHER, CompilerUnit, make_unit
 from gemmbench.backends.source import suggest_fix
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.paths import display_path
@@ -27,7 +27,8 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import TimeLimits
 
 _MOST_LINES = 10
-_SUFFIX = ".cubin"
+_MODES = {CUBIN: ("-cubin",), LAUNCHER: ("-shared", "-Xcompiler", "-fPIC", "-cudart=static")}
+"""How to make each kind of file. A runtime that is linked statically uses whatever context is current."""
 _PLACE = re.compile(r"^/[^:]+(?=:\d+)")
 
 
@@ -49,12 +50,13 @@ class NvccCompiler:
     def compile(self, plan: Plan) -> Artifact:
         """Compile the plan or find it in the cache; a library and a Python function have nothing to compile.
 
-        The facts are those of the last kernel that the plan launches. Raises BuildError with the
-        compiler's own lines, BuildTimeout, or DeviceError without a compiler.
+        The facts are those of the last kernel that the plan launches; a launcher has some if its code has
+        only one kernel. Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError
+        without a compiler.
         """
         if plan.variant.is_python:
             return Artifact(content_key(["python", plan.variant.text]), plan.variant.path, Build())
-        if plan.variant.launch is None:
+        if plan.variant.is_library:
             return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
         return self._fetch(make_unit(plan))
 
@@ -66,11 +68,13 @@ class NvccCompiler:
         return self._fetch(CompilerUnit(text, arch, (symbol,), location))
 
     def _fetch(self, unit: CompilerUnit) -> Artifact:
-        return fetch_or_build(self._make_key(unit), _SUFFIX, lambda draft: self._build(unit, draft))
+        return fetch_or_build(self._make_key(unit), unit.suffix, lambda draft: self._build(unit, draft))
 
     def _build(self, unit: CompilerUnit, draft: Path) -> Build:
-        output = self._run(["-cubin", "-Xptxas", "-v"], unit, draft)
+        output = self._run([*_MODES[unit.suffix], "-Xptxas", "-v"], unit, draft)
         kernels = ptxas.list_kernels(output)
+        if unit.suffix == LAUNCHER:
+            return (ptxas.read_build_facts(output, kernels[0]) if len(kernels) == 1 else None) or Build()
         names = kernel_names.find_names(unit.symbols, kernels)
         facts = ptxas.read_build_facts(output, names[-1]) if names else None
         if names is None or facts is None:
@@ -80,19 +84,19 @@ class NvccCompiler:
 
     def is_compiled(self, plan: Plan) -> bool:
         """As Compiler."""
-        if plan.variant.launch is None:
+        if plan.variant.is_library or plan.variant.is_python:
             return True
         unit = make_unit(plan)
         if not unit.headers:
-            return holds(self._text_key(unit), _SUFFIX)
-        return header_lists.find_key(self._text_key(unit), _SUFFIX) is not None
+            return holds(self._text_key(unit), unit.suffix)
+        return header_lists.find_key(self._text_key(unit), unit.suffix) is not None
 
     def _make_key(self, unit: CompilerUnit) -> str:
         """The key of the code of a text; it depends on what is in the headers that the text reads."""
         key = self._text_key(unit)
         if not unit.headers:
             return key
-        return header_lists.find_key(key, _SUFFIX) or header_lists.make_key(key, lambda: self._list_headers(unit))
+        return header_lists.find_key(key, unit.suffix) or header_lists.make_key(key, lambda: self._list_headers(unit))
 
     def _text_key(self, unit: CompilerUnit) -> str:
         return content_key(["nvcc", nvcc_version(self.path), *unit.options, unit.arch, *unit.symbols[-1:], unit.text])
@@ -129,12 +133,13 @@ class NvccCompiler:
         source = out.with_suffix(".cu")
         source.write_text(unit.text, encoding="utf-8")
         # With -arch=sm_90a some versions of nvcc would also compile for plain sm_90.
-        code = "sm" if "-cubin" in mode else "compute"
+        code = "compute" if "-ptx" in mode else "sm"
         target = f"-gencode=arch=compute_{unit.arch},code={code}_{unit.arch}"
         command = [self.path, *mode, *unit.options, target, "-o", str(out), str(source)]
         done = run_limited(command, self._limit)
         if done.returncode:
-            raise BuildError(self._explain_errors(done.stderr or done.stdout, unit, source))
+            output = done.stderr or done.stdout
+            raise BuildError(unit.explain(output) or self._explain_errors(output, unit, source))
         return done.stderr + done.stdout
 
     def _explain_errors(self, output: str, unit: CompilerUnit, source: Path) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from gemmbench.backends.cuda.compiling.kernel_names import write_tags
+from gemmbench.backends.cuda.launchers.source import explain_call_errors, wrap_launcher
 from gemmbench.backends.header_packages import list_include_folders
 from gemmbench.backends.source import compiler_text, has_local_headers
 from gemmbench.planning.plans.plan import Plan
@@ -14,13 +17,24 @@ _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
 _REPLACED = ("-O", "-std=")
 """Beginnings of flags of which nvcc takes only one."""
 
+CUBIN, LAUNCHER = ".cubin", ".so"
+"""What becomes of a unit: machine code of kernels, or a shared library with a host function that launches them."""
+
+Explain = Callable[[str], str]
+"""(what nvcc printed) -> why it refused the text, "" if only its own lines say."""
+
+
+def explain_nothing(output: str) -> str:
+    """Leave it to the compiler's own lines."""
+    return ""
+
 
 @dataclass(frozen=True)
 class CompilerUnit:
     """A text for nvcc, compiled for `arch` ("90a"); `symbols` are the kernels that are launched.
 
     `location` is how messages name the file. With `headers` the text may read headers that do not belong
-    to the toolkit, found in `folders`.
+    to the toolkit, found in `folders`. It becomes a file with this `suffix`.
     """
 
     text: str
@@ -30,6 +44,8 @@ class CompilerUnit:
     flags: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     headers: bool = False
+    suffix: str = CUBIN
+    explain: Explain = explain_nothing
 
     @property
     def options(self) -> list[str]:
@@ -49,7 +65,7 @@ def make_unit(plan: Plan) -> CompilerUnit:
     limit = [f"-maxrregcount={code.maxregcount}"] if code.maxregcount else []
     headers = has_local_headers(variant)
     folders = [Path(code.file).parent, *list_include_folders(variant)] if headers else []
-    return CompilerUnit(
+    unit = CompilerUnit(
         compiler_text(plan) + write_tags(plan),
         plan.arch,
         plan.symbols,
@@ -58,3 +74,7 @@ def make_unit(plan: Plan) -> CompilerUnit:
         tuple(map(str, folders)),
         headers,
     )
+    if not variant.is_launcher:
+        return unit
+    explain = partial(explain_call_errors, plan)
+    return replace(unit, text=wrap_launcher(plan, unit.text), symbols=(), suffix=LAUNCHER, explain=explain)

@@ -22,6 +22,7 @@ import numpy as np
 
 from gemmbench.backends.base import Artifact
 from gemmbench.backends.cuda.failure import translate_errors
+from gemmbench.backends.cuda.launchers.launcher import count_workspace
 from gemmbench.backends.cuda.launching.gate import QUEUE, Gate
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
@@ -158,8 +159,9 @@ class CudaJob:
         self._errors = tuple({*self._errors, *code.errors})
         addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
         with translate_errors(self._errors, step.plan.variant.name):
-            workspace = _allocate_workspace(step.plan)
-            calls: Calls = code.calls(step.plan, addresses, workspace=workspace.address if workspace else 0)
+            plan = replace(step.plan, workspace=count_workspace(code, step.plan))
+            workspace = _allocate_workspace(plan)
+            calls: Calls = code.calls(plan, addresses, workspace=workspace.address if workspace else 0)
         self._words = calls.launch
         self._kernels += calls.kernels - 1  # a step may queue several
         self._keep += [code, calls, workspace]

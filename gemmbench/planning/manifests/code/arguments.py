@@ -22,6 +22,8 @@ _TYPES = {**INTEGER_TYPES, **FLOAT_TYPES}
 _CONVERTED = re.compile(rf"({'|'.join(_TYPES)})\s*\((.*)\)$", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
 _MOST = 64
+_FUSED = ("bias", "maps")
+"""Operands that no launcher has."""
 
 
 def read_arguments(
@@ -30,7 +32,8 @@ def read_arguments(
     """Read `args`; a launcher may take `stream`. Raises SpecError at the line of the argument."""
     if len(written) > _MOST:
         raise document.error_at(("args",), f"args: {len(written)} arguments are too many; at most {_MOST}")
-    roles = (*OPERANDS, *SCALARS, NULL, *((STREAM,) if launcher else ()))
+    operands = (*(name for name in OPERANDS if name not in _FUSED), STREAM) if launcher else OPERANDS
+    roles = (*operands, *SCALARS, NULL)
     reader = _ArgumentReader(document, sections, roles)
     arguments = tuple(reader.read(("args", index), text) for index, text in enumerate(written))
     if written:

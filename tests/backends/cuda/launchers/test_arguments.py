@@ -1,0 +1,42 @@
+"""The arguments of a host function, as letters for C++ and as slots."""
+
+import pytest
+
+from gemmbench.backends.cuda.launchers.arguments import list_arguments
+from gemmbench.planning.problems.problem import Problem
+
+ADDRESSES = {"A": 10, "B": 20, "C": 30, "workspace": 0, "stream": 40, "&float alpha": 50}
+
+
+def fill(plan):
+    return [each.fill(plan.problem, ADDRESSES) for each in list_arguments(plan)]
+
+
+def test_the_standard_arguments(plan_launcher):
+    plan = plan_launcher("")
+    assert "".join(each.kind for each in list_arguments(plan)) == "iiifppfppp"
+    slots = fill(plan)
+    assert [slot.whole for slot in slots[:3]] == [3, 4, 5]
+    assert [slots[3].number, slots[6].number] == [1.5, -0.5]
+    assert [slot.address for slot in slots[4:]] == [10, 20, None, 30, None, 40]
+
+
+def test_a_column_major_launcher_gets_the_same_product_transposed(plan_launcher):
+    slots = fill(plan_launcher("", "storage: column\n", Problem(3, 4, 5, "nn")))
+    assert [slot.whole for slot in slots[:3]] == [4, 3, 5]
+    assert [slot.address for slot in (slots[4], slots[5], slots[7])] == [20, 10, 30]
+
+
+def test_arguments_of_its_own(plan_launcher):
+    keys = 'args: [stream, "&alpha", C, A, B, ldb, long(M*K), double(beta), float(2), null, 0.25]\n'
+    plan = plan_launcher("", keys)
+    assert "".join(each.kind for each in list_arguments(plan)) == "ppppp" + "ii" + "ff0f"
+    slots = fill(plan)
+    assert [slot.address for slot in slots[:5]] == [40, 50, 30, 10, 20]
+    assert [slot.whole for slot in slots[5:7]] == [4, 15]
+    assert [slot.number for slot in (slots[7], slots[8], slots[10])] == [-0.5, 2, 0.25]
+
+
+@pytest.mark.parametrize(("keys", "names"), [("", "M, N, K, alpha"), ("args: [A, B, C, M, alpha]\n", "A, B, C, 3")])
+def test_arguments_in_words(plan_launcher, keys, names):
+    assert ", ".join(map(str, list_arguments(plan_launcher("", keys)))).startswith(names)

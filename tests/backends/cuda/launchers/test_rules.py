@@ -1,0 +1,113 @@
+"""What a recorded launch shows, on a driver that is played."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from gemmbench.backends.cuda.launchers import rules
+from gemmbench.errors import LaunchError
+
+
+class Code:
+    """CUresult: compared with CUDA_SUCCESS, and named."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return self.name == getattr(other, "name", other)
+
+    __hash__ = None
+
+
+class PlayedDriver:
+    """Records what `nodes` names; in the modes `refused` the recording is invalid."""
+
+    CUresult = SimpleNamespace(CUDA_SUCCESS=Code("CUDA_SUCCESS"))
+    CUstreamCaptureMode = SimpleNamespace(
+        CU_STREAM_CAPTURE_MODE_GLOBAL="global", CU_STREAM_CAPTURE_MODE_RELAXED="relaxed"
+    )
+
+    def __init__(self, nodes=(), refused=()):
+        self.nodes, self.refused, self.mode, self.graphs = nodes, refused, "", 0
+
+    def CUstream(self, handle):
+        return handle
+
+    def cuStreamBeginCapture(self, stream, mode):
+        assert not self.mode, "the stream is being recorded"
+        self.mode = mode
+        return (self.CUresult.CUDA_SUCCESS,)
+
+    def cuStreamEndCapture(self, stream):
+        mode, self.mode = self.mode, ""
+        if mode in self.refused:
+            return Code("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"), None
+        self.graphs += 1
+        return self.CUresult.CUDA_SUCCESS, "graph"
+
+    def cuGraphGetNodes(self, graph, count=0):
+        return self.CUresult.CUDA_SUCCESS, list(self.nodes)[:count], len(self.nodes)
+
+    def cuGraphNodeGetType(self, node):
+        return self.CUresult.CUDA_SUCCESS, SimpleNamespace(name=f"CU_GRAPH_NODE_TYPE_{node}")
+
+    def cuGraphDestroy(self, graph):
+        self.graphs -= 1
+        return (self.CUresult.CUDA_SUCCESS,)
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """Count what a launch queues on a driver, or what is wrong with the launch."""
+
+    def count(driver, launch=lambda: None, error=""):
+        monkeypatch.setattr(rules, "import_module", lambda name: driver)
+        try:
+            return rules.count_kernels(launch, SimpleNamespace(handle=7), "run", lambda: error)
+        finally:
+            assert driver.mode == "" and driver.graphs == 0, "everything is freed"
+
+    return count
+
+
+def test_a_launch_that_queues_kernels_and_fills(count):
+    assert count(PlayedDriver(["MEMSET", "KERNEL", "KERNEL"])) == 3
+
+
+def test_a_launch_that_waits_is_refused_in_both_modes(count):
+    with pytest.raises(LaunchError, match=r"^synchronises inside the launch: run waits for the device"):
+        count(PlayedDriver(["KERNEL"], refused=("global", "relaxed")))
+
+
+def test_a_launch_that_allocates_is_refused_in_one_mode(count):
+    with pytest.raises(
+        LaunchError,
+        match=r"^allocates inside the launch: run allocates, frees or copies memory, for which there is `workspace`",
+    ):
+        count(PlayedDriver(["KERNEL"], refused=("global",)))
+
+
+def test_an_error_that_the_function_returns_while_it_is_recorded_is_quoted(count):
+    def launch():
+        raise LaunchError("run returned 900")
+
+    with pytest.raises(LaunchError, match=r"^synchronises inside the launch: .*run returned 900"):
+        count(PlayedDriver(), launch)
+
+
+def test_the_default_stream_is_told_by_its_error(count):
+    with pytest.raises(LaunchError, match=r"^uses the default stream inside the launch: run launches or copies there"):
+        count(PlayedDriver(refused=("global", "relaxed")), error="cudaErrorStreamCaptureImplicit, operation would")
+
+
+@pytest.mark.parametrize("kind", ["MEM_ALLOC", "MEM_FREE"])
+def test_memory_from_the_stream_is_allocated_too(count, kind):
+    with pytest.raises(LaunchError, match=r"^allocates inside the launch: run allocates on its stream; declare"):
+        count(PlayedDriver([kind, "KERNEL"]))
+
+
+@pytest.mark.parametrize(("error", "why"), [("", "on another stream"), ("cudaErrorX, bad block", "cudaErrorX, bad")])
+def test_a_launch_that_queues_nothing(count, error, why):
+    with pytest.raises(LaunchError, match=f"^queued nothing on its stream: run returned, but .*{why}"):
+        count(PlayedDriver(), error=error)
