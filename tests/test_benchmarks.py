@@ -1,12 +1,16 @@
 """The programs in benchmarks/ that measure kernels and devices, as far as they go without a GPU."""
 
+import json
 from importlib import import_module
 
 import numpy as np
 import pytest
+import yaml
+from jsonschema import Draft7Validator
 
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import data_folder
+from gemmbench.planning.schema import write_schema
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 
@@ -81,3 +85,62 @@ def test_a_failing_case_is_counted_and_kept_and_the_next_goes_on(load, tmp_path,
     assert next(iter(counter.failures)).startswith("ZeroDivisionError at test_benchmarks.py:")
     kept = [path.read_text() for path in (tmp_path / "faults").rglob("*") if path.is_file()]
     assert len(kept) == 2 and all("the input" in text and "Traceback" in text for text in kept)
+
+
+FOREIGN = sorted(path for path in (FOLDER / "foreign").glob("*/*") if path.suffix in (".cu", ".yaml"))
+FOREIGN = [path for path in FOREIGN if path.parent.name != "sources"]
+
+
+def read_manifest(path):
+    """The lines and the keys of a manifest in benchmarks/foreign/."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".cu":
+        text = text.partition("/*---\n")[2].partition("---*/")[0]
+    return text.splitlines(), yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("path", FOREIGN, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_manifest_of_a_public_kernel_is_short_and_names_where_it_is_from(load, path):
+    lines, keys = read_manifest(path)
+    collections = load("foreign").COLLECTIONS
+    assert len(lines) <= 15 and max(map(len, lines)) <= 120
+    assert [*Draft7Validator(json.loads(write_schema("manifest"))).iter_errors(keys)] == []
+    assert keys["source"] in {each.address for each in collections.values()}
+    folders = [keys["file"]] if "file" in keys else keys["include"]
+    assert {tuple(name.split("/")[:2]) for name in folders} == {("..", "sources")}
+    assert {name.split("/")[2] for name in folders} <= set(collections)
+
+
+def test_there_are_ten_public_kernels_of_three_collections(load):
+    assert len(FOREIGN) >= 10 and len({path.parent for path in FOREIGN}) >= 3
+    assert load("foreign").list_manifests() == FOREIGN
+    names = {f"{path.parent.name}/{path.stem}" for path in FOREIGN}
+    assert set(load("foreign").OWN_PROGRAM) <= names
+
+
+def test_the_table_of_public_kernels_compares_with_their_own_programs(load, tmp_path, monkeypatch, capsys):
+    foreign = load("foreign")
+    (tmp_path / "siboehm").mkdir()
+    path = tmp_path / "siboehm" / "shared.cu"
+    path.write_text((data_folder("cuda") / "tiled.cu").read_text())
+    (tmp_path / "siboehm" / "missing.yaml").write_text("file: missing.cuh\n")
+    monkeypatch.setattr(foreign, "HOME", tmp_path)
+    monkeypatch.setattr("sys.argv", ["foreign.py", "--device", "fake", "--sizes", "64", "--out", str(tmp_path / "out")])
+    monkeypatch.setattr(foreign, "MEASURED_AT", 64)
+    assert foreign.main() == 0
+    said = capsys.readouterr()
+    assert "missing.yaml:1: file: no file at" in said.err
+    head, row = (tmp_path / "out" / "foreign.csv").read_text().splitlines()
+    assert head == "kernel,status,% of cuBLAS,own program,difference,remarks"
+    name, status, share, own, difference, _ = row.split(",")
+    assert (name, status, own) == ("siboehm/shared", "ok", "17.8")
+    assert float(difference) == pytest.approx(float(share) - 17.8, abs=0.11)
+
+
+def test_public_kernels_that_are_not_there_are_asked_for(load, tmp_path, monkeypatch):
+    foreign = load("foreign")
+    monkeypatch.setattr(foreign, "HOME", tmp_path)
+    monkeypatch.setattr("sys.argv", ["foreign.py"])
+    with pytest.raises(SystemExit) as end:
+        foreign.main()
+    assert end.value.code == 2

@@ -64,7 +64,7 @@ def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterato
     if function.is_kernel:
         yield from _write_launch(facts)
     if facts.reads_c:
-        yield "reads_c: true  # it uses beta without testing whether it is 0"
+        yield "reads_c: true  # there is no test whether beta is 0"
 
 
 def _write_symbol(facts: Facts) -> str:

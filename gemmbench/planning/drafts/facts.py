@@ -23,7 +23,7 @@ PRECISIONS = {
 """The precision of a type of elements."""
 
 _TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*!?\s*beta\s*\)|[=!]=\s*beta\b")
-_USES_BETA = re.compile(r"\bbeta\b")
+_MULTIPLIES_BETA = re.compile(r"\bbeta\s*\*|\*=?\s*beta\b")
 _COLUMN_MAJOR = re.compile(
     r"\[\s*\(?\s*(?:i|row|m)\s*\)?\s*\+\s*\(?\s*(?:j|col|k|n)\s*\)?\s*\*\s*\(?\s*ld|\bldc?\s*=\s*M\b|\blda\s*=\s*M\b"
 )
@@ -34,7 +34,7 @@ class Facts:
     """A function, how it is launched in its file, and what follows from its declaration.
 
     `types` are the types of its template, `params` the names of its template's integers in the
-    manifest, both by their name in the code.
+    manifest, both by their name in the code. With `reads_c` C is read where beta is 0, too.
     """
 
     function: Function
@@ -44,6 +44,7 @@ class Facts:
     arguments: list[Guess]
     names: Names
     column_major: bool
+    reads_c: bool
 
     @property
     def precision(self) -> str:
@@ -51,12 +52,6 @@ class Facts:
         pairs = zip(self.function.parameters, self.arguments, strict=True)
         found = [self.types.get(parameter.type, parameter.type) for parameter, guess in pairs if guess.text == "A"]
         return PRECISIONS.get(found[0], "") if found else ""
-
-    @property
-    def reads_c(self) -> bool:
-        """Whether a kernel uses beta and never tests whether it is 0."""
-        body = self.function.body
-        return bool(self.function.is_kernel and _USES_BETA.search(body) and not _TESTS_BETA.search(body))
 
     def list_integers(self) -> Iterator[tuple[str, str]]:
         """The integers of the template: their names in the manifest, and the values of the launch, or the defaults."""
@@ -76,7 +71,15 @@ def read_facts(function: Function, text: str) -> Facts:
     params = name_params(function, (*PROBLEM_NAMES, *DEVICE_NAMES))
     arguments = guess_arguments(function.parameters, types)
     names = _read_names(function, site, code, arguments, params)
-    return Facts(function, site, types, params, arguments, names, _COLUMN_MAJOR.search(code) is not None)
+    column_major = _COLUMN_MAJOR.search(code) is not None
+    return Facts(function, site, types, params, arguments, names, column_major, _reads_c(function, code))
+
+
+def _reads_c(function: Function, code: str) -> bool:
+    """Whether a kernel multiplies by beta, itself or in a function that it calls, without a test whether it is 0."""
+    text = function.body if _MULTIPLIES_BETA.search(function.body) else code
+    used = function.is_kernel and re.search(r"\bbeta\b", function.body)
+    return bool(used and _MULTIPLIES_BETA.search(text) and not _TESTS_BETA.search(text))
 
 
 def _zip_template(function: Function, site: LaunchSite | None) -> dict[str, str]:

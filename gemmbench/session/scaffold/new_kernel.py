@@ -7,7 +7,8 @@ from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.drafts.draft import Draft, draft_manifest
-from gemmbench.planning.manifests.readers import READERS, read_variant
+from gemmbench.planning.manifests.kernel_files import SUFFIXES
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import display_path, exists, is_file, is_folder, printable
 from gemmbench.planning.text_file import read_text_file
 
@@ -49,7 +50,7 @@ def _place(name: str, home: Path, suffix: str) -> Path:
     Raises UsageError for a name that no variant can have, and for a folder that is not there.
     """
     path = Path(name)
-    stem = path.stem if path.suffix in READERS else path.name
+    stem = path.stem if path.suffix in SUFFIXES else path.name
     if not stem or stem != printable(stem) or stem.startswith(".") or name.endswith("/"):
         raise UsageError(f"'{printable(name)}' is not a name for a kernel; write a word such as mine")
     folder = path.parent if path.parent != Path() else home

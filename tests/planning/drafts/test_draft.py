@@ -68,10 +68,12 @@ def test_the_name_of_a_kernel_may_hold_its_tile(draft):
         ("C[0] = beta == 0 ? alpha : beta * C[0];", False),
         ("if (beta) C[0] *= beta;", False),
         ("C[0] = alpha;", False),
+        ("store(C, beta);", True),
     ],
 )
 def test_beta_without_a_test_means_that_c_is_read(draft, body, reads):
-    keys, _ = draft(f"__global__ void sgemm({ARGUMENTS}) {{ {body} }}")
+    helper = "__device__ void store(float* C, float beta) { *C = *C * beta; }\n"
+    keys, _ = draft(f"{helper}__global__ void sgemm({ARGUMENTS}) {{ {body} }}")
     assert keys.get("reads_c", False) is reads
 
 
