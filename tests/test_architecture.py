@@ -190,10 +190,6 @@ def docstring(path):
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
-def test_no_python_file_lies_among_the_kernels():
-    assert list((ROOT / "cuda").rglob("*.py")) == []
-
-
 def test_no_tracked_file_names_the_workplace():
     if not shutil.which("git") or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout: no list of tracked files")

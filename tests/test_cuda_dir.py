@@ -21,7 +21,7 @@ from gemmbench.session.single_kernel import KernelRequest
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)
 GEMMS = [path for path in FILES if read_variant(path).computes == "gemm"]  # networks have a test of their own
-WITH_CODE = [path for path in FILES if not read_variant(path).picks]
+WITH_CODE = [path for path in FILES if path.suffix in (".cu", ".cpp") and not read_variant(path).picks]
 CONFIGS = sorted(path for path in (ROOT / "configs").rglob("*.yaml") if "\nlayers:" not in path.read_text())
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
 CPU = Target("cpu", sm=0, sms=2, smem=227 << 10, l2=1 << 20, memory=1 << 36, is_gpu=False, has_graphs=False)
@@ -82,7 +82,7 @@ def test_a_kernel_defines_no_macro_that_the_plan_defines(kernel):
 
 
 def test_a_kernel_uses_every_parameter_it_declares(kernel):
-    code = kernel.text.split("---*/", 1)[1]
+    code = re.split(r'---\*/|"""\n\n', kernel.text, maxsplit=1)[1]
     assert [name for name, _ in kernel.params if not re.search(rf"\b{name}\b", code)] == []
 
 
