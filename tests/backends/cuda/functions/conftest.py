@@ -1,0 +1,89 @@
+"""A GPU of tests: memory of the host, and a stream that a gate can hold."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.cuda.functions import examination, lane
+from gemmbench.backends.cuda.functions.module import forget_module
+from gemmbench.backends.cuda.launching import window
+from gemmbench.planning.manifests.code.model import Code
+
+HANDLE = 77
+
+
+class TestGpu:
+    """What the driver, the stream and the gate are asked; functions under test launch with `launch`."""
+
+    __test__ = False
+
+    def __init__(self):
+        self.bytes = np.zeros(4096, np.uint8)
+        self.free, self.held, self.expired, self.queued = 1 << 30, False, False, []
+        self.calls = 0
+        self.stream = SimpleNamespace(handle=HANDLE, synchronize=self.run_queued)
+        self.gate = SimpleNamespace(close=self.close, open=self.open, expired=False)
+        self.driver = SimpleNamespace(
+            Error=RuntimeError,
+            Context=SimpleNamespace(synchronize=self.run_queued),
+            Event=lambda: None,
+            from_device=lambda at, size, kind: self.bytes[at : at + size].copy(),
+            memcpy_htod=self.write,
+            mem_get_info=lambda: (self.free, 1 << 34),
+        )
+
+    def write(self, at, array):
+        self.bytes[at : at + len(array)] = array
+
+    def launch(self, stream, at, size):
+        """Queue a kernel that fills C; on another stream than ours nothing holds it."""
+        self.calls += 1
+        self.queued.append((at, size))
+        if stream != HANDLE or not self.held:
+            self.run_queued()
+
+    def wait(self):
+        """What a function does that waits for the stream: a gate expires meanwhile."""
+        self.gate.expired |= self.held
+        self.run_queued()
+
+    def run_queued(self):
+        for at, size in self.queued:
+            self.bytes[at : at + size] = 1
+        self.queued.clear()
+
+    def close(self):
+        self.held, self.gate.expired = True, False
+
+    def open(self):
+        self.held = False
+        self.run_queued()
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    made = TestGpu()
+    for module in (examination, lane, window):
+        monkeypatch.setattr(module, "load_driver", lambda: made.driver)
+    monkeypatch.setitem(sys.modules, "gpu_of_tests", made)
+    return made
+
+
+@pytest.fixture
+def make_variant_of(make_variant, tmp_path):
+    """A Python variant with this body of `gemm`, which knows the GPU of the test as `gpu`."""
+    made = []
+
+    def make(body):
+        lines = ["import gpu_of_tests as gpu", "def gemm(problem, A, B, C, stream):"]
+        lines += [f"    {line}" for line in body.splitlines()]
+        text = "\n".join(lines)
+        code = Code(str(tmp_path / "mine.py"))
+        made.append(make_variant("mine", kind="python", text=text, path="cuda/mine.py", code=code))
+        return made[-1]
+
+    yield make
+    for variant in made:
+        forget_module(variant)
