@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.registry import list_library_variants
-from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.manifests.kernel_files import SUFFIXES
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
