@@ -38,6 +38,11 @@ def gemm(request):
     return Catalog([ROOT / "cuda"]).get(request.param.stem)
 
 
+def make_problem(variant, size):
+    """A problem that a variant can compute."""
+    return Problem(size, size, size, variant.layouts[0], variant.precisions[0])
+
+
 def comment(variant):
     """The lines of comment between the manifest and the code."""
     rest = variant.text.split("---*/", 1)[1]
@@ -92,7 +97,7 @@ def test_a_kernel_honours_beta_0(gemm):
 
 
 def test_the_default_configuration_runs_at_every_size(gemm):
-    problems = [Problem(size, size, size, layout=gemm.layouts[0]) for size in (128, 1024, 4096, 8192)]
+    problems = [make_problem(gemm, size) for size in (128, 1024, 4096, 8192)]
     primary = "cpu" if gemm.kind == "host" else "cuda"
     chosen = [(gemm, list_configurations(gemm, {}))]
     found = make_plans(problems, chosen, primary, {"cuda": GPU, "cpu": CPU}, lambda *_: "")
@@ -102,7 +107,7 @@ def test_the_default_configuration_runs_at_every_size(gemm):
 def test_every_value_of_every_parameter_is_of_use(gemm):
     assert count_configurations(gemm) > 0
     found = make_plans(
-        [Problem(4096, 4096, 4096, layout=gemm.layouts[0])],
+        [make_problem(gemm, 4096)],
         [(gemm, list_configurations(gemm, {ALL: ()}))],
         "cuda",
         {"cuda": GPU, "cpu": CPU},
