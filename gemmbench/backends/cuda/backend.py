@@ -58,7 +58,7 @@ class Loaded(Protocol):
 class CudaBackend:
     """The GPU with CUDA's number `index` on its primary context: a `base.Backend` with `jobs.Transfers`.
 
-    Everything runs on one stream, except jobs that ask for more.
+    Everything runs on one stream, except jobs that ask for more, and Python functions.
 
     Use it from the thread that opened it. Windows have no gate if `gate` is False or for a reason
     that why_gate_is_off gives; device.software records it. With GEMMBENCH_GUARDS=0 operands have no
@@ -67,8 +67,6 @@ class CudaBackend:
 
     modes: tuple[str, ...] = ("",)
     max_launches = QUEUE
-
-    _functions: FunctionLane
 
     def __init__(self, index: int = 0, gate: bool = True):
         """Open the GPU. Raises DeviceError."""

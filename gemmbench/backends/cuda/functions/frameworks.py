@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -49,6 +49,8 @@ def private_memory() -> Iterator[object]:
 def release_memory() -> None:
     """Give back to the GPU what they keep although nothing uses it."""
     if torch := sys.modules.get("torch"):
-        torch.cuda.empty_cache()
+        with suppress(RuntimeError):  # after a crashed kernel nothing can be freed
+            torch.cuda.empty_cache()
     if cupy := sys.modules.get("cupy"):
-        cupy.get_default_memory_pool().free_all_blocks()
+        with suppress(RuntimeError):
+            cupy.get_default_memory_pool().free_all_blocks()

@@ -93,9 +93,10 @@ class FunctionTimer(WindowTimer):
 
     def time(self, launches: int) -> Window:
         """As WindowTimer; also raises LaunchError for a leak."""
-        self._wait_for_operands()
-        with self._function.watch_memory():
-            return super().time(launches)
+        with translate_errors(self._errors, self._calls.launch):
+            load_driver().Context.synchronize()
+            with self._function.watch_memory():
+                return super().time(launches)
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
         """As WindowTimer."""
