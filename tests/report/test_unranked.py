@@ -133,3 +133,33 @@ def test_an_explanation_names_the_class(compare):
     text = " ".join(" ".join(explain_row(find_row(compare()))).split())
     assert "unranked: class bf16x6" in text
     assert "Single products are of class bf16x6: off by at most 0.900 units in the last place." in text
+
+
+APART = {"no_graph": "waits for the GPU before it returns", "beside_graphs": True}
+
+
+def test_a_row_without_a_graph_is_not_ranked_next_to_graphs(compare):
+    comparison = compare("f32", **APART)
+    row = find_row(comparison)
+    assert (row.status, math.isnan(row.percent_of_baseline.value)) == ("unranked", True)
+    words = "without a CUDA graph, unlike rows next to it, with which it is not ranked: waits for the GPU before"
+    assert f"emulated: {words}" in report_kernels(comparison, wide=True).format("simple")
+    assert words in " ".join(" ".join(explain_row(row)).split())
+
+
+def test_a_row_without_a_graph_gets_no_verdict_against_graphs(compare):
+    (verdict,) = judge_variants(compare("f32", **APART), ["naive", "emulated"])
+    assert verdict.word == "inconclusive"
+    assert "naive and emulated cannot be compared: emulated is timed without a CUDA graph" in verdict.sentence
+
+
+def test_two_rows_without_a_graph_are_compared(make_record, environment):
+    records = [make_record(name, times, product_class="f32", **APART) for name, times in (("a", CUBLAS), ("b", NAIVE))]
+    (verdict,) = judge_variants(compare_rows(Run(environment, records, Path("it.jsonl"))), ["a", "b"])
+    assert verdict.word == "slower" and ": b is 2.000x slower than a" in verdict.sentence
+
+
+def test_where_no_row_is_a_graph_a_row_without_one_is_ranked_and_says_why_it_has_none(compare):
+    comparison = compare("f32", no_graph=APART["no_graph"])
+    assert find_row(comparison).ranked
+    assert "emulated: waits for the GPU before it returns" in report_kernels(comparison, wide=True).format("simple")

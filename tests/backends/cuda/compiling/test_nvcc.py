@@ -139,3 +139,15 @@ def test_helper_kernels_compile(compiler):
 
     made = subprocess.run(["head", "-c4", backend._compile_helpers(90)], capture_output=True, check=True)
     assert made.stdout == b"\x7fELF"
+
+
+def test_a_python_function_is_its_own_artifact_and_needs_no_nvcc(make_variant, monkeypatch):
+    def plan(text):
+        variant = make_variant("mine", kind="python", text=text, path="cuda/mine.py")
+        return Plan(Problem(8, 8, 8), variant, Config(), "cuda", "90", None)
+
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: pytest.fail("nvcc is not needed"))
+    compiler = nvcc.NvccCompiler()
+    one, same, other = (compiler.compile(plan(text)) for text in ("x = 1", "x = 1", "x = 2"))
+    assert one == same and one.key != other.key and one.path == "cuda/mine.py"
+    assert compiler.is_compiled(plan("x = 1"))
