@@ -65,9 +65,7 @@ class Launcher:
         """Launch once, then record a launch; the most kernels that it queues."""
         launch()
         load_driver().Context.synchronize()  # it may use other streams, too
-        take_last_error = self._library.take_last_error
-        take_last_error()
-        return count_kernels(launch, self._stream, self._host, take_last_error)
+        return count_kernels(launch, self._stream, self._host, self._library.take_last_error)
 
 
 def count_workspace(loaded: object, plan: Plan) -> int:

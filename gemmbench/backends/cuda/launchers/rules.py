@@ -23,24 +23,29 @@ _ALLOCATIONS = ("MEM_ALLOC", "MEM_FREE")
 def count_kernels(queue: Callable[[], object], stream: Any, host: str, take_last_error: Callable[[], str]) -> int:
     """How many kernels, copies and fills the host function `host` queues; `queue` calls it.
 
-    `take_last_error` returns the last error of a CUDA call in it. It must have been launched once before,
-    so that its code is loaded. Raises LaunchError, which says what it does that a window cannot contain.
+    It must have been launched once before, so that its code is loaded. `take_last_error` returns the last error
+    of a CUDA call in it. Raises LaunchError, which says what it does that a window cannot contain.
     """
-    driver = _open_driver()
+    driver, error = _open_driver(), take_last_error()
     try:
         nodes = _record(driver, queue, stream, _GLOBAL)
     except LaunchError as fault:
-        symptom = f"{fault} {take_last_error()}"
-        what = _explain_refusal(driver, queue, stream, host, symptom)
+        if error:
+            raise LaunchError(_explain_error(host, error)) from fault
+        what = _explain_refusal(driver, queue, stream, host, f"{fault} {take_last_error()}")
         take_last_error()
         raise LaunchError(f"{what} ({fault}); {_NEXT_STEP}") from fault
-    error = take_last_error()
+    error = take_last_error() or error
     if any(nodes[kind] for kind in _ALLOCATIONS):
         raise LaunchError(f"allocates inside the launch: {host} allocates on its stream; declare a `workspace`")
     if not nodes:
-        why = error or "it launches nothing, or on another stream"
-        raise LaunchError(f"queued nothing on its stream: {host} returned, but {why}; {_NEXT_STEP}")
+        nothing = f"queued nothing on its stream: {host} launches nothing, or on another stream; {_NEXT_STEP}"
+        raise LaunchError(_explain_error(host, error) if error else nothing)
     return nodes.total()
+
+
+def _explain_error(host: str, error: str) -> str:
+    return f"a CUDA call in {host} fails, which {host} does not return: {error}"
 
 
 def _explain_refusal(driver: Any, queue: Callable[[], object], stream: Any, host: str, symptom: str) -> str:

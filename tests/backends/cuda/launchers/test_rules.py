@@ -7,6 +7,9 @@ import pytest
 from gemmbench.backends.cuda.launchers import rules
 from gemmbench.errors import LaunchError
 
+IMPLICIT = "cudaErrorStreamCaptureImplicit, operation would make the legacy stream depend"
+ERROR = "cudaErrorInvalidConfiguration, invalid configuration argument"
+
 
 class Code:
     """CUresult: compared with CUDA_SUCCESS, and named."""
@@ -61,10 +64,11 @@ class PlayedDriver:
 def count(monkeypatch):
     """Count what a launch queues on a driver, or what is wrong with the launch."""
 
-    def count(driver, launch=lambda: None, error=""):
+    def count(driver, launch=lambda: None, *errors):
+        left = list(errors)
         monkeypatch.setattr(rules, "import_module", lambda name: driver)
         try:
-            return rules.count_kernels(launch, SimpleNamespace(handle=7), "run", lambda: error)
+            return rules.count_kernels(launch, SimpleNamespace(handle=7), "run", lambda: left.pop(0) if left else "")
         finally:
             assert driver.mode == "" and driver.graphs == 0, "everything is freed"
 
@@ -98,7 +102,7 @@ def test_an_error_that_the_function_returns_while_it_is_recorded_is_quoted(count
 
 def test_the_default_stream_is_told_by_its_error(count):
     with pytest.raises(LaunchError, match=r"^uses the default stream inside the launch: run launches or copies there"):
-        count(PlayedDriver(refused=("global", "relaxed")), error="cudaErrorStreamCaptureImplicit, operation would")
+        count(PlayedDriver(refused=("global", "relaxed")), lambda: None, "", IMPLICIT)
 
 
 @pytest.mark.parametrize("kind", ["MEM_ALLOC", "MEM_FREE"])
@@ -107,7 +111,16 @@ def test_memory_from_the_stream_is_allocated_too(count, kind):
         count(PlayedDriver([kind, "KERNEL"]))
 
 
-@pytest.mark.parametrize(("error", "why"), [("", "on another stream"), ("cudaErrorX, bad block", "cudaErrorX, bad")])
-def test_a_launch_that_queues_nothing(count, error, why):
-    with pytest.raises(LaunchError, match=f"^queued nothing on its stream: run returned, but .*{why}"):
-        count(PlayedDriver(), error=error)
+def test_a_launch_that_queues_nothing(count):
+    with pytest.raises(
+        LaunchError, match=r"^queued nothing on its stream: run launches nothing, or on another stream;"
+    ):
+        count(PlayedDriver())
+
+
+@pytest.mark.parametrize(
+    ("errors", "refused"), [((ERROR,), ()), (("", ERROR), ()), ((ERROR, ""), ("global", "relaxed"))]
+)
+def test_a_call_that_fails_while_the_function_returns_success(count, errors, refused):
+    with pytest.raises(LaunchError, match=f"^a CUDA call in run fails, which run does not return: {ERROR}$"):
+        count(PlayedDriver(refused=refused), lambda: None, *errors)
