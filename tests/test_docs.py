@@ -97,10 +97,15 @@ def test_a_command_parses(command):
             assert "--help" in arguments
 
 
+def find_in_guides(word):
+    """The path of a kernel or a folder that a guide calls by its own path."""
+    return str(KERNELS.parent / word) if word == KERNELS.name or word.startswith("./") else word
+
+
 @pytest.mark.parametrize("command", PLANNED)
 def test_a_command_plans_on_the_cpu_device(command, monkeypatch):
     monkeypatch.chdir(ROOT)
-    words = [str(KERNELS) if word == "my-kernels" else word for word in shlex.split(command) if word not in _ON_A_GPU]
+    words = [find_in_guides(word) for word in shlex.split(command) if word not in _ON_A_GPU]
     done = CliRunner().invoke(group, [*words, "--dry-run", "--device", "cpu"])
     assert done.exception is None, f"{done.exception}: {done.output}"
 
@@ -122,6 +127,19 @@ def test_the_example_kernel_of_the_readme_is_right_on_the_cpu_device(tmp_path):
     done = subprocess.run([*command, "--sizes", "1,33x65x17"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"mine +4 +8 +0 +0 ", done.stdout), done.stdout
+
+
+def test_the_draft_of_the_guide_is_what_the_program_writes(tmp_path, monkeypatch):
+    guide = (KERNELS.parent / "your-own-kernel.md").read_text(encoding="utf-8")
+    shutil.copytree(KERNELS.parent / "their-kernel", tmp_path / "their-kernel")
+    (tmp_path / "their-kernel" / "sgemm.yaml").unlink()
+    monkeypatch.chdir(tmp_path)
+    shown = re.search(r"```console\n\$ gemmbench (new [^\n]*)\n(.*?)```", guide, re.DOTALL)
+    done = CliRunner().invoke(group, shlex.split(shown[1]))
+    assert done.exception is None, f"{done.exception}: {done.output}"
+    assert done.output.replace(" openblas", " cublas") == shown[2]
+    drafted, kept = (tmp_path / "their-kernel" / name for name in ("sgemm.yaml", "draft.yaml"))
+    assert drafted.read_text() == kept.read_text()
 
 
 def test_the_paths_of_the_contributing_guide_exist():

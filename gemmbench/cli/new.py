@@ -51,7 +51,7 @@ def new(options: NewOptions) -> int:
     else:
         raise UsageError("--symbol names a function of a file; add --from FILE")
     _print_written(written)
-    _print_next(written.path)
+    _print_next(written.path, written.draft.sizes if written.draft else "")
     return OK
 
 
@@ -68,10 +68,10 @@ def _print_written(written: NewVariant) -> None:
         print_line(f"to correct first: {written.fault}")
 
 
-def _print_next(path: Path) -> None:
-    """Print the two commands that come next."""
+def _print_next(path: Path, sizes: str) -> None:
+    """Print the two commands that come next; `sizes` are those to verify, if the usual ones do not fit."""
     name = str(path) if path.is_absolute() else f"./{path}"
     baseline = registry.find_entry(registry.choose_device(registry.AUTO).primary).default_baseline
     print_line("next:")
-    print_line(f"  gemmbench verify {shlex.quote(name)}")
+    print_line(f"  gemmbench verify {shlex.quote(name)}{f' --sizes {sizes}' if sizes else ''}")
     print_line(f"  gemmbench compare {shlex.quote(name)} {baseline}")

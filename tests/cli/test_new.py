@@ -34,7 +34,7 @@ def test_a_manifest_is_written_next_to_the_code(gemmbench, tmp_path):
     assert lines[1:4] == [
         "other functions of the file, for --symbol: other",
         "next:",
-        "  gemmbench verify ./theirs.yaml",
+        "  gemmbench verify ./theirs.yaml --sizes 384",
     ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from gemmbench.errors import BAD_ROW, OK, StoreError
 from tools.page import ROOT, Page
 
-_LANGUAGES = {".cu": "cuda", ".py": "python", ".yaml": "yaml", ".yml": "yaml", ".cpp": "cpp"}
+_LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".yaml": "yaml", ".yml": "yaml", ".cpp": "cpp"}
 _COLUMNS, _CACHE = "94", "GEMMBENCH_CACHE_DIR"
 
 

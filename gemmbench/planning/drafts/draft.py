@@ -21,16 +21,22 @@ from gemmbench.planning.paths import display_path
 MARK = "# check"
 _HEAD = "# A draft by `gemmbench new`: look at the lines marked `check`, and remove the marks."
 _WIDEST = 100
+_MULTIPLES, _SQUARE_SIZE = "512x256x384", "384"
+"""Multiples of most tiles; three different ones, since a mistake may need that to show."""
 _PLAIN = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The text of a manifest, the function that it launches, and the other functions that it could."""
+    """The text of a manifest, the function that it launches, and the other functions that it could.
+
+    `sizes` are some that meet its requirements; "" if it has none.
+    """
 
     text: str
     symbol: str
     others: tuple[str, ...]
+    sizes: str
 
     @property
     def doubts(self) -> int:
@@ -46,9 +52,10 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
     functions = read_functions(text)
     function = choose_function(functions, text, symbol, display_path(path))
     others = tuple(each.name for each in list_candidates(functions) if each is not function)
-    file = os.path.relpath(path.resolve(), home.resolve())
-    lines = list(_write_manifest(read_facts(function, text), file, find_includes(text, path, home)))
-    return Draft("\n".join(lines) + "\n", function.name, others)
+    file, facts = os.path.relpath(path.resolve(), home.resolve()), read_facts(function, text)
+    lines = list(_write_manifest(facts, file, find_includes(text, path, home)))
+    sizes = _MULTIPLES if _list_requirements(facts) else ""
+    return Draft("\n".join(lines) + "\n", function.name, others, _SQUARE_SIZE if _is_square(facts) else sizes)
 
 
 def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterator[str]:
@@ -92,8 +99,13 @@ def _write_params(facts: Facts) -> Iterator[str]:
 
 def _list_requirements(facts: Facts) -> list[Guess]:
     """Conditions on the problem."""
-    square = any(each.doubt == SQUARE for each in facts.arguments)
-    return [Guess("M == N and K == N")] * square + guess_requirements(facts.function, facts.names)
+    square = [Guess("M == N and K == N")] * _is_square(facts)
+    return square + guess_requirements(facts.function, facts.names)
+
+
+def _is_square(facts: Facts) -> bool:
+    """Whether it has a single size."""
+    return any(each.doubt == SQUARE for each in facts.arguments)
 
 
 def _write_launch(facts: Facts) -> Iterator[str]:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.drafts.draft import draft_manifest
 
 ARGUMENTS = "int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C"
 LAUNCHED = f"""
@@ -89,6 +90,18 @@ def test_a_kernel_of_one_size_requires_squares(draft):
     keys, marked = draft("__global__ void matmul(float* a, float* b, float* c, int n) { if (threadIdx.y < n) {} }")
     assert keys["args"] == ["A", "B", "C", "N"] and keys["require"] == ["M == N and K == N"]
     assert "  - N  # check: its only size: are all three equal?" in marked
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        (f"#define BM 64\n__global__ void f({ARGUMENTS}) {{}}", "512x256x384"),
+        (f"__global__ void f({ARGUMENTS}) {{}}", ""),
+        ("#define BM 64\n__global__ void f(float* A, float* B, float* C, int n) {}", "384"),
+    ],
+)
+def test_sizes_to_verify_meet_the_requirements(tmp_path, text, sizes):
+    assert draft_manifest(text, tmp_path / "theirs.cuh", tmp_path).sizes == sizes
 
 
 def test_parameters_have_names_that_a_manifest_allows(draft):
