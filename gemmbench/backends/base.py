@@ -281,6 +281,9 @@ class InspectingCompiler(Compiler, Protocol):
     def path(self) -> str:
         """Where the compiler is. Raises DeviceError."""
 
+    def text(self, plan: Plan) -> str:
+        """The text that is compiled, as one file that plain nvcc accepts. Raises BuildError."""
+
     def ptx(self, plan: Plan) -> str:
         """The intermediate code of a plan. Raises as compile does."""
 

@@ -44,6 +44,12 @@ def list_include_folders(variant: Variant) -> list[Path]:
     return [folder for folder in found if folder]
 
 
+def list_package_folders(variant: Variant) -> list[Path]:
+    """The folders of `include` that belong to packages, in order."""
+    found = [find_header_folder(name) for name in variant.code.include if name in _PACKAGES]
+    return [folder for folder in found if folder]
+
+
 def why_no_headers(variant: Variant) -> str:
     """Which package with headers is missing, and how to install it; "" if none is."""
     for name in variant.code.include:

@@ -53,6 +53,12 @@ class InspectOptions:
         help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]",
     )
     shape: ShapeOptions
+    text: str | None = option(
+        "--text",
+        metavar="FILE",
+        heading=OUTPUT,
+        help="Write the stand-alone .cu that is compiled to FILE, or to stdout with -.",
+    )
     ptx: str | None = option(
         "--ptx", metavar="FILE", heading=OUTPUT, help="Write the PTX to FILE, or to stdout with -."
     )
@@ -83,9 +89,11 @@ def inspect(options: InspectOptions) -> int:
     Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
     --sass-mix, exits with 1 if a loop breaks a limit that the manifest sets under `sass`.
     """
-    code_on_stdout = STDOUT in (options.ptx, options.sass)
+    code_on_stdout = STDOUT in (options.text, options.ptx, options.sass)
     if options.mix and code_on_stdout:
-        raise UsageError("--sass-mix writes to stdout, and so do --ptx - and --sass -; name a file for the code")
+        raise UsageError(
+            "--sass-mix writes to stdout, and so do --text -, --ptx - and --sass -; name a file for the code"
+        )
     architecture = choose_architecture(options.arch, options.sms)
     inspected = inspect_kernel(options.request, architecture)
     for skip in inspected.skips:
@@ -105,11 +113,12 @@ def _describe_target(inspected: InspectedKernel) -> str:
 
 def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
     compiler = inspected.compiler
-    for path, disassemble in ((options.ptx, compiler.ptx), (options.sass, compiler.sass)):
+    written = (options.text, compiler.text), (options.ptx, compiler.ptx), (options.sass, compiler.sass)
+    for path, write_code in written:
         if path == STDOUT:
-            click.echo(disassemble(inspected.only_plan()))
+            click.echo(write_code(inspected.only_plan()))
         elif path:
-            write_text(Path(path), disassemble(inspected.only_plan()))
+            write_text(Path(path), write_code(inspected.only_plan()))
 
 
 def _print_mix(loops: LoopReadings, style: str | None) -> int:

@@ -121,12 +121,12 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
     precisions = parse_precisions(request.precisions) or variant.precisions
     configs = list_configurations(variant, params) if params else awkward.change_each_parameter(variant)
     shapes = parse_sizes(request.sizes) if request.sizes else awkward.SHAPES
-    planned = _plan_problems(variant, awkward.make_problems(shapes, layouts, precisions), configs, machine)
+    planned = _plan_problems(variant, awkward.make_problems(variant, shapes, layouts, precisions), configs, machine)
     if not request.sizes:
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
         planned += _plan_problems(
-            variant, awkward.make_problems([awkward.LARGE], layouts[:1], precisions), crowded, machine
+            variant, awkward.make_problems(variant, [awkward.LARGE], layouts[:1], precisions), crowded, machine
         )
     return planned
 

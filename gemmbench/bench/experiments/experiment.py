@@ -53,7 +53,8 @@ def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:
 def _make_workload(batch: ChainBatch, thorough: bool) -> Workload:
     chain = batch.chains[0]
     if chain.network is None:
-        return gemm_workload(chain.problem, thorough)
+        unscaled = any(not each.takes_scalars(2.0, 0.0) for each in batch.chains)
+        return gemm_workload(chain.problem, thorough, unscaled)
     assert batch.parameters is not None
     return network_workload(chain.network, batch.parameters)
 

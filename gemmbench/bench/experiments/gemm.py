@@ -23,12 +23,14 @@ from gemmbench.planning.sweeps.policy import Policy
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 """alpha and beta on integers."""
+UNSCALED = (1.0, 0.0)
 
 
-def gemm_workload(problem: Problem, thorough: bool = False) -> Workload:
+def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = False) -> Workload:
     """Verified on integers with EXACT_SCALARS, on single products, and on the data that are timed.
 
-    If `thorough`, also with special values, unless the problem is too small or too large for them.
+    If `unscaled`, also on integers with alpha 1 and beta 0, for kernels that take no others. If `thorough`,
+    also with special values, unless the problem is too small or too large for them.
     """
 
     @cache
@@ -40,7 +42,8 @@ def gemm_workload(problem: Problem, thorough: bool = False) -> Workload:
         return make_inputs(find_reference(fill, seed).operands, problem.beta)
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
-        for alpha, beta in EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]:
+        scalars = EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]
+        for alpha, beta in (*scalars, *([UNSCALED] if unscaled else [])):
             yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
         products = make_single_products(problem, seed + 3)
         yield _make_case(products.reference, products.judge)

@@ -55,7 +55,7 @@ class Verification:
         self.context.progress(_REFERENCES, 0, 0)
         with ThreadPoolExecutor(1) as host:
             for case in cases:
-                if alive := [trial for trial in trials if trial.alive]:
+                if alive := [trial for trial in trials if trial.alive and _can_compute(trial, case)]:
                     self._run_case(alive, case, host)
                 self.context.progress(_REFERENCES, 0, 0)
 
@@ -123,3 +123,7 @@ class Verification:
 
     def _bind_again(self, trial: Trial, case: VerificationCase, mode: str) -> Executable:
         return self.bind(trial, mode, case.scalars)
+
+
+def _can_compute(trial: Trial, case: VerificationCase) -> bool:
+    return case.scalars is None or trial.chain.takes_scalars(*case.scalars)

@@ -68,6 +68,10 @@ class Chain:
         """It has no machine code before its first calls, which compile it."""
         return any(step.variant.is_python for step in self.steps)
 
+    def takes_scalars(self, alpha: float, beta: float) -> bool:
+        """Whether the chain of a GEMM can compute with this alpha and beta."""
+        return all(step.variant.call.takes_scalars(alpha, beta) for step in self.steps)
+
     @property
     def reads_c(self) -> bool:
         """A kernel reads C even where beta is 0, so C must not hold NaN."""

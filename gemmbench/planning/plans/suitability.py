@@ -31,6 +31,9 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
         return f"does not support precision {problem.precision_name}; supports {', '.join(variant.precisions)}"
     if problem.layout not in variant.layouts:
         return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
+    if not variant.call.takes_scalars(problem.alpha, problem.beta):
+        fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.call.takes(name)]
+        return f"{' and '.join(fixed)}: its `args` has no such argument"
     return explain_unfit_device(variant, target)
 
 

@@ -29,10 +29,14 @@ SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
 
 
-def make_problems(shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequence[str]) -> list[Problem]:
-    """Return every combination, with an alpha and a beta that no kernel can ignore unnoticed."""
+def make_problems(
+    variant: Variant, shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequence[str]
+) -> list[Problem]:
+    """Return every combination, with an alpha and a beta that the kernel cannot ignore unnoticed, if it takes them."""
+    alpha = ALPHA if variant.call.takes("alpha") else 1.0
+    beta = BETA if variant.call.takes("beta") else 0.0
     return [
-        Problem(*shape, layout=layout, precision_name=kind, alpha=ALPHA, beta=BETA)
+        Problem(*shape, layout=layout, precision_name=kind, alpha=alpha, beta=beta)
         for kind in precisions
         for layout in layouts
         for shape in shapes

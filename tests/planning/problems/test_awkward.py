@@ -17,7 +17,7 @@ def test_alpha_and_beta_are_neither_one_nor_zero():
 
 
 def test_problems_are_every_combination_once():
-    found = awkward.make_problems(awkward.SHAPES, LAYOUTS, ("f32", "tf32"))
+    found = awkward.make_problems(make_variant(), awkward.SHAPES, LAYOUTS, ("f32", "tf32"))
     assert len(set(found)) == len(found) == len(awkward.SHAPES) * 4 * 2
     assert {(problem.alpha, problem.beta) for problem in found} == {(awkward.ALPHA, awkward.BETA)}
 

@@ -19,7 +19,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cache import header_lists
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cuda.compiling import kernel_names, ptxas
-from gemmbench.backends.cuda.compiling.unit import CUBIN, LAUNCHER, CompilerUnit, make_unit
+from gemmbench.backends.cuda.compiling.unit import CUBIN, LAUNCHER, CompilerUnit, make_unit, write_text
 from gemmbench.backends.source import suggest_fix
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.paths import display_path
@@ -109,6 +109,10 @@ class NvccCompiler:
             _, _, files = out.read_text(encoding="utf-8", errors="surrogateescape").partition(": ")
             names = [name.replace("\\ ", " ") for name in re.findall(r"(?:\\ |[^\s\\])+", files)]
             return [name for name in names if not name.startswith(folder)]
+
+    def text(self, plan: Plan) -> str:
+        """The text that is compiled, with its local headers in it. Raises BuildError."""
+        return write_text(plan)
 
     def ptx(self, plan: Plan) -> str:
         """The PTX of a plan. Raises as compile does."""

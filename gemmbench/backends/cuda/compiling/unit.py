@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from gemmbench.backends.cuda.compiling.kernel_names import write_tags
 from gemmbench.backends.cuda.launchers.source import explain_call_errors, wrap_launcher
-from gemmbench.backends.header_packages import list_include_folders
-from gemmbench.backends.source import compiler_text, has_local_headers
+from gemmbench.backends.header_packages import list_include_folders, list_package_folders
+from gemmbench.backends.source import compiler_text, has_local_headers, split_text
 from gemmbench.planning.plans.plan import Plan
 
 _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
@@ -53,6 +54,16 @@ class CompilerUnit:
         kept = [flag for flag in _FLAGS if not any(_replaces(own, flag) for own in self.flags)]
         own = [word for flag in self.flags for word in flag.split()]
         return [*kept, *own, *(f"-I{folder}" for folder in self.folders)]
+
+
+def write_text(plan: Plan) -> str:
+    """The text of a plan that stands alone: local headers are in it. Its first line says how to compile it."""
+    unit = make_unit(plan)
+    packages = [f"-I{folder}" for folder in list_package_folders(plan.variant)]
+    options = [option for option in unit.options if not option.startswith("-I")]
+    target = f"-gencode=arch=compute_{unit.arch},code=sm_{unit.arch}"
+    command = shlex.join(["nvcc", "-cubin", *options, target, *packages])
+    return f"// {command}\n{split_text(plan, inline=True).join()}{write_tags(plan)}"
 
 
 def _replaces(own: str, flag: str) -> bool:

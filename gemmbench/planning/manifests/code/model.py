@@ -70,6 +70,10 @@ class Call:
         """Whether the kernels get alpha, beta or an operand; those of the standard signature get all."""
         return not self.args or any(argument.role == role for argument in self.args)
 
+    def takes_scalars(self, alpha: float, beta: float) -> bool:
+        """Whether the kernels can compute with this alpha and beta: without them they are 1 and 0."""
+        return (alpha == 1 or self.takes("alpha")) and (beta == 0 or self.takes("beta"))
+
 
 STANDARD_CALL = Call()
 NO_CODE = Code()
