@@ -16,9 +16,11 @@ from pathlib import Path
 
 from gemmbench.backends.inlining import find_local_header, inline_headers, quote_path
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.paths import display_path
 from gemmbench.planning.plans.plan import Plan
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
+_MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]*: No such file or directory")
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
 
 
@@ -62,6 +64,8 @@ def has_local_headers(variant: Variant) -> bool:
 
 def suggest_fix(error: str) -> str:
     """What to do about an error of a compiler, where that is known; "" otherwise."""
+    if missing := _MISSING_PACKAGE.search(error):
+        return f"write `include: [{'cublas' if missing[1] == 'cublas' else 'cutlass'}]`"
     if "No such file or directory" in error:
         return "add the folder of the header to `include`"
     if 'cannot deduce "auto" type' in error or "no matching function for call" in error:
@@ -70,7 +74,7 @@ def suggest_fix(error: str) -> str:
 
 
 def _inline(variant: Variant, text: str) -> str:
-    path = variant.code.file if variant.code.foreign else variant.path
+    path = display_path(Path(variant.code.file)) if variant.code.foreign else variant.path
     return inline_headers(variant, text, path)
 
 

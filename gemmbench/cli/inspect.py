@@ -91,9 +91,7 @@ def inspect(options: InspectOptions) -> int:
     """
     code_on_stdout = STDOUT in (options.text, options.ptx, options.sass)
     if options.mix and code_on_stdout:
-        raise UsageError(
-            "--sass-mix writes to stdout, and so do --text -, --ptx - and --sass -; name a file for the code"
-        )
+        raise UsageError("--sass-mix writes to stdout, so FILE cannot be - there; name a file for the code")
     architecture = choose_architecture(options.arch, options.sms)
     inspected = inspect_kernel(options.request, architecture)
     for skip in inspected.skips:

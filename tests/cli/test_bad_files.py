@@ -61,7 +61,7 @@ def test_a_parameter_that_its_variant_lacks_names_the_line(refused, tmp_path, va
     [
         (
             {"symbol": "sgemm"},
-            'kernels/bad.cu:4: symbol: no `extern "C" __global__ void sgemm(int M, ...)` in this file; it',
+            "kernels/bad.cu:4: symbol: no `__global__ void sgemm(...)` in bad.cu; it",
         ),
         ({"grid": None}, "kernels/bad.cu:2: grid: 0 expressions; give 1 to 3, such as `- cdiv(N, BN)`"),
         (

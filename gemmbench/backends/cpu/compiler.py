@@ -55,8 +55,11 @@ void entry(const Arguments& a) {{
 """
 _CASE = "        case {step}: return {symbol}({arguments});"
 _SCALAR = "    {ctype} scalar_{number} = static_cast<{ctype}>(a.{role});"
-_GEMM = "a.M, a.N, a.K, TACC(a.alpha), (const TA*)a.A, (const TB*)a.B, TACC(a.beta), (TC*)a.C"
-_TRAILING = {"bias": ", (const TC*)a.bias", "workspace": ", (void*)a.workspace"}
+_GEMM = (
+    "a.M, a.N, a.K, static_cast<{scalar}>(a.alpha), gb::Pointer{{a.A}}, gb::Pointer{{a.B}}, "
+    "static_cast<{scalar}>(a.beta), gb::Pointer{{a.C}}"
+)
+_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "workspace")}
 _NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
 
 
@@ -74,10 +77,11 @@ def translation_unit(plan: Plan) -> str:
 def _hoist_includes(code: str) -> list[str]:
     """The headers that code still includes, so that none of them is first read inside the namespace.
 
-    One that does not exist is left to its own line, which may never be read.
+    One that does not exist is left to its own line, which may never be read. It is looked for under another
+    spelling, since g++ 12 says nothing about a missing header that `__has_include` has looked for.
     """
     names = dict.fromkeys(_INCLUDE.findall(code))
-    return [f"#if __has_include({name})\n#include {name}\n#endif" for name in names]
+    return [f"#if __has_include({name[0]}./{name[1:]})\n#include {name}\n#endif" for name in names]
 
 
 def _entry_function(plan: Plan, synchronises: str) -> str:
@@ -95,7 +99,10 @@ def _entry_function(plan: Plan, synchronises: str) -> str:
 
 
 def _standard_arguments(plan: Plan) -> str:
-    return (_NETWORK if plan.network else _GEMM) + "".join(_TRAILING[name] for name in plan.variant.trailing)
+    trailing = "".join(_TRAILING[name] for name in plan.variant.trailing)
+    if plan.network:
+        return _NETWORK + trailing
+    return _GEMM.format(scalar=plan.problem.precision.scalar.ctype) + trailing
 
 
 def _declared_arguments(plan: Plan) -> str:

@@ -150,11 +150,11 @@ def _find_use_of_finite(
     """C was finite: elements still hold what it was filled with, or the product was added to it."""
     if reference.beta or launch.fill == guards.NAN:
         return None
+    if _check_of(check, reference)(launch(reference.operands, False) - reference.operands.C).ok:
+        return "C read at beta 0", "the product is added to C although beta is 0; `reads_c` allows 0 * C only"
     kept = (result.reshape(-1).view(np.uint8).reshape(result.size, -1) == launch.fill).all(axis=1)
     if kept.any():
         return NEVER_WRITTEN, f"{int(kept.sum())} of {result.size} elements were never written"
-    if _check_of(check, reference)(launch(reference.operands, False) - reference.operands.C).ok:
-        return "C read at beta 0", "the product is added to C although beta is 0; `reads_c` allows 0 * C only"
     return None
 
 

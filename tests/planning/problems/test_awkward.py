@@ -16,7 +16,7 @@ def test_alpha_and_beta_are_neither_one_nor_zero():
     assert abs(awkward.BETA) < 1
 
 
-def test_problems_are_every_combination_once():
+def test_problems_are_every_combination_once(make_variant):
     found = awkward.make_problems(make_variant(), awkward.SHAPES, LAYOUTS, ("f32", "tf32"))
     assert len(set(found)) == len(found) == len(awkward.SHAPES) * 4 * 2
     assert {(problem.alpha, problem.beta) for problem in found} == {(awkward.ALPHA, awkward.BETA)}

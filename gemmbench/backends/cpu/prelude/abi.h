@@ -14,6 +14,12 @@ struct Arguments {
     const double* numbers;  // of a kernel with arguments of its own
 };
 
+// An address as a pointer of the type that a kernel's argument has.
+struct Pointer {
+    char* address;
+    template <class T> operator T*() const { return reinterpret_cast<T*>(address); }
+};
+
 // The kernel's half, written below its text by compiler.py.
 extern const bool synchronises;   // the text names a barrier: each thread needs a stack
 void entry(const Arguments&);     // runs one thread of the kernel

@@ -22,16 +22,6 @@ constexpr int warpSize = gb::kWarp;
 // The runtime's storage for `extern __shared__` arrays.
 extern char gb_dynamic_shared[];
 
-namespace gb {
-
-// An address as a pointer of the type that a kernel's argument has.
-struct Pointer {
-    char* address;
-    template <class T> operator T*() const { return reinterpret_cast<T*>(address); }
-};
-
-}  // namespace gb
-
 #define GB_LOAD(name) \
     template <class T> T name(const T* address) { return *address; }
 #define GB_STORE(name) \

@@ -1,0 +1,2 @@
+#include "nowhere/tile.cuh"
+__global__ void lost(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {}

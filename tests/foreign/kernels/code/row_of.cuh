@@ -1,0 +1,1 @@
+__device__ inline int row_of() { return blockIdx.y * ROWS + threadIdx.y; }

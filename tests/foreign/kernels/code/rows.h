@@ -1,0 +1,1 @@
+#define COLUMN(row, column, ld) ((row) + size_t(column) * (ld))
