@@ -100,7 +100,7 @@ def _write_params(facts: Facts) -> Iterator[str]:
 def _list_requirements(facts: Facts) -> list[Guess]:
     """Conditions on the problem."""
     square = [Guess("M == N and K == N")] * _is_square(facts)
-    return square + guess_requirements(facts.function, facts.names)
+    return square + (guess_requirements(facts.function, facts.names) if facts.function.is_kernel else [])
 
 
 def _is_square(facts: Facts) -> bool:

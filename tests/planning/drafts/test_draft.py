@@ -111,10 +111,13 @@ def test_parameters_have_names_that_a_manifest_allows(draft):
 
 
 def test_a_launcher_has_no_grid(draft):
-    text = f"int run({ARGUMENTS}, const float* beta2, cudaStream_t stream) {{ return 0; }}"
-    keys, _ = draft(text)
-    assert keys["host"] == "run" and keys["args"][-1] == "stream"
-    assert not {"symbol", "grid", "block"} & set(keys)
+    arguments = ARGUMENTS.replace("float alpha", "const float* alpha")
+    keys, marked = draft(f"const int BM = 64;\nint run({arguments}, cudaStream_t stream) {{ return 0; }}")
+    assert keys["host"] == "run" and keys["args"][3] == "&alpha" and keys["args"][-1] == "stream"
+    assert not {"symbol", "grid", "block", "require"} & set(keys)
+    assert [line for line in marked if "alpha" in line] == [
+        '  - "&alpha"  # check: in device memory; a function that reads it on the host needs a wrapper'
+    ]
 
 
 def test_the_function_most_like_a_gemm_is_chosen(draft):
