@@ -42,14 +42,15 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         symbol: The name of the kernel; with template arguments, which may be expressions, if it is a
             template: `sgemm<BM, BN, 8>`.
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`,
-            `C`, `bias`, `workspace`, `maps`, `alpha`, `beta`, `&alpha` for a scalar in device memory,
-            `null`, and numbers: expressions such as `M`, `lda` or `M*K`. A number is an `int` unless it
-            is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `float(...)` or `double(...)`.
+            `C`, `bias`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha` for a scalar in
+            device memory, `null`, and numbers: expressions such as `M`, `lda` or `M*K`. A number is an
+            `int` unless it is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `float(...)` or `double(...)`.
         storage: `row`, or `column` for a kernel of column-major matrices. Then every name of this
             manifest, such as A, lda, M and the letters of `layouts`, is the kernel's own.
         reads_c: `true` if the kernel reads C even where beta is 0, as `alpha * AB + beta * C` does. Then
             C starts finite instead of NaN, and its rows say `reads C`.
-        host: The name of a host function that launches everything on a stream of its caller.
+        host: The name of a host function in the code that launches everything on the stream that it gets.
+            It replaces `symbol`, `grid`, `block` and `launches`.
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z, one expression per line.
         shared: Bytes of dynamic shared memory per block, an expression.
