@@ -27,7 +27,7 @@ from gemmbench.report.row import Row
 HOME = Path(__file__).parent / "foreign"
 SOURCES = HOME / "sources"
 MEASURED_AT = 4096
-HEAD = ("kernel", "status", "% of cuBLAS", "own program", "difference", "remarks")
+HEAD = ("kernel", "status", "% of {baseline}", "own program", "difference", "remarks")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,8 @@ def main() -> int:
         [*names, baseline], sizes=options.sizes, device=options.device, baseline=baseline, out=options.out
     )
     rows = [row for row in result.comparison.rows if row.record.variant != baseline]
-    show_table(HEAD, [describe_row(row) for row in rows], options.out / "foreign.csv" if options.out else None)
+    head = [cell.format(baseline=baseline) for cell in HEAD]
+    show_table(head, [describe_row(row) for row in rows], options.out / "foreign.csv" if options.out else None)
     return OK if result.ok else 1
 
 

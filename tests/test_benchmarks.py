@@ -131,7 +131,7 @@ def test_the_table_of_public_kernels_compares_with_their_own_programs(load, tmp_
     said = capsys.readouterr()
     assert "missing.yaml:1: file: no file at" in said.err
     head, row = (tmp_path / "out" / "foreign.csv").read_text().splitlines()
-    assert head == "kernel,status,% of cuBLAS,own program,difference,remarks"
+    assert head == "kernel,status,% of cublas,own program,difference,remarks"
     name, status, share, own, difference, _ = row.split(",")
     assert (name, status, own) == ("siboehm/shared", "ok", "17.8")
     assert float(difference) == pytest.approx(float(share) - 17.8, abs=0.11)
