@@ -22,13 +22,14 @@ def _complete(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
 
 
 class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
-    """The name of a variant."""
+    """The name of a variant, or the path of its file."""
 
     name = "variant"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Variants of the kernel files, those of --kernels included, and libraries."""
-        return _complete(open_catalog(ctx.params.get("kernels")).names, incomplete)
+        """Variants of the kernel files, those of --kernels included, and libraries; files where no name fits."""
+        known = open_catalog(ctx.params.get("kernels")).names
+        return _complete(known, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class ConfigName(click.ParamType):  # type: ignore[type-arg]  # as above

@@ -10,7 +10,7 @@ from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.kernel_files import find_file, is_path, list_kernel_files
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import display_path, follow_links, printable
+from gemmbench.planning.paths import display_path, follow_links, is_file, printable
 
 MARK = ":"
 """Separates a git revision from a name; see planning.manifests.revision."""
@@ -57,7 +57,7 @@ class Catalog:
 
         A path to a file is the name of the variant in it.
         """
-        if is_path(name) and name not in self.names:
+        if is_path(name) and name not in self.names and not _is_of_revision(name):
             self._paths[name] = find_file(name)
             return
         if MARK in name and self._read_revision and name not in self.names:
@@ -119,6 +119,11 @@ class Catalog:
     def get_ladder(self, names: Iterable[str]) -> list[Variant]:
         """Return the named variants in the order of the ladder."""
         return _sort_ladder(self.get(name) for name in dict.fromkeys(names))
+
+
+def _is_of_revision(name: str) -> bool:
+    """Whether a path, such as HEAD~3:kernels/mine.cu, is that of a git revision."""
+    return MARK in name and not is_file(Path(name))
 
 
 def _sort_ladder(variants: Iterable[Variant]) -> list[Variant]:

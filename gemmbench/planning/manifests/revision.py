@@ -13,37 +13,63 @@ from tempfile import TemporaryDirectory
 
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, Catalog
+from gemmbench.planning.manifests.code.symbols import list_quoted_includes
 from gemmbench.planning.manifests.git_checkout import explain_unreadable, find_commit, is_shallow, read_files
-from gemmbench.planning.manifests.kernel_files import SUFFIXES
+from gemmbench.planning.manifests.kernel_files import SUFFIXES, is_path
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import display_path
+from gemmbench.planning.paths import display_path, is_file
+
+_HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc")
+_KEPT: list[TemporaryDirectory[str]] = []
+"""Folders of revisions whose headers are still needed; they are deleted when the program ends."""
 
 
 def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
     """The variant that `REVISION:NAME` names, in those of the folders that lie in a git checkout.
 
-    It is called `name`, and its path ends in `@` and the commit. Raises UsageError if there is no
+    NAME may be a path, whose folder is searched instead. The variant is called `name`, and its path ends in
+    `@` and the commit. Raises UsageError if there is no
     checkout, no such revision or no such kernel in it, and SpecError for a manifest that this version
     cannot read.
     """
     revision, _, wanted = name.rpartition(MARK)
     if not revision or not wanted:
         raise UsageError(f"'{name}' is not REVISION:NAME; write HEAD~3:tiled")
-    with TemporaryDirectory() as home:
-        trees, reasons = _extract_all(folders, revision, Path(home))
-        if not trees:
-            raise UsageError(f"{name}: {'; '.join(reasons)}")
-        catalog = Catalog([tree.files for tree in trees])
-        if wanted not in catalog.names:
-            known = f"{nearest(wanted, catalog.names)}; it has: {', '.join(sorted(catalog.names)) or 'none'}"
-            missing = f"no kernel '{wanted}' in revision {revision} ({trees[-1].commit}){known}"
-            raise UsageError(f"{name}: {'; '.join([missing, *reasons])}")
-        try:
-            variant = catalog.get(wanted)
-        except SpecError as fault:
-            message = f"{fault.fault} (this version cannot read the manifest of revision {revision})"
-            raise SpecError(_restore_path(fault.location, trees), fault.line, message) from None
-    return replace(_restore_paths(variant, trees), name=name)
+    if is_path(wanted):
+        folders = [Path(wanted).parent]
+    home = TemporaryDirectory()
+    try:
+        variant = _read_from(name, revision, wanted, folders, Path(home.name))
+    except BaseException:
+        home.cleanup()
+        raise
+    if variant.code.foreign or variant.code.include or list_quoted_includes(variant.text):
+        _KEPT.append(home)  # the compiler will read headers from it
+    else:
+        home.cleanup()
+    return replace(variant, name=name)
+
+
+def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], home: Path) -> Variant:
+    """The kernel `wanted` of a revision, whose files are written to `home`; `name` is how it was asked for."""
+    trees, reasons = _extract_all(folders, revision, home)
+    if not trees:
+        raise UsageError(f"{name}: {'; '.join(reasons)}")
+    catalog = Catalog([] if is_path(wanted) else [tree.files for tree in trees])
+    if is_path(wanted):
+        file = trees[0].files / Path(wanted).name
+        if not is_file(file):
+            raise UsageError(f"{name}: no file {wanted} in revision {revision} ({trees[0].commit})")
+        wanted = str(file)
+    elif wanted not in catalog.names:
+        known = f"{nearest(wanted, catalog.names)}; it has: {', '.join(sorted(catalog.names)) or 'none'}"
+        missing = f"no kernel '{wanted}' in revision {revision} ({trees[-1].commit}){known}"
+        raise UsageError(f"{name}: {'; '.join([missing, *reasons])}")
+    try:
+        return _restore_paths(catalog.get(wanted), trees)
+    except SpecError as fault:
+        message = f"{fault.fault} (this version cannot read the manifest of revision {revision})"
+        raise SpecError(_restore_path(fault.location, trees), fault.line, message) from None
 
 
 @dataclass(frozen=True)
@@ -106,7 +132,7 @@ def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
         hint = "this clone is shallow, so run git fetch --unshallow" if is_shallow(folder) else "git log lists them"
         return f"no revision '{revision}' in the git checkout of {folder}; {hint}"
     files.mkdir()
-    for path, content in read_files(folder, commit, SUFFIXES):
+    for path, content in read_files(folder, commit, (*SUFFIXES, *_HEADERS)):
         _write_file(files / path, content)
     return _Tree(folder, commit, files)
 

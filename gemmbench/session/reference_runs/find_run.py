@@ -8,6 +8,7 @@ from pathlib import Path
 from gemmbench.bench.record import Environment
 from gemmbench.errors import StoreError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, Catalog
+from gemmbench.planning.manifests.kernel_files import is_path
 from gemmbench.planning.paths import RESULTS_SUFFIX, is_file, is_folder, list_saved, saved_path
 from gemmbench.report import store
 from gemmbench.report.store import Run
@@ -101,4 +102,4 @@ def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple
 
 
 def _is_variant(name: str, catalog: Catalog) -> bool:
-    return name in catalog.names or MARK in name
+    return name in catalog.names or MARK in name or is_path(name)
