@@ -89,7 +89,7 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
     expanded = _plan_inspection(request, architecture)
     plans = [item for item in expanded if isinstance(item, Plan)]
     skips = [item for item in expanded if isinstance(item, Skip)]
-    launches = [launch for plan in plans for launch in plan.split_launches()]
+    launches = [launch for plan in plans for launch in plan.split_launches() or (plan,)]
     builds = [(launch, compiler.compile(launch).build) for launch in launches]
     inspections = [inspect_launch(launch, build, architecture.sm, architecture.sms) for launch, build in builds]
     return InspectedKernel(architecture, compiler, plans, skips, inspections)
@@ -97,7 +97,7 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
 
 def _plan_inspection(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
     variant = request.find_variant()
-    if not variant.is_kernel:
+    if not (variant.is_kernel or variant.is_launcher):
         raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")
     target = registry.find_inspecting_entry().architecture(architecture.sm, architecture.sms)
     machine = Machine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
@@ -128,6 +128,8 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
     Raises UsageError for an architecture that is too old.
     """
     architecture = inspected.architecture
+    if any(plan.variant.is_launcher for plan in inspected.plans):
+        raise UsageError("--sass-mix reads the kernels that gemmbench launches, not those of a launcher; take --sass")
     if architecture.sm < FIRST_SM:
         raise UsageError(f"--sass-mix reads machine code from sm_{FIRST_SM} on; sm_{architecture.sm} is older")
     peak = _find_peak(architecture, clock)

@@ -95,7 +95,7 @@ class Catalog:
             fault = "is a library; only kernels can be picked" if name in self._libraries else "is not a kernel"
             raise SpecError(variant.path, pick.line, f"pick: '{name}' {fault}{nearest(name, known)}")
         code = self._read(name, above)
-        if not code.is_kernel or code.computes != "gemm":
+        if not (code.is_kernel or code.is_launcher) or code.computes != "gemm":
             raise SpecError(
                 variant.path, pick.line, f"pick: '{name}' is not a .cu file that computes a GEMM; pick another"
             )

@@ -128,3 +128,11 @@ def test_a_longer_circle_is_told_whole(kernels, write_kernel):
     folder = write_kernel("other.cu", **BARE, pick=["variant: best"]).parent
     with pytest.raises(SpecError, match=r"other\.cu:\d+: pick: circular: best -> other -> best"):
         Catalog([folder]).get("best")
+
+
+def test_a_launcher_can_be_picked(kernels, write_kernel):
+    write_kernel("launched.cu", symbol=None, grid=None, block=None, host="run", order="3")
+    catalog = kernels("variant: launched\n    when: N > 1", "variant: small")
+    found = plan(catalog, Problem(64, 64, 64))
+    assert (found.variant.name, found.config.picked, found.variant.call.host) == ("best", "launched", "run")
+    assert plan(catalog, Problem(5000, 1, 8)).config.picked == "small"

@@ -19,7 +19,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cache import header_lists
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cuda.compiling import kernel_names, ptxas
-from gemmbench.backends.cuda.compiling.unit import CUBIN, LAUNCHER, CompilerUnit, make_unit, write_text
+from gemmbench.backends.cuda.compiling.unit import LAUNCHER, MODES, CompilerUnit, make_unit, write_text
 from gemmbench.backends.source import suggest_fix
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.paths import display_path
@@ -27,8 +27,6 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import TimeLimits
 
 _MOST_LINES = 10
-_MODES = {CUBIN: ("-cubin",), LAUNCHER: ("-shared", "-Xcompiler", "-fPIC", "-cudart=static")}
-"""How to make each kind of file. A runtime that is linked statically uses whatever context is current."""
 _PLACE = re.compile(r"^/[^:]+(?=:\d+)")
 
 
@@ -71,7 +69,7 @@ class NvccCompiler:
         return fetch_or_build(self._make_key(unit), unit.suffix, lambda draft: self._build(unit, draft))
 
     def _build(self, unit: CompilerUnit, draft: Path) -> Build:
-        output = self._run([*_MODES[unit.suffix], "-Xptxas", "-v"], unit, draft)
+        output = self._run([*MODES[unit.suffix], "-Xptxas", "-v"], unit, draft)
         kernels = ptxas.list_kernels(output)
         if unit.suffix == LAUNCHER:
             return (ptxas.read_build_facts(output, kernels[0]) if len(kernels) == 1 else None) or Build()

@@ -21,6 +21,14 @@ _REPLACED = ("-O", "-std=")
 CUBIN, LAUNCHER = ".cubin", ".so"
 """What becomes of a unit: machine code of kernels, or a shared library with a host function that launches them."""
 
+_SHARED = ("-shared", "-cudart=static", "-Xcompiler", "-fPIC,-fno-gnu-unique", "-Xlinker", "-Bsymbolic")
+MODES = {CUBIN: ("-cubin",), LAUNCHER: _SHARED}
+"""How to make each kind of file.
+
+A launcher has a runtime of its own, which uses whatever context is current. It shares neither functions nor
+static variables with other libraries of the process, such as another configuration of the same code.
+"""
+
 Explain = Callable[[str], str]
 """(what nvcc printed) -> why it refused the text, "" if only its own lines say."""
 
@@ -62,8 +70,9 @@ def write_text(plan: Plan) -> str:
     packages = [f"-I{folder}" for folder in list_package_folders(plan.variant)]
     options = [option for option in unit.options if not option.startswith("-I")]
     target = f"-gencode=arch=compute_{unit.arch},code=sm_{unit.arch}"
-    command = shlex.join(["nvcc", "-cubin", *options, target, *packages])
-    return f"// {command}\n{split_text(plan, inline=True).join()}{write_tags(plan)}"
+    command = shlex.join(["nvcc", *MODES[unit.suffix], *options, target, *packages])
+    text = f"{split_text(plan, inline=True).join()}{write_tags(plan)}"
+    return f"// {command}\n{wrap_launcher(plan, text) if plan.variant.is_launcher else text}"
 
 
 def _replaces(own: str, flag: str) -> bool:

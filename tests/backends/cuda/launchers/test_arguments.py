@@ -39,4 +39,4 @@ def test_arguments_of_its_own(plan_launcher):
 
 @pytest.mark.parametrize(("keys", "names"), [("", "M, N, K, alpha"), ("args: [A, B, C, M, alpha]\n", "A, B, C, 3")])
 def test_arguments_in_words(plan_launcher, keys, names):
-    assert ", ".join(map(str, list_arguments(plan_launcher("", keys)))).startswith(names)
+    assert ", ".join(map(str, list_arguments(plan_launcher("", keys, Problem(3, 4, 5))))).startswith(names)

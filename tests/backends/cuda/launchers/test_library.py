@@ -101,7 +101,7 @@ extern "C" size_t bytes(int M, int N, int K) {{
 )
 def test_arguments_that_do_not_fit_are_a_fault_of_the_manifest(compiler, plan_launcher, keys, words):
     with pytest.raises(BuildError, match=words):
-        compiler.compile(plan_launcher(STANDARD + "{ return 0; }", keys))
+        compiler.compile(plan_launcher(STANDARD + "{ return 0; }", keys, Problem(3, 4, 5)))
 
 
 def test_an_error_in_the_code_names_its_line(compiler, plan_launcher):
@@ -131,3 +131,17 @@ def test_a_launcher_comes_from_the_cache_and_has_the_facts_of_its_only_kernel(co
     assert made.path.endswith(".so") and made.build.registers > 0
     assert compiler.is_compiled(plan) and compiler.compile(plan).build.cached
     assert ".entry _Z3setPf" in compiler.ptx(plan)
+
+
+def test_two_configurations_share_no_static_variables_and_no_functions(compiler, plan_launcher):
+    text = f"""
+template <class T> int count_calls(int) {{ static T calls = 0; return int(++calls) + 10 * WIDTH; }}
+int widen(int x) {{ return count_calls<long>(x); }}
+{STANDARD} {{ return widen(M); }}"""
+    values = []
+    for width in (1, 2):
+        plan = plan_launcher(text, f"params: {{WIDTH: {width}}}\n")
+        with pytest.raises(LaunchError) as failed:
+            bind(load(compiler, plan), plan)()
+        values.append(str(failed.value).split()[2])
+    assert values == ["11", "21"]
