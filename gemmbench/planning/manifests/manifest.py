@@ -182,6 +182,8 @@ class ManifestReader:
             raise self.document.error_at(("packages",), "packages: only a .py file has packages; remove it")
         if self.manifest.computes != "gemm":
             self.refuse_keys(f"computes: {self.manifest.computes}", (*_OPTIONAL, *_CALLED))
+        if self.manifest.file:
+            self.refuse_keys("file", ("epilogue",))  # no macro tells that code which one a launch wants
         if self.manifest.workspace is None:
             self.refuse_orphans()
         if self.module is not None:
