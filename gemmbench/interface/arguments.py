@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Literal
@@ -15,7 +16,9 @@ Shape = tuple[int, int, int]
 """M, N, K."""
 Sizes = str | int | Sequence[int | Shape]
 """1024 for a cube, a list such as [512, (1024, 768, 512)], or text as for --sizes."""
-Names = str | Sequence[str]
+Name = str | os.PathLike[str]
+"""A name, or the path of a file."""
+Names = Name | Sequence[Name]
 """One name, or several."""
 ParamValues = int | Sequence[int]
 Params = Mapping[str, ParamValues] | Literal["all"]
@@ -24,7 +27,8 @@ Params = Mapping[str, ParamValues] | Literal["all"]
 
 def list_names(names: Names) -> tuple[str, ...]:
     """The names as a tuple; a string is one name."""
-    return (names,) if isinstance(names, str) else tuple(names)
+    several = [names] if isinstance(names, str | os.PathLike) else names
+    return tuple(os.fspath(name) for name in several)
 
 
 def join_names(names: Names | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.errors import UsageError
-from gemmbench.interface.arguments import Names, list_names, parse_margin
+from gemmbench.interface.arguments import Name, Names, list_names, parse_margin
 from gemmbench.interface.options import (
     SweepOptions,
     VerifyOptions,
@@ -70,7 +70,7 @@ def run(
     """Verify and time kernels, and compare them with a baseline, as `gemmbench run` does.
 
     Args:
-        variants: names of kernels and libraries; without any, those of the config.
+        variants: names of kernels and libraries, or paths of files; without any, those of the config.
         config: name of a config, or path of a YAML file.
         device: "auto", "cpu", "cuda" or "cuda:N".
         kernels: a folder with more .cu files.
@@ -97,7 +97,7 @@ def run(
 
 @takes(SweepOptions)
 def compare(
-    *variants: str,
+    *variants: Name,
     margin: float | str = MARGIN,
     config: str | Path = "quick",
     device: str = "auto",
@@ -123,7 +123,7 @@ def compare(
     >>> [verdict.word for verdict in result.verdicts]
     ['same']
     """
-    names = tuple(dict.fromkeys(variants))
+    names = tuple(dict.fromkeys(list_names(variants)))
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
     share = parse_margin(margin)
@@ -146,7 +146,7 @@ def verify(
     """Verify kernels on shapes where they often break, as `gemmbench verify` does; times nothing.
 
     Args:
-        variants: names of kernels and libraries; without any, all that run on the device.
+        variants: names of kernels and libraries, or paths of files; without any, all that run on the device.
         device, kernels, progress: as in `run`.
         every: verify every configuration, not only one change per parameter.
         exit_first: stop at the first failure.

@@ -1,5 +1,7 @@
 """Python arguments become the text that the command line takes, and nothing else."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,8 @@ def test_the_recorded_command_measures_the_same_in_a_shell():
         "gemmbench run 'a b' --config quick --device cpu --sizes 64,1x2x3 "
         "--until 1% --max-time 0.5 --param BM=8 --no-gate"
     )
+
+
+def test_names_may_be_paths():
+    assert list_names(Path("kernels/mine.cu")) == ("kernels/mine.cu",)
+    assert list_names(["tiled", Path("mine.cu")]) == ("tiled", "mine.cu")

@@ -40,7 +40,8 @@ def _read_kernel_file(path: Path) -> Variant:
     location, text = display_path(path), read_text_file(path)
     header = _HEADER.match(text)
     if header is None:
-        raise SpecError(location, 1, "no manifest: the file must begin with `/*---`, YAML lines, and `---*/`")
+        other = "or describe it in a .yaml file with `file:`, which `gemmbench new NAME --from FILE` drafts"
+        raise SpecError(location, 1, f"no manifest: the file must begin with `/*---`, YAML lines, and `---*/`; {other}")
     first_line = text.count("\n", 0, header.start(1)) + 1
     document = parse_document(header[1], location, first_line)
     if ("file",) in document.lines:
