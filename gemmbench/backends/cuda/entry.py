@@ -10,7 +10,7 @@ from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.entry import BackendEntry
 from gemmbench.backends.header_packages import why_no_headers
 from gemmbench.backends.machine import DeviceChoice
-from gemmbench.planning.manifests.code.python_module import explain_missing
+from gemmbench.planning.manifests.code.packages import explain_missing
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 
 from gemmbench.errors import SpecError, nearest
 from gemmbench.planning.yaml_document import Document
@@ -17,9 +15,6 @@ from gemmbench.planning.yaml_document import Document
 FUNCTION = "gemm"
 ARGUMENTS = ("problem", "A", "B", "C", "stream")
 """What `gemm` is called with, before its parameters, which are passed by name."""
-
-_DISTRIBUTIONS = {"cupy": "cupy-cuda13x", "cutlass": "nvidia-cutlass-dsl"}
-"""Packages that pip knows under another name."""
 
 
 @dataclass(frozen=True)
@@ -62,22 +57,3 @@ def check_function(module: PythonModule, document: Document, params: Sequence[st
         if name not in by_name and not arguments.kwarg:
             message = f"params.{name}: `{FUNCTION}` has no argument {name}{nearest(name, by_name)}; add it, or **params"
             raise document.error_at(("params", name), message)
-
-
-def explain_missing(packages: Sequence[str]) -> str:
-    """Why a module that needs these packages cannot run here, or ""; imports none of them."""
-    missing = [name for name in packages if not _is_installed(name)]
-    return f"{missing[0]} is not installed: {find_pip_line(missing[0])}" if missing else ""
-
-
-@cache
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def find_pip_line(package: str) -> str:
-    """The command that installs a package that is imported under this name."""
-    return f"pip install {_DISTRIBUTIONS.get(package, package)}"

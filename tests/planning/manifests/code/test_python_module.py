@@ -6,8 +6,6 @@ import pytest
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.code import python_module
-from gemmbench.planning.manifests.code.python_module import explain_missing
 from gemmbench.planning.manifests.readers import read_variant
 
 KEYS = """summary: a function
@@ -114,11 +112,3 @@ def test_a_python_file_is_not_described_by_another(write, tmp_path):
     manifest.write_text(f"{KEYS}file: mine.py\n")
     with pytest.raises(SpecError, match=r"other.yaml:5: file: mine.py has its manifest in its docstring"):
         read_variant(manifest)
-
-
-def test_a_missing_package_comes_with_the_line_for_pip(monkeypatch):
-    monkeypatch.setattr(python_module, "find_spec", {"torch": object(), "cupy": None}.get)
-    python_module._is_installed.cache_clear()
-    assert explain_missing(["torch"]) == ""
-    assert explain_missing(["torch", "cupy"]) == "cupy is not installed: pip install cupy-cuda13x"
-    python_module._is_installed.cache_clear()
