@@ -21,6 +21,7 @@ from gemmbench.planning.plans.plan import Plan
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 _MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]*: No such file or directory")
+_IN_MANIFEST = re.compile(r"[^:]+\.yaml:")
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
 
 
@@ -70,7 +71,7 @@ def suggest_fix(error: str) -> str:
         return "add the folder of the header to `include`"
     if 'cannot deduce "auto" type' in error or "no matching function for call" in error:
         return "no kernel takes these template arguments and `args`; correct `symbol` or `args`"
-    return ""
+    return "correct `symbol` or `args`" if _IN_MANIFEST.match(error) else ""
 
 
 def _inline(variant: Variant, text: str) -> str:
