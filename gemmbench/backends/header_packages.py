@@ -1,6 +1,6 @@
 """Headers of installed packages, which a manifest includes by name.
 
-The wheels are looked up without importing them.
+The wheels are looked up without importing them, and then the toolkit.
 """
 
 from __future__ import annotations
@@ -9,21 +9,27 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from gemmbench.analysis.toolkit import find_nvcc
+from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.variant import Variant
 
 
 @dataclass(frozen=True)
 class _Package:
-    """A module of a wheel, the folder of the headers inside it, and how the wheel is installed."""
+    """A module of a wheel, the folder of the headers inside it, and how the wheel is installed.
+
+    A complete toolkit has the `header`, too; "" if it has none.
+    """
 
     module: str
     folder: str
     install: str
+    header: str = ""
 
 
 _PACKAGES = {
     "cutlass": _Package("cutlass_library", "source/include", "pip install --no-deps nvidia-cutlass"),
-    "cublas": _Package("nvidia", "cu13/include", "pip install nvidia-cublas"),
+    "cublas": _Package("nvidia", "cu13/include", "pip install nvidia-cublas", "cublas_v2.h"),
 }
 
 
@@ -31,11 +37,18 @@ def find_header_folder(name: str) -> Path | None:
     """The folder with the headers of a package; None if it is not installed."""
     package = _PACKAGES[name]
     spec = find_spec(package.module)
-    for root in (spec.submodule_search_locations or []) if spec else []:
-        folder = Path(root) / package.folder
-        if folder.is_dir():
-            return folder
-    return None
+    folders = [Path(root) / package.folder for root in (spec.submodule_search_locations or [])] if spec else []
+    if package.header:
+        folders += [folder for folder in _list_toolkit_folders() if (folder / package.header).is_file()]
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _list_toolkit_folders() -> list[Path]:
+    """The folder with the headers of the toolkit, if there is one."""
+    try:
+        return [Path(find_nvcc()).resolve().parent.parent / "include"]
+    except DeviceError:
+        return []
 
 
 def list_include_folders(variant: Variant) -> list[Path]:

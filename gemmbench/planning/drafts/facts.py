@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gemmbench.planning.drafts.constants import read_constants
 from gemmbench.planning.drafts.declarations import Function, Parameter, TemplateParameter
@@ -22,7 +22,6 @@ PRECISIONS = {
 }
 """The precision of a type of elements."""
 
-_ON_DEVICE = "in device memory; a function that reads it on the host needs a wrapper"
 _TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*!?\s*beta\s*\)|[=!]=\s*beta\b")
 _MULTIPLIES_BETA = re.compile(r"\bbeta\s*\*|\*=?\s*beta\b")
 _COLUMN_MAJOR = re.compile(
@@ -71,8 +70,6 @@ def read_facts(function: Function, text: str) -> Facts:
     types = {name: kind if kind in PRECISIONS else "float" for name, kind in types.items()}
     params = name_params(function, (*PROBLEM_NAMES, *DEVICE_NAMES))
     arguments = guess_arguments(function.parameters, types)
-    if not function.is_kernel:
-        arguments = [replace(each, doubt=_ON_DEVICE) if "&" in each.text else each for each in arguments]
     names = _read_names(function, site, code, arguments, params)
     column_major = _COLUMN_MAJOR.search(code) is not None
     return Facts(function, site, types, params, arguments, names, column_major, _reads_c(function, code))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ctypes import Array, Structure, c_double, c_longlong, c_void_p
+from ctypes import Array, Structure, addressof, c_double, c_longlong, c_void_p, create_string_buffer
 from dataclasses import dataclass
 
+from gemmbench.backends.cuda.launching.arguments import pack_scalars
 from gemmbench.planning.manifests.code.arguments import FLOAT_TYPES
 from gemmbench.planning.manifests.code.model import NULL, OPERANDS, SCALARS, STREAM
 from gemmbench.planning.plans.evaluation import to_row_major
@@ -60,6 +61,17 @@ def list_arguments(plan: Plan) -> list[LauncherArgument]:
     if plan.arguments:
         return [LauncherArgument(passed) for passed in plan.arguments]
     return [LauncherArgument(_map_standard_argument(plan, name), name) for name in _STANDARD]
+
+
+class HostScalars:
+    """The scalars of a plan that its host function takes by pointer; they stay in host memory, as for cuBLAS."""
+
+    def __init__(self, plan: Plan):
+        self._buffers = {argument: create_string_buffer(packed, 16) for argument, packed in pack_scalars(plan).items()}
+
+    def find(self, argument: PassedArgument) -> int:
+        """The address of a scalar."""
+        return addressof(self._buffers[argument])
 
 
 def _map_standard_argument(plan: Plan, name: str) -> PassedArgument:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gemmbench.backends.cuda.launchers.arguments import Slot, count_sizes, list_arguments, pack_slots
+from gemmbench.backends.cuda.launchers.arguments import HostScalars, Slot, count_sizes, list_arguments, pack_slots
 from gemmbench.backends.cuda.launchers.library import LauncherLibrary
 from gemmbench.backends.cuda.launchers.rules import count_kernels
-from gemmbench.backends.cuda.launching.arguments import ScalarMemory
 from gemmbench.backends.cuda.launching.kernel import Addresses
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.system.driver import load_driver
@@ -48,7 +47,7 @@ class Launcher:
         queues work. Raises LaunchError if it does more, NotOffered, OutOfMemory and pycuda's errors.
         """
         arguments = list_arguments(plan)
-        scalars = ScalarMemory(plan)
+        scalars = HostScalars(plan)
         shared = {"workspace": workspace, STREAM: int(self._stream.handle)}
         shared |= {each.place: scalars.find(each.passed) for each in arguments if each.passed.by_pointer}
 

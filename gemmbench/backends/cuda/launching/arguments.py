@@ -51,13 +51,19 @@ def _pack(plan: Plan, argument: PassedArgument, at: Mapping[str, int], scalars: 
         return _POINTER, scalars.find(argument)
     if argument.role and argument.role not in SCALARS:
         return _POINTER, 0 if argument.role == NULL else at[argument.role]
-    number = _find_value(plan, argument)
-    return _LETTERS[argument.ctype], _to_bfloat16(number) if argument.ctype == BFLOAT16.ctype else number
+    return _LETTERS[argument.ctype], _find_number(plan, argument)
 
 
-def _find_value(plan: Plan, argument: PassedArgument) -> float:
+def _find_number(plan: Plan, argument: PassedArgument) -> float:
     problem = plan.problem
-    return {"alpha": problem.alpha, "beta": problem.beta}.get(argument.role, argument.value)
+    number = {"alpha": problem.alpha, "beta": problem.beta}.get(argument.role, argument.value)
+    return _to_bfloat16(number) if argument.ctype == BFLOAT16.ctype else number
+
+
+def pack_scalars(plan: Plan) -> dict[PassedArgument, bytes]:
+    """The bytes of each scalar that is passed by pointer."""
+    passed = dict.fromkeys(argument for argument in plan.arguments if argument.by_pointer)
+    return {argument: struct.pack(f"={_LETTERS[argument.ctype]}", _find_number(plan, argument)) for argument in passed}
 
 
 def _to_bfloat16(number: float) -> int:
@@ -71,17 +77,14 @@ class ScalarMemory:
 
     def __init__(self, plan: Plan):
         """Raises OutOfMemory."""
-        passed = dict.fromkeys(argument for argument in plan.arguments if argument.by_pointer)
-        self._offsets = {argument: self._STEP * number for number, argument in enumerate(passed)}
-        self.memory = DeviceMemory(self._STEP * len(passed)) if passed else None
+        scalars = pack_scalars(plan)
+        self._offsets = {argument: self._STEP * number for number, argument in enumerate(scalars)}
+        self.memory = DeviceMemory(self._STEP * len(scalars)) if scalars else None
         if self.memory:
-            self.memory.write(0, np.frombuffer(b"".join(self._bytes(plan, each) for each in passed), np.uint8))
+            padded = b"".join(packed.ljust(self._STEP, b"\0") for packed in scalars.values())
+            self.memory.write(0, np.frombuffer(padded, np.uint8))
 
     def find(self, argument: PassedArgument) -> int:
         """The address of a scalar."""
         assert self.memory is not None, "only arguments that are passed by pointer are looked up"
         return self.memory.address + self._offsets[argument]
-
-    def _bytes(self, plan: Plan, argument: PassedArgument) -> bytes:
-        letter, number = _pack(plan, PassedArgument(argument.role, argument.ctype), {}, self)
-        return struct.pack(f"={letter}", number).ljust(self._STEP, b"\0")

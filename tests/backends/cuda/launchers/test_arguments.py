@@ -1,8 +1,10 @@
 """The arguments of a host function, as letters for C++ and as slots."""
 
+from ctypes import c_double, c_float
+
 import pytest
 
-from gemmbench.backends.cuda.launchers.arguments import list_arguments
+from gemmbench.backends.cuda.launchers.arguments import HostScalars, list_arguments
 from gemmbench.planning.problems.problem import Problem
 
 ADDRESSES = {"A": 10, "B": 20, "C": 30, "workspace": 0, "stream": 40, "&float alpha": 50}
@@ -40,3 +42,10 @@ def test_arguments_of_its_own(plan_launcher):
 @pytest.mark.parametrize(("keys", "names"), [("", "M, N, K, alpha"), ("args: [A, B, C, M, alpha]\n", "A, B, C, 3")])
 def test_arguments_in_words(plan_launcher, keys, names):
     assert ", ".join(map(str, list_arguments(plan_launcher("", keys, Problem(3, 4, 5))))).startswith(names)
+
+
+def test_scalars_by_pointer_are_in_host_memory(plan_launcher):
+    plan = plan_launcher("", 'args: ["&alpha", "&double(beta)", A, B, C, stream]\n')
+    scalars = HostScalars(plan)
+    alpha, beta = (scalars.find(each.passed) for each in list_arguments(plan)[:2])
+    assert (c_float.from_address(alpha).value, c_double.from_address(beta).value) == (1.5, -0.5)
