@@ -5,14 +5,7 @@ precisions: [f32]
 layouts: [nn]
 host: run
 ---*/
-__global__ void multiply(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-    const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
-    if (row >= M || column >= N) return;
-    float sum = 0;
-    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];
-    float* c = C + row * N + column;
-    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
-}
+#include "multiply.cuh"
 
 extern "C" int run(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
                    void* workspace, cudaStream_t stream) {
