@@ -32,13 +32,14 @@ def compile_plans(plans: Sequence[Plan], compilers: Mapping[str, Compiler], prog
         distinct.setdefault((*kernels, plan.device, plan.arch, plan.defines), []).append(plan)
     built: dict[Plan, Built] = {}
     endless: dict[tuple[object, ...], BuildTimeout] = {}
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = {pool.submit(_compile, compilers[same[0].device], same[0], endless): same for same in distinct.values()}
-        with _end_after_errors(pool, jobs):
-            for number, job in enumerate(as_completed(jobs)):
-                progress("compile", number + 1, len(jobs))
-                for plan in jobs[job]:
-                    built[plan] = job.result()
+    jobs: dict[Future[Built], list[Plan]] = {}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool, _end_after_errors(pool, jobs):
+        for same in distinct.values():
+            jobs[pool.submit(_compile, compilers[same[0].device], same[0], endless)] = same
+        for number, job in enumerate(as_completed(jobs)):
+            progress("compile", number + 1, len(jobs))
+            for plan in jobs[job]:
+                built[plan] = job.result()
     return built
 
 
