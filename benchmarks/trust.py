@@ -1,6 +1,6 @@
 """Checks by measurement what gemmbench claims about its numbers. Needs an NVIDIA GPU.
 
-Run `python benchmarks/trust.py [CLAIM ...]` (default: all, about fifteen minutes on an H200). It prints a table
+Run `python benchmarks/trust.py [CLAIM ...]` (default: all, about twenty minutes on an H200). It prints a table
 for each claim, writes it to trust.txt in the folder given by --out (default: results), and exits with 1
 if a claim does not hold.
 
