@@ -58,7 +58,8 @@ class Build:
 
     Registers per thread, static shared bytes per block, spilled bytes (stores plus loads), bytes
     of stack per thread, and the seconds it took (0 if the kernel came from the cache). `symbols` are the
-    names in the machine code of the kernels that the plan launches, empty if they are those of the plan.
+    names in the machine code of the kernels that the plan launches, empty if they are those of the plan:
+    plans that launch other kernels of one text share its machine code.
     """
 
     registers: int = -1

@@ -78,7 +78,7 @@ class NvccCompiler:
         if names is None or facts is None:
             others = ", ".join(kernel_names.list_own(kernels)) or "none"
             raise BuildError(f"{unit.location}: no kernel '{unit.symbols[-1]}'; kernels here: {others}")
-        return replace(facts, symbols=names)
+        return facts if names == unit.symbols else replace(facts, symbols=names)
 
     def is_compiled(self, plan: Plan) -> bool:
         """As Compiler."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,14 @@ def test_a_cubin_with_its_build_facts_and_a_cache(compiler, make_plan):
     again = compiler.compile(make_plan(REVERSE))
     assert (again.key, again.path, again.build.registers) == (made.key, made.path, made.build.registers)
     assert again.build.cached
+
+
+def test_plans_that_launch_other_kernels_of_a_text_share_its_code(compiler, make_plan):
+    one = make_plan(REVERSE + SIGNATURE.replace("gemm", "turn") + "{}")
+    both = replace(one, launches=(("turn", one.geometry), *one.launches))
+    alone, together = compiler.compile(one), compiler.compile(both)
+    assert alone.key == together.key and together.build.cached
+    assert not alone.build.symbols and not together.build.symbols
 
 
 def test_spills_are_counted(compiler, make_plan):
