@@ -17,7 +17,7 @@ _DEADLY = (
     ("address space", "CUDA_ERROR_INVALID_ADDRESS_SPACE", "a pointer to another kind of memory"),
     ("invalid program counter", "CUDA_ERROR_INVALID_PC", "the kernel jumped out of its code"),
     ("hardware stack", "CUDA_ERROR_HARDWARE_STACK_ERROR", "the stack overflowed or was overwritten"),
-    ("assert", "CUDA_ERROR_ASSERT", "an assert() in the kernel is false"),
+    ("device-side assert triggered", "CUDA_ERROR_ASSERT", "an assert() in the kernel is false"),
     ("unspecified launch failure", "CUDA_ERROR_LAUNCH_FAILED", "the kernel crashed; try compute-sanitizer"),
     ("ECC", "CUDA_ERROR_ECC_UNCORRECTABLE", "the GPU's memory is faulty"),
 )

@@ -20,6 +20,8 @@ ILLEGAL = "cuStreamSynchronize failed: an illegal memory access was encountered"
         ("cuModuleGetFunction failed: named symbol not found", LaunchError, "CUDA_ERROR_NOT_FOUND"),
         ("cuStreamSynchronize failed: the launch timed out and was terminated", LaunchTimeout, "watchdog"),
         ("cuMemAlloc failed: out of memory", OutOfMemory, "out of memory"),
+        ("cuStreamSynchronize failed: device-side assert triggered", DeviceLost, "CUDA_ERROR_ASSERT"),
+        ("CUDA error; Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.", LaunchError, "CUDA error"),
         ("CUBLAS_STATUS_NOT_SUPPORTED (15)", NotOffered, "NOT_SUPPORTED"),
         ("cuSomething failed: never heard of", LaunchError, "never heard of"),
     ],

@@ -19,6 +19,9 @@ from gemmbench.planning.manifests.variant import Variant
 
 Gemm = Callable[..., object]
 
+_ADVICE_OF_TORCH = "CUDA kernel errors might be asynchronously reported"
+"""How the advice begins with which PyTorch ends every error of CUDA."""
+
 
 def load_function(variant: Variant) -> Gemm:
     """Run the module of a variant and return its `gemm`.
@@ -85,7 +88,7 @@ def explain_errors(variant: Variant) -> Iterator[None]:
 
 
 def _explain(variant: Variant, fault: BaseException) -> PlanError:
-    text = " ".join(str(fault).split())
+    text = " ".join(str(fault).partition(_ADVICE_OF_TORCH)[0].split())
     words = f"{_find_place(variant, fault)}: {type(fault).__name__}" + (f": {text}" if text else "")
     known = to_plan_error(Exception(text))
     if isinstance(known, DeviceLost | OutOfMemory):

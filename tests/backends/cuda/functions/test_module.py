@@ -77,6 +77,11 @@ def test_a_missing_package_is_a_skip_with_the_line_for_pip(make_function):
         ("raise ValueError('no tile')", LaunchError, "the function raised: cuda/mine.py:3: ValueError: no tile"),
         ("import sys; sys.exit(3)", LaunchError, "the function raised: cuda/mine.py:3: SystemExit: 3"),
         ("assert False", LaunchError, "the function raised: cuda/mine.py:3: AssertionError"),
+        (
+            "raise RuntimeError('CUDA error: no capture\\nCUDA kernel errors might be asynchronously reported: DSA')",
+            LaunchError,
+            "the function raised: cuda/mine.py:3: RuntimeError: CUDA error: no capture",
+        ),
         ("[][0]", LaunchError, "cuda/mine.py:3: IndexError: list index out of range"),
         ("raise RuntimeError('CUDA out of memory. Tried to')", OutOfMemory, "cuda/mine.py:3: RuntimeError: CUDA out"),
         ("raise RuntimeError('an illegal memory access was')", DeviceLost, "cuda/mine.py:3: RuntimeError: an illegal"),
