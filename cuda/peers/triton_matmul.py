@@ -14,6 +14,7 @@ params:
   NUM_STAGES: [3, 4, 2]
 require:
   - (BM + BN) * BK * BYTES * NUM_STAGES <= SMEM
+  - BM * BN <= 4096 * NUM_WARPS # 128 sums per thread: more do not fit into registers
   - max(M * K, K * N) < 2147483648
 tile: [BM, BN]
 source: https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html

@@ -1,37 +1,22 @@
 """Launchers on a GPU: right ones in several forms, and those that do what a launch must not, each in its row."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from gemmbench.backends.cuda.system import probe
+from tests.gpu.foreign_runs import run_among_healthy
 
 FOLDER = Path(__file__).parents[1] / "foreign" / "launchers"
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
 RIGHT = [name for name, wanted in EXPECTED.items() if wanted["status"] == "ok"]
-HEALTHY = ("naive", "tiled")
 
 
 def run(folder, names, *options):
-    """The records of a run of these launchers among healthy kernels, by name."""
-    if why := probe.why_no_gpu():
-        pytest.skip(why)
+    """The records of a run of these launchers; all runs share what is compiled."""
     pytest.importorskip("cuda.bindings")
-    command = [sys.executable, "-m", "gemmbench", "run", *names, *HEALTHY, "--kernels", FOLDER, "--device", "cuda"]
-    command += [*options, "--max-time", "0.5", "--launch-limit", "5"]
-    environment = {**os.environ, "GEMMBENCH_CACHE_DIR": str(folder.parent / "cache")}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=540)
-    files = sorted((folder / "results").glob("*.jsonl"))
-    assert files, done.stderr
-    rows = [json.loads(line) for line in files[-1].read_text().splitlines()]
-    records = {row["variant"]: row for row in rows if row["row"] == "record"}
-    assert {records[name]["status"] for name in HEALTHY} == {"ok"}, done.stderr
-    return records
+    options = "--kernels", FOLDER, *options, "--max-time", "0.5", "--launch-limit", "5"
+    return run_among_healthy(folder, names, *options, cache=folder.parent / "cache")
 
 
 @pytest.fixture(scope="module")
