@@ -28,7 +28,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 MOST_PAIRS = 3
 """Mirrored pairs in a block: their median is not spoilt by one disturbed window."""
-LONG_WINDOW = 0.02
+LONG_WINDOW = 0.01
 """Seconds. A disturbance weighs little in a window this long, so one pair makes a block."""
 _SECOND_WINDOW = 0.1
 """Seconds. Shorter windows are run twice before their launches are counted: the first may have loaded code."""

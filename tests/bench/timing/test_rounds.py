@@ -126,7 +126,7 @@ def test_a_slow_kernel_gets_whole_pairs_under_its_time_or_one_launch(measure, se
 
 
 def test_a_slow_kernel_does_not_change_the_rounds_of_the_others(measure):
-    fast, slow = measure([Kernel("fast", 0.01), Kernel("slow", 1.0)], rounds=30, max_time=4.0)
+    fast, slow = measure([Kernel("fast", 4e-3), Kernel("slow", 1.0)], rounds=30, max_time=4.0)
     assert (len(fast.samples), fast.stopped) == (30, "rounds")
     assert {round_.block for round_ in fast.samples} == set(range(5))
     assert (list(slow.samples), slow.stopped) == ([Round(0, 0), Round(0, 1), Round(1, 6), Round(1, 7)], "max-time")
@@ -173,7 +173,7 @@ def noisy(seed, seconds, noise):
 
 
 def test_a_time_that_is_known_well_enough_is_measured_no_longer(measure):
-    (found,) = measure([Kernel("a", 1e-2)], rounds=64, until=0.005)
+    (found,) = measure([Kernel("a", 4e-3)], rounds=64, until=0.005)
     assert (len(found.samples), found.stopped) == (30, "until")
     assert {round_.block for round_ in found.samples} == set(range(5))
 
@@ -185,7 +185,7 @@ def test_a_noisy_time_takes_all_rounds(measure):
 
 @pytest.mark.parametrize("until", [0.01, 0.02, 0.04])
 def test_blocks_double_until_the_interval_is_narrow(measure, until):
-    (found,) = measure([noisy(1, 1e-2, 0.05)], rounds=1000, until=until, max_time=1e9)
+    (found,) = measure([noisy(1, 4e-3, 0.05)], rounds=1000, until=until, max_time=1e9)
     blocks, narrow = len(found.samples) / 6, time_interval(found.samples).spread
     assert found.stopped == "until" and narrow <= until
     assert blocks in (5, 10, 20, 40, 80)
@@ -195,7 +195,7 @@ def test_blocks_double_until_the_interval_is_narrow(measure, until):
 
 def test_a_common_drift_ends_when_the_ratio_is_known(measure):
     # the two wander together, so that their own medians are wide and the ratio is not
-    wander = [1e-2 * (1 + 0.02 * math.sin(step)) for step in range(200)]
+    wander = [4e-3 * (1 + 0.02 * math.sin(step)) for step in range(200)]
     base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=54, until=0.005, anchors=[0])
     assert (len(mine.samples), mine.stopped) == (30, "until")
     assert (len(base.samples), base.stopped) == (54, "rounds")
@@ -203,33 +203,33 @@ def test_a_common_drift_ends_when_the_ratio_is_known(measure):
 
 def test_an_anchor_stays_for_those_who_are_not_known_yet(measure):
     base, quiet, wild = measure(
-        [Kernel("base", 1e-2), Kernel("quiet", 1.5e-2), noisy(2, 1e-2, 0.1)], rounds=48, until=0.005, anchors=[0]
+        [Kernel("base", 4e-3), Kernel("quiet", 6e-3), noisy(2, 4e-3, 0.1)], rounds=48, until=0.005, anchors=[0]
     )
     assert (len(quiet.samples), quiet.stopped) == (30, "until")
     assert (len(wild.samples), wild.stopped) == (48, "rounds")
     assert len(base.samples) == 48
 
 
-@pytest.mark.parametrize(("seconds", "pairs"), [(0.019, 3), (0.02, 1)])
+@pytest.mark.parametrize(("seconds", "pairs"), [(0.009, 3), (0.01, 1)])
 def test_a_block_of_long_windows_is_one_pair(measure, seconds, pairs):
     (found,) = measure([Kernel("a", seconds)], rounds=96)
     assert len({round_.block for round_ in found.samples}) == 96 // 2 // pairs
 
 
 def test_an_anchor_without_time_is_not_waited_for(measure):
-    base, mine = measure([Kernel("base", 1.0), Kernel("mine", 1e-2)], rounds=64, until=0.005, max_time=4, anchors=[0])
+    base, mine = measure([Kernel("base", 1.0), Kernel("mine", 4e-3)], rounds=64, until=0.005, max_time=4, anchors=[0])
     assert (len(base.samples), base.stopped) == (4, "max-time")
     assert (len(mine.samples), mine.stopped) == (30, "until")
 
 
 def test_an_anchor_that_fails_is_not_waited_for(measure):
-    bad = Kernel("base", 1e-2, fails_at=6, fault=LaunchError("crashed"))
-    _, mine = measure([bad, Kernel("mine", 1e-2)], rounds=64, until=0.005, anchors=[0])
+    bad = Kernel("base", 4e-3, fails_at=6, fault=LaunchError("crashed"))
+    _, mine = measure([bad, Kernel("mine", 4e-3)], rounds=64, until=0.005, anchors=[0])
     assert (len(mine.samples), mine.stopped) == (30, "until")
 
 
 def test_rivals_go_on_until_each_is_known_against_each(measure):
-    kernels = [Kernel("base", 1e-2), Kernel("a", 1e-2), noisy(3, 1e-2, 0.1)]
+    kernels = [Kernel("base", 4e-3), Kernel("a", 4e-3), noisy(3, 4e-3, 0.1)]
     found = measure(kernels, rounds=20, until=0.005, anchors=[0, 1, 2])
     assert [len(each.samples) for each in found] == [20, 20, 20]
 
@@ -245,7 +245,7 @@ class FirstCheck:
 
 
 def test_another_stopping_rule_can_be_given():
-    kernels = [Kernel("a", 1e-2), noisy(5, 1e-2, 0.3)]
+    kernels = [Kernel("a", 4e-3), noisy(5, 4e-3, 0.3)]
     found = Rounds(kernels, Policy(), 1000, lambda: False, lambda *_: None, rule=FirstCheck()).run(0.0)
     assert [(len(each.samples), each.stopped) for each in found] == [(12, "until")] * 2
 
@@ -280,7 +280,7 @@ class Steps(NoSteps):
 )
 def test_rounds_are_spread_over_at_least_five_blocks(measure, rounds, blocks, pairs):
     steps = Steps()
-    (found,) = measure([Kernel("a", 1e-2)], rounds=rounds, steps=steps)
+    (found,) = measure([Kernel("a", 4e-3)], rounds=rounds, steps=steps)
     assert len(found.samples) == rounds
     assert {round_.block for round_ in found.samples} == set(range(blocks))
     assert sum(round_.block == 0 for round_ in found.samples) == 2 * pairs
@@ -295,7 +295,7 @@ def test_a_slow_kernel_has_five_blocks_if_its_time_allows_ten_rounds(measure):
 
 
 def test_samples_count_only_if_their_block_passes_its_check(measure):
-    kernels = [Kernel("good", 1e-2), Kernel("bad", 1e-2)]
+    kernels = [Kernel("good", 4e-3), Kernel("bad", 4e-3)]
     steps = Steps(bad=1, fails_at=2)
     good, bad = measure(kernels, rounds=30, steps=steps)
     assert {round_.block for round_ in good.samples} == {0, 1, 2, 3, 4}
@@ -304,14 +304,14 @@ def test_samples_count_only_if_their_block_passes_its_check(measure):
 
 
 def test_an_executable_that_cannot_be_bound_drops_out(measure):
-    good, bad = measure([Kernel("good", 1e-2), Kernel("bad", 1e-2)], rounds=10, steps=Steps(never_ready=1))
+    good, bad = measure([Kernel("good", 4e-3), Kernel("bad", 4e-3)], rounds=10, steps=Steps(never_ready=1))
     assert len(good.samples) == 10
     assert (len(bad.samples), bad.stopped) == (0, "failed")
 
 
 def test_until_adds_blocks_and_not_rounds_to_a_block(measure):
     steps = Steps()
-    (found,) = measure([noisy(0, 1e-2, 0.2)], rounds=96, until=0.005, steps=steps)
+    (found,) = measure([noisy(0, 4e-3, 0.2)], rounds=96, until=0.005, steps=steps)
     assert len(steps.log) == 2 * 16
     assert max(sum(round_.block == block for round_ in found.samples) for block in range(16)) == 6
 
@@ -321,14 +321,14 @@ def test_an_unknown_interval_is_not_narrow():
 
 
 def test_without_until_all_rounds_are_measured(measure):
-    (found,) = measure([Kernel("a", 1e-2)], rounds=30, until=0)
+    (found,) = measure([Kernel("a", 4e-3)], rounds=30, until=0)
     assert (len(found.samples), found.stopped) == (30, "rounds")
 
 
 def test_rounds_after_a_departure_are_still_mirrored(measure):
     log = []
-    names = [Kernel(name, 1e-2, log=log) for name in "abc"]
-    names.append(Kernel("w", *(1e-2 * np.random.default_rng(4).lognormal(0, 0.1, 99)), log=log))
+    names = [Kernel(name, 4e-3, log=log) for name in "abc"]
+    names.append(Kernel("w", *(4e-3 * np.random.default_rng(4).lognormal(0, 0.1, 99)), log=log))
     measure(names, rounds=34, until=0.005, anchors=[0])
     last = log[-8:]  # a and w are left
     assert [sorted(last[start : start + 2]) for start in range(0, 8, 2)] == [["a", "w"]] * 4

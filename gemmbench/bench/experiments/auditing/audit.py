@@ -20,6 +20,7 @@ from gemmbench.bench.experiments.auditing.turns import Turns
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.timing.rounds import LONG_WINDOW
 from gemmbench.errors import DeviceLost, PlanError
 
 
@@ -29,7 +30,8 @@ class Audit:
 
     Call `begin`, `run` for each executable, and `end`. A slow executable makes its turns over as
     many sets as `max_seconds` allow, but at least two; if even these take longer, its second turn is
-    over the first set only.
+    over the first set only. Once a launch that is a long window by itself was right, later blocks audit
+    it on the first set only: otherwise a sweep would spend more time on the audit than on timing.
     """
 
     arena: Arena
@@ -92,7 +94,10 @@ class Audit:
 
     def _count_affordable(self, trial: Trial) -> tuple[int, int]:
         """The sets of the first turn and of the second."""
-        affordable = int(self.max_seconds / max(trial.measurement.samples.values(), default=math.inf))
+        seconds = max(trial.measurement.samples.values(), default=math.inf)
+        if trial.audited is not None and seconds >= LONG_WINDOW:
+            return 1, 1
+        affordable = int(self.max_seconds / seconds)
         first = min(self.arena.rotation.sets, max(affordable, 2))
         return first, min(first, max(affordable, 1))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gemmbench.backends.base import Executable, Window
-
-_LONG_WINDOW = 0.02
+from gemmbench.bench.timing.rounds import LONG_WINDOW
 
 
 class Rebound:
@@ -23,5 +22,5 @@ class Rebound:
     def warm_up(self, launches: int) -> None:
         """Run a window that is not kept, unless windows are so long that their beginning does not matter."""
         assert self.bound is not None, "it is bound"
-        if self.last is not None and self.last.seconds < _LONG_WINDOW:
+        if self.last is not None and self.last.seconds < LONG_WINDOW:
             self.bound.time(launches)

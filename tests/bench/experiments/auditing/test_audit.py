@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import OperandSet
+from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.backends.fake.script import Script
+from gemmbench.bench.experiments.auditing.turns import Turns
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -234,3 +237,20 @@ def test_zeros_are_audited_on_other_data(audit):
 
     bad = audit(stops, policy=Policy(data="zeros", rounds=16, until=0.0))
     assert (bad.status, bad.data, bad.diagnosis) == ("wrong", "zeros", "stops writing")
+
+
+@pytest.mark.parametrize(("seconds", "in_first", "in_later"), [(5e-3, 10, 10), (2e-2, 10, 2), (3.0, 3, 2)])
+def test_slow_kernels_are_audited_on_fewer_sets_once_they_were_right(
+    experiment, launch, monkeypatch, seconds, in_first, in_later
+):
+    audits, turn = [], Turns.make_both
+
+    def watched(turns, again):
+        audits.append(turns.count + again)
+        return turn(turns, again)
+
+    monkeypatch.setattr(Turns, "make_both", watched)
+    backend = FakeBackend(Script(times={"naive": seconds}))  # five sets
+    policy = Policy(rounds=10, until=0.0, max_time=60)
+    (record,) = experiment("naive", problem=FOUR_SETS, policy=policy, backend=backend)
+    assert (record.status, audits) == ("ok", [in_first] + 4 * [in_later])
