@@ -56,7 +56,7 @@ def test_each_letter_has_a_threshold(row, letter, changed, near):
 
 def test_an_interval_over_2_percent_of_the_time_is_noisy(row):
     assert flag_letters(row(*(MS * value for value in (1.98, 1.99, 2.00, 2.01, 2.02)))) == "N"
-    assert flag_letters(row(*(MS * value for value in (1.982, 1.99, 2.00, 2.01, 2.018)))) == ""
+    assert flag_letters(row(*(MS * value for value in (1.984, 1.99, 2.00, 2.01, 2.016)))) == ""
 
 
 def test_two_modes_are_flagged_if_they_are_half_a_percent_apart(row):

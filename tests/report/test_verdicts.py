@@ -24,7 +24,7 @@ def sentences(run, names):
         ([4 * MS] * 5, "tiled is as fast as naive (95 % interval 1.000x to 1.000x of its speed)."),
         (
             [2 * MS, 2 * MS, 4 * MS, 5 * MS, 5 * MS],
-            "tiled against naive is inconclusive: 95 % interval from 1.6x slower to 2.3x faster.",
+            "tiled against naive is inconclusive: 95 % interval from 1.7x slower to 2.4x faster.",
         ),
         (
             [7 * MS, 8 * MS, 8 * MS, 9 * MS, 10 * MS],

@@ -8,7 +8,10 @@ one value, the median of its pair means, and an interval is that of Student's t 
 
 Rounds end once an interval is narrow (`stopping`), so some of those that end are narrow by luck. Where
 blocks are normally distributed, intervals of t then hold the truth in only 92.5 to 95.0 % of runs
-(`benchmarks/early_ends.py`). So each is made a tenth wider; then they hold it in 94.6 to 96.5 %.
+(`benchmarks/early_ends.py`). And something differs between processes that blocks do not sample: on an
+H200, 89 to 93 % of repeats in new processes fell inside the joint intervals of t. So each interval is
+made a fifth wider; then identical code is covered in 96.0 to 97.7 % of simulated runs, and the claim
+`repeat` (benchmarks/trust.py) says how many repeats are.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ MARGIN = 0.01
 _T = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
 """The 97.5 % quantiles of Student's t with 1 to 10 degrees of freedom."""
 _NORMAL = 1.959964
-WIDENING = 1.1
-"""How much wider intervals are than those of Student's t: rounds end when an interval is narrow."""
+WIDENING = 1.2
+"""How much wider intervals are than those of Student's t."""
 _LEAST_OF_MODE = 3  # samples
 
 

@@ -144,7 +144,7 @@ def test_five_blocks_cover_the_truth(kind):
         for mine in factors
     ]
     truth = math.exp(float(np.mean([math.log(each.value) for each in intervals])))
-    assert 0.92 <= np.mean([each.low <= truth <= each.high for each in intervals]) <= 0.98
+    assert 0.92 <= np.mean([each.low <= truth <= each.high for each in intervals]) <= 0.99
 
 
 TURNS = [Round(number // 6, number) for number in range(30)]

@@ -46,7 +46,7 @@ def test_a_peak_that_is_far_away_is_a_note_and_no_limit(make_run, timed):
 
 def test_a_tooltip_has_the_speed_its_interval_and_the_percentage(ladder):
     tip = series_of(draw_chart("speed", [ladder()]))["tiled"].points[1].tip
-    assert tip.splitlines() == ["tiled at 512", "400 +- 4 GFLOPS", "57 +- 0.6 % of cublas"]
+    assert tip.splitlines() == ["tiled at 512", "400 +- 5 GFLOPS", "57 +- 0.7 % of cublas"]
 
 
 def test_percent_of_the_baseline_has_no_limit(ladder):

@@ -44,7 +44,7 @@ def test_every_point_has_a_tooltip_for_viewers_and_for_pages(ladder, parse_svg):
     marks = [each for each in parse_svg(draw_chart("speed", [ladder()])).iter() if each.get("class") == "gb-mark"]
     assert len(marks) == 3 * 3 + 1  # and the limit
     assert all(mark.get("data-tip") == mark.find(f"{SVG}title").text != "" for mark in marks)
-    assert any("tiled at 512\n400 +- 4 GFLOPS" in mark.get("data-tip") for mark in marks)
+    assert any("tiled at 512\n400 +- 5 GFLOPS" in mark.get("data-tip") for mark in marks)
 
 
 def test_each_color_has_a_plain_value_and_a_variable_that_a_page_can_set(ladder, parse_svg):
