@@ -161,7 +161,7 @@ def verify(
     reporter = NotebookReporter(progress)
     request = replace(verify_request(list_names(variants), every, kernels, options), exit_first=exit_first)
     found = verify_kernels(request, find_machine(device, reporter), reporter)
-    return VerifyResults(found.records, found.interrupted, tuple(map(str, found.broken)))
+    return VerifyResults(found.records, found.interrupted, tuple(found.broken))
 
 
 def load(path: str | Path) -> RunResults:

@@ -56,6 +56,8 @@ class Document:
             inside = _find_model(model, path)
             if unknown := re.match(r"Object contains unknown field `(.+)`", message):
                 message, path = _describe_unknown_key(unknown[1], inside), (*path, unknown[1])
+            elif missing := re.match(r"Object missing required field `(.+)`", message):
+                message = f"missing key `{missing[1]}`"
             elif message.startswith("Invalid enum value"):
                 message += _list_known(inside, path[-1])
             name = ".".join(str(step) for step in path)

@@ -11,7 +11,7 @@ from gemmbench.analysis.watcher import find_watcher
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import compile_plans
-from gemmbench.errors import SpecError, UsageError, nearest
+from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.plan import Config, Plan, Skip
@@ -60,11 +60,11 @@ class VerifyCommand:
 
 @dataclass(frozen=True)
 class Sanitization:
-    """What the tools found; `broken` are kernel files that cannot be read and were not asked for by name."""
+    """What the tools found; `broken` says which kernel files cannot be read, and why."""
 
     results: list[SanitizerResult]
     interrupted: bool
-    broken: list[SpecError]
+    broken: list[str]
 
 
 def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> Sanitization:

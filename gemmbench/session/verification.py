@@ -11,7 +11,6 @@ from gemmbench.bench.experiments.selection.splitting import LARGEST
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
-from gemmbench.errors import SpecError
 from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans.chain import make_chain
@@ -51,11 +50,11 @@ class VerifyRequest:
 
 @dataclass(frozen=True)
 class Verification:
-    """What verify found; `broken` are kernel files that cannot be read and were not asked for by name."""
+    """What verify found; `broken` says which kernel files cannot be read, and why."""
 
     records: list[Record]
     interrupted: bool
-    broken: list[SpecError]
+    broken: list[str]
 
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
@@ -83,18 +82,22 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
 
 def choose_variants(
     request: VerifyRequest, is_wanted: Callable[[Variant], bool], reporter: Reporter
-) -> tuple[list[Variant], list[SpecError]]:
-    """The named variants; without names, those that are wanted, and the faults of files that cannot be read.
+) -> tuple[list[Variant], list[str]]:
+    """The named variants, or without names those that are wanted, and the faults of files that cannot be read.
 
-    These files are reported as left out. Raises UsageError, and SpecError for a named variant.
+    These files are reported as left out. Raises UsageError, and SpecError if no named file can be read.
     """
     catalog = open_catalog(request.kernels)
     if request.variants:
-        return catalog.get_ladder(request.variants), []
-    variants, broken = catalog.read_all()
+        found = catalog.get_ladder(request.variants)
+        variants = [variant for variant in found if not variant.fault]
+        broken = [variant.fault for variant in found if variant.fault]
+    else:
+        readable, faults = catalog.read_all()
+        variants, broken = [variant for variant in readable if is_wanted(variant)], list(map(str, faults))
     for fault in broken:
         reporter.message(f"left out: {fault}")
-    return [variant for variant in variants if is_wanted(variant)], broken
+    return variants, broken
 
 
 class FailureReport:

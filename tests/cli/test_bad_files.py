@@ -86,3 +86,19 @@ def test_a_name_that_stands_twice_is_refused(refused, write_kernel):
     write_kernel("naive.cu")
     message = refused("run", "--kernels", "kernels", "--device", "fake", *FAST)
     assert message == "kernels/naive.cu: the name 'naive' is taken by cuda/naive.cu; rename one"
+
+
+def test_a_manifest_that_cannot_be_read_costs_its_row_only(gemmbench, write_kernel):
+    write_kernel("bad.cu", folder=".", blok="[1]")
+    said = gemmbench("run", "naive", "./bad.cu", "--device", "fake", *FAST)
+    assert said.code == 1
+    rows = {line.split()[0]: line for line in said.out.splitlines() if "failed" in line or " ok" in line}
+    assert " ok" in rows["naive"] and "failed" in rows["./bad.cu"]
+    assert "bad.cu:13: unknown key 'blok'" in said.out
+
+
+def test_a_manifest_that_cannot_be_read_is_left_out_of_a_verification(gemmbench, write_kernel):
+    write_kernel("bad.cu", folder=".", blok="[1]")
+    options = "--sizes", "8", "--layout", "nn", "--precision", "f32"
+    said = gemmbench("verify", "naive", "./bad.cu", "--device", "fake", *options)
+    assert said.code == 2 and "naive" in said.out and "left out: bad.cu:" in said.err

@@ -40,7 +40,7 @@ def make_skip_record(chain: Chain) -> Record:
         **describe_chain(chain),
         path=chain.variant.path,
         network=_describe_network(chain, None),
-        status="skipped",
+        status="failed" if chain.variant.fault else "skipped",
         reason=chain.reason,
     )
 

@@ -116,9 +116,22 @@ class Catalog:
                 faults.append(fault)
         return _sort_ladder(variants), faults
 
-    def get_ladder(self, names: Iterable[str]) -> list[Variant]:
-        """Return the named variants in the order of the ladder."""
-        return _sort_ladder(self.get(name) for name in dict.fromkeys(names))
+    def get_ladder(self, names: Iterable[str], needed: str = "") -> list[Variant]:
+        """Return the named variants in the order of the ladder.
+
+        A file that cannot be read is a variant with a `fault`. Raises SpecError if it is the one that is
+        `needed`, or if no other can be read.
+        """
+        variants: list[Variant] = []
+        faults: dict[str, SpecError] = {}
+        for name in dict.fromkeys(names):
+            try:
+                variants.append(self.get(name))
+            except SpecError as fault:
+                faults[name] = fault
+        if faults and (needed in faults or all(variant.name == needed for variant in variants)):
+            raise faults.get(needed) or next(iter(faults.values()))
+        return _sort_ladder([*variants, *(Variant.unreadable(name, str(why)) for name, why in faults.items())])
 
 
 def _is_of_revision(name: str) -> bool:

@@ -17,6 +17,7 @@ COMPUTES = ("gemm", "mlp")
 STORAGES = ("row", "column")
 EPILOGUES = ("bias", "relu", "softmax")
 """What may follow a product, in this order. Each is a macro of the kernel, 1 if this plan uses it."""
+_LAST = 1e9
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ class Variant:
     hottest loop. `product_class` is declared if it is weaker than that of a precision. A variant with
     `picks` has no code of its own: the first row whose `when` holds names the variant that has. If it
     has more configurations than `shortlist` (0: no limit), only that many are measured in full: those
-    that a short load ranks first. `text` and `path` are empty for a library.
+    that a short load ranks first. `text` and `path` are empty for a library. A file that cannot be read
+    is a variant with nothing but a name and its `fault`.
     """
 
     name: str
@@ -123,6 +125,12 @@ class Variant:
     text: str = field(default="", repr=False)
     code: Code = NO_CODE
     call: Call = STANDARD_CALL
+    fault: str = ""
+
+    @classmethod
+    def unreadable(cls, name: str, fault: str) -> Variant:
+        """The variant of a file that cannot be read; its rows come last."""
+        return cls(name, "", _LAST, "unreadable", (), (), (), fault=fault)
 
     @property
     def launches(self) -> tuple[Launch, ...]:

@@ -117,9 +117,11 @@ def _look_up_variants(sweep: Sweep, catalog: Catalog) -> list[Variant]:
     for choice in sweep.choices:
         with at_line(sweep.location, choice.line):
             catalog.check_name(choice.name)
-    variants = catalog.get_ladder(choice.name for choice in sweep.choices)
+    variants = catalog.get_ladder((choice.name for choice in sweep.choices), needed=sweep.baseline)
     for choice in sweep.choices:
         concerned = [variant for variant in variants if not choice.own or variant.name == choice.name]
+        if any(variant.fault for variant in concerned):
+            continue  # nobody knows its parameters
         with at_line(sweep.location, choice.line):
             check_params([(variant, choice.params) for variant in concerned])
     return variants

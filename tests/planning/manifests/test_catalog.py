@@ -36,6 +36,24 @@ def test_a_broken_file_hurts_no_other(write_kernel, tmp_path):
         catalog.get("bad")
 
 
+def test_a_broken_file_among_others_is_a_variant_with_a_fault(write_kernel, tmp_path):
+    for name in ("good", "base"):
+        write_kernel(f"{name}.cu")
+    write_kernel("bad.cu", symbol="other")
+    catalog = Catalog([tmp_path / "kernels"])
+    *readable, bad = catalog.get_ladder(["bad", "good", "base"], needed="base")
+    assert {variant.name for variant in readable} == {"good", "base"} and not any(each.fault for each in readable)
+    assert bad.name == "bad" and "bad.cu:4: symbol" in bad.fault
+
+
+@pytest.mark.parametrize(("names", "needed"), [(["bad"], ""), (["bad", "good"], "good"), (["bad", "good"], "bad")])
+def test_a_broken_file_is_an_error_if_nothing_else_is_asked_for_or_it_is_needed(write_kernel, tmp_path, names, needed):
+    write_kernel("good.cu")
+    write_kernel("bad.cu", symbol="other")
+    with pytest.raises(SpecError, match=r"bad\.cu:4: symbol"):
+        Catalog([tmp_path / "kernels"]).get_ladder(names, needed)
+
+
 def test_a_name_that_stands_twice_names_both_files(write_kernel, tmp_path):
     write_kernel("mine.cu", folder="a")
     write_kernel("mine.cpp", folder="b")

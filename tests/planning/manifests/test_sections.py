@@ -65,7 +65,7 @@ def with_launches(*launches):
         ("when: MM", with_launches(FIRST.replace("TRANS_A", "MM")), "launches.when: 'MM': unknown name 'MM'"),
         ("grid: []", with_launches(FIRST.replace("[M]", "[]")), "grid: 0 expressions; give 1 to 3"),
         ("grids:", with_launches(FIRST.replace("grid", "grids")), "unknown key 'grids' (did you mean 'grid'?)"),
-        ("- symbol: first", with_launches("symbol: first\n    grid: [M]"), "launches.0: Object missing required"),
+        ("- symbol: first", with_launches("symbol: first\n    grid: [M]"), "launches.0: missing key"),
         ("hidden:", with_launches(f"{FIRST}\n    hidden: 1"), "unknown key 'hidden'"),
         ("symbol: gemm", {"body": TWO, "launches": [FIRST]}, "symbol: cannot be combined with `launches`; remove it"),
         ("shared: 8", {**with_launches(FIRST), "shared": "8"}, "shared: cannot be combined with `launches`"),
