@@ -136,8 +136,7 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
     readings: list[HottestLoop] = []
     broken_limits: list[str] = []
     for plan in inspected.plans:
-        several = len(plan.symbols) > 1
-        loops = [_read_loop(inspected.compiler, launch, peak, several) for launch in plan.split_launches()]
+        loops = _read_loops(inspected.compiler, plan, peak)
         readings += loops
         faults = find_broken_limits(plan, _choose_main_loop(loops), architecture.sm)
         broken_limits += [f"{plan.variant.name} {plan.config}: {fault}" for fault in faults]
@@ -156,8 +155,13 @@ def _choose_main_loop(readings: Sequence[HottestLoop]) -> LoopFacts | None:
     return max((reading.facts for reading in readings), key=lambda facts: facts.loop.math if facts else 0)
 
 
-def _read_loop(compiler: InspectingCompiler, plan: Plan, peak: PeakRate | None, several: bool) -> HottestLoop:
-    symbol, name = plan.symbols[-1], (compiler.compile(plan).build.symbols or plan.symbols)[-1]
-    loop = find_hottest_loop(parse_kernels(compiler.sass(plan)).get(name, ()))
-    label = " ".join(filter(None, (str(plan.config), symbol if several else ""))) or plan.variant.name
-    return HottestLoop(label, LoopFacts(loop) if loop else None, peak)
+def _read_loops(compiler: InspectingCompiler, plan: Plan, peak: PeakRate | None) -> list[HottestLoop]:
+    """The hottest loop of each kernel that a plan launches."""
+    code, names = parse_kernels(compiler.sass(plan)), compiler.compile(plan).build.symbols or plan.symbols
+    loops = [find_hottest_loop(code.get(name, ())) for name in names]
+    several = len(names) > 1
+    labels = [" ".join(filter(None, (str(plan.config), symbol if several else ""))) for symbol in plan.symbols]
+    return [
+        HottestLoop(label or plan.variant.name, LoopFacts(loop) if loop else None, peak)
+        for label, loop in zip(labels, loops, strict=True)
+    ]

@@ -76,6 +76,7 @@ def test_a_kernel_of_cuda_keeps_its_limits(variant, compiler):
     problems = [Problem(4096, 4096, 4096, layout=layout) for layout in variant.layouts]
     chosen = [(variant, list_configurations(variant, {}))]
     for plan in make_plans(problems, chosen, "cuda", {"cuda": target}, lambda *_: ""):
-        code = [parse_kernels(compiler.sass(launch))[launch.symbols[-1]] for launch in plan.split_launches()]
-        hot = max(filter(None, map(find_hottest_loop, code)), key=lambda loop: loop.math, default=None)
+        code = parse_kernels(compiler.sass(plan))
+        loops = filter(None, (find_hottest_loop(code[symbol]) for symbol in plan.symbols))
+        hot = max(loops, key=lambda loop: loop.math, default=None)
         assert find_broken_limits(plan, LoopFacts(hot) if hot else None, sm) == [], plan.problem.layout
