@@ -17,6 +17,7 @@ from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.bench.operands import cold_sets
 from gemmbench.cli import heartbeat, main
 from gemmbench.planning.plans.plan import Target
 
@@ -48,6 +49,12 @@ def gemmbench(tmp_path, monkeypatch, capsys):
         return Outcome(end.value.code or 0, said.out, said.err)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def few_sets(monkeypatch):
+    """Tiny problems would take the most sets, and audits a turn over all of them."""
+    monkeypatch.setattr(cold_sets, "MOST_SETS", 8)
 
 
 @pytest.fixture

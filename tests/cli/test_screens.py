@@ -29,6 +29,11 @@ TIMES = {"naive": 2e-3, "tiled": [1e-3, 1.1e-3, 1.05e-3], "cublas": 2.5e-4, "mlp
 
 
 @pytest.fixture
+def few_sets():
+    """The screens show how many sets there are: as many as usual."""
+
+
+@pytest.fixture
 def screen(gemmbench, script, monkeypatch):
     """Run a command on the fake device at a width; returns the text on stdout."""
 

@@ -7,7 +7,7 @@ from gemmbench.planning.plans.plan import Target
 CACHE_FACTOR = 4
 """Operand sets that take this many times the last-level cache keep every launch cold."""
 LEAST_SETS = 2
-_MOST_SETS = 1024
+MOST_SETS = 1024
 _SHARE_OF_MEMORY = 0.8
 _MOST_ON_HOST = 512 << 20
 """Bytes of operand sets on a CPU: a virtual machine may see a host's cache of hundreds of MB."""
@@ -28,5 +28,5 @@ def count_cold_sets(touched: int, set_bytes: int, last_level_cache: int, room: i
     """
     wanted = max(LEAST_SETS, -(-CACHE_FACTOR * last_level_cache // touched))
     possible = max(1, room // set_bytes)
-    count = min(wanted, possible, _MOST_SETS)
+    count = min(wanted, possible, MOST_SETS)
     return count, count * touched >= CACHE_FACTOR * last_level_cache
