@@ -16,6 +16,7 @@ import pytest
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends.cuda.compiling import nvcc
+from gemmbench.bench.operands import cold_sets
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.expressions import parse
@@ -39,6 +40,12 @@ MANIFEST: dict[str, Any] = {
     "grid": ["cdiv(N, 16)", "cdiv(M, 16)"],
     "block": ["16", "16"],
 }
+
+
+@pytest.fixture
+def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiny problems would take the most sets, and audits a turn over all of them."""
+    monkeypatch.setattr(cold_sets, "MOST_SETS", 16)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.machine import DeviceChoice, Machine
-from gemmbench.bench.operands import cold_sets
 from gemmbench.cli import heartbeat, main
 from gemmbench.planning.plans.plan import Target
 
@@ -52,9 +51,8 @@ def gemmbench(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture(autouse=True)
-def few_sets(monkeypatch):
-    """Tiny problems would take the most sets, and audits a turn over all of them."""
-    monkeypatch.setattr(cold_sets, "MOST_SETS", 8)
+def short_audits(few_sets):
+    """Commands take few operand sets."""
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gemmbench.bench.operands import cold_sets
 from gemmbench.report import store
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.table import format_reports
@@ -61,7 +62,8 @@ def test_a_command_fits_the_screen(screen, golden, name, width):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_color_changes_no_character(screen, name):
+def test_color_changes_no_character(screen, monkeypatch, name):
+    monkeypatch.setattr(cold_sets, "MOST_SETS", 8)
     plain, colored = screen(name, 100), screen(name, 100, "--format", "rich")
     assert mask(colored).replace("─", "-") == mask(plain)
 

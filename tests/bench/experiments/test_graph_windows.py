@@ -14,6 +14,8 @@ from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
+pytestmark = pytest.mark.usefixtures("few_sets")
+
 PROBLEM, CODE = Problem(32, 24, 16), Artifact("code", "", Build())
 
 

@@ -17,6 +17,8 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
+pytestmark = pytest.mark.usefixtures("few_sets")
+
 CODE = Artifact("code", "", Build())
 FIVE = Policy(rounds=10, max_time=100.0)
 

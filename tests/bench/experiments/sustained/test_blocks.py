@@ -14,6 +14,8 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
 from tests.bench.conftest import CODE
 
+pytestmark = pytest.mark.usefixtures("few_sets")
+
 SMALL = Problem(33, 17, 19)
 ASKED = Policy(rounds=2, sustained=4.0)
 TIMES = {"naive": 2e-3, "tiled": 1e-3, "base": 1e-3}
