@@ -1,13 +1,13 @@
 """When the rounds of a batch may end: when to check the intervals, and how narrow they must be.
 
 An interval that is checked after every block is sooner or later narrow by luck, so the rule here
-checks only after 5, 10, 20, ... blocks. Simulated (`benchmarks/noise.py`, 300 runs of each kind):
+checks only after 5, 10, 20, ... blocks. Simulated (`benchmarks/noise.py 150`, 150 runs of each kind):
 where the clock drifts by 0.8 % and windows have noise of 0.2 to 2 %, identical code was never called
-faster or slower. A difference of 2 % was found in 99 of 100 runs up to a noise of 1 % (97 where every
-tenth window is disturbed by 5 %; 70 with a noise of 2 %). The intervals covered the truth in 93 to 97
-of 100 runs. Where each kernel has two modes 2 % apart and keeps one for ten windows, identical code
-was called faster or slower in 0.3 of 100 runs; with one sequence of rounds in one placement and a
-bootstrap of its pairs it was 14.
+faster or slower. A difference of 2 % was found in every run up to a noise of 1 % (in 97 of 100 where
+every tenth window is also disturbed by 5 % and the noise is 0.2 %; in 67 with a noise of 2 %). The
+intervals covered the truth in 94 to 97 of 100 runs. Where each kernel has two modes 2 % apart and
+keeps one for ten windows, identical code was called faster or slower in 0.7 of 100 runs; with one
+sequence of rounds in one placement and a bootstrap of its pairs it was 14.
 """
 
 from __future__ import annotations
