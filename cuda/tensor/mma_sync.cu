@@ -1,0 +1,246 @@
+/*---
+summary: mma.sync on fragments that ldmatrix loads from swizzled tiles, which cp.async copies into a ring of STAGES
+order: 210
+symbol: gemm
+precisions: [bf16, f16, tf32]
+layouts: [nn, nt, tn, tt]
+min_sm: 80
+epilogue: [bias, relu]
+params:
+  BM: [128, 64, 256]
+  BN: [256, 128, 64]
+  WM: [64, 32]                    # a warp's part of the block tile
+  WN: [64, 32]
+  STAGES: [3, 4, 2]
+let:
+  threads: (BM / WM) * (BN / WN) * 32
+require:
+  - BM % WM == 0
+  - BN % WN == 0
+  - threads <= 512
+  - threads >= 64
+  - BM * BN <= 32768              # half of the registers hold sums
+  - STAGES * (BM + BN) * 128 <= SMEM    # 128 bytes along K
+tile: [BM, BN]
+grid:
+  - cdiv(N, BN)
+  - cdiv(M, BM)
+block:
+  - threads
+shared: STAGES * (BM + BN) * 128
+source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-instructions-mma
+---*/
+
+// Against wmma: the instruction itself, whose fragments PTX defines. Lane 4 g + t of a warp holds these
+// elements of a 16 x 8 product, two (of 16 bits) or one (of 32) to a register:
+//
+//              t = 0  1  2  3  0  1  2  3             b0 has k of the left half, b1 of the right one
+//            +-----------+-----------+              +---------+
+//      g     | a0        | a2        |         A    | b0      |  column g of B, k along t
+//            +-----------+-----------+              +---------+
+//      g + 8 | a1        | a3        |              | c0 c1   |  row g of C, columns 2 t and 2 t + 1
+//            +-----------+-----------+              | c2 c3   |  row g + 8
+//                 16 bytes each                     +---------+
+//
+// ldmatrix fills four such registers of all lanes at once: it reads eight rows of 16 bytes four times.
+// Rows of a tile are multiples of 128 bytes, so eight rows below one another would lie in the same banks. They
+// are stored with their 16-byte parts exchanged: part p of row r is at p XOR r. An operand whose rows run along
+// M or N is transposed by ldmatrix as it is loaded; for 32-bit elements, which ldmatrix cannot transpose, lanes
+// load one by one.
+//
+// cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one
+// barrier for 128 bytes of K. Rows that are no multiples of 16 bytes are copied through registers.
+//
+// A warp loads 16 registers of fragments for 32 products, so that the rate of mma.sync should bound it.
+
+#include <cuda_fp16.h>
+
+constexpr bool kTf32 = sizeof(TA) == 4;
+constexpr int kRow = 128, kPart = 16;               // bytes
+constexpr int kDepth = kRow / sizeof(TA);           // k of a tile
+constexpr int kWide = kPart / sizeof(TA);           // elements of a part
+constexpr int kSteps = kRow / (2 * kPart);          // instructions along K: each takes two parts
+constexpr int kWarpsN = BN / WN, kThreads = BM / WM * kWarpsN * 32;
+constexpr int kTilesM = WM / 16, kTilesN = WN / 8;  // of one instruction
+constexpr int kTileA = BM * kRow, kStage = kTileA + BN * kRow;
+
+__device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+
+// Start a copy of 16 bytes, or of zeros if not `inside`.
+__device__ void copy_async(unsigned to, const void* from, bool inside) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0));
+}
+__device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LATER> __device__ void wait_for_copies() {  // for all groups except the last LATER
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+}
+__device__ void store_shared(unsigned to, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w));
+}
+__device__ unsigned load_shared(unsigned from) {
+    unsigned value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from));
+    return value;
+}
+// Lane i names row i % 8 of matrix i / 8; register j of a lane is what it holds of matrix j.
+template <bool TRANSPOSED> __device__ void load_matrices(unsigned (&to)[4], unsigned row) {
+    if (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(row));
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(row));
+}
+// TF32 keeps 10 bits after the point: round to nearest, since the instruction would cut the others off.
+__device__ unsigned round_to_tf32(unsigned bits) {
+    unsigned rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
+    return rounded;
+}
+__device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#define MULTIPLY_ADD(SHAPE, TYPE)                                                                              \
+    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, "            \
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                               \
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                                      \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+    if constexpr (kTf32) MULTIPLY_ADD("m16n8k8", "tf32");
+    else if constexpr (std::is_same_v<TA, __half>) MULTIPLY_ADD("m16n8k16", "f16");
+    else MULTIPLY_ADD("m16n8k16", "bf16");
+#undef MULTIPLY_ADD
+}
+
+// A tile of one operand: `EXTENT` rows or columns of the matrix, and kDepth k. ALONG_K: its rows in
+// memory run along K. Every row of the tile is one of memory, or a part of one.
+template <int EXTENT, bool ALONG_K> struct Tile {
+    static constexpr int ROWS = ALONG_K ? EXTENT : kDepth, COLUMNS = ALONG_K ? kDepth : EXTENT;
+    static constexpr int PITCH = COLUMNS * sizeof(TA), PARTS = PITCH / kPart;
+
+    // Where a part of a row lies. Single loads of 32 bits need another order: four rows and eight
+    // neighbours of each must lie in 32 banks.
+    static __device__ unsigned place(int row, int part) {
+        return row * PITCH + ((part ^ (ALONG_K || !kTf32 ? row % 8 : row % 4 * 2)) * kPart);
+    }
+
+    // Copy a tile of a matrix of `rows` x `columns` elements, zeros where it has none.
+    template <typename T>
+    static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
+                                bool wide) {
+#pragma unroll
+        for (int i = 0; i < (ROWS * PARTS + kThreads - 1) / kThreads; ++i) {
+            const int e = i * kThreads + threadIdx.x, row = row0 + e / PARTS, column = column0 + e % PARTS * kWide;
+            if (ROWS * PARTS % kThreads != 0 && e >= ROWS * PARTS) break;
+            const unsigned to = tile + place(e / PARTS, e % PARTS);
+            const T* from = matrix + size_t(row) * columns + column;
+            if (wide) {
+                const bool inside = row < rows && column < columns;
+                copy_async(to, inside ? from : matrix, inside);
+            } else {
+                uint4 part = {0, 0, 0, 0};
+                for (int j = 0; j < kWide; ++j)
+                    if (row < rows && column + j < columns) reinterpret_cast<T*>(&part)[j] = from[j];
+                store_shared(to, part);
+            }
+        }
+    }
+
+    // The fragments of 16 rows or columns from `first` on, for step number `step`. `a0`, `a1` differ in rows or
+    // columns and `a0`, `a2` in k where A_ORDER; else it is the other way round.
+    template <bool A_ORDER> static __device__ void load(unsigned (&to)[4], unsigned tile, int first, int step) {
+        const int lane = threadIdx.x % 32, matrix = lane / 8;
+        const int later = A_ORDER ? matrix % 2 : matrix / 2, right = A_ORDER ? matrix / 2 : matrix % 2;
+        if constexpr (ALONG_K) {
+            load_matrices<false>(to, tile + place(first + later * 8 + lane % 8, step * 2 + right));
+        } else if constexpr (!kTf32) {
+            load_matrices<true>(to, tile + place(step * 16 + right * 8 + lane % 8, first / 8 + later));
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int x = first + (A_ORDER ? i % 2 : i / 2) * 8 + lane / 4;
+                const int k = step * 8 + (A_ORDER ? i / 2 : i % 2) * 4 + lane % 4;
+                to[i] = load_shared(tile + place(k, x / 4) + x % 4 * 4);
+            }
+        }
+        if constexpr (kTf32) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) to[i] = round_to_tf32(to[i]);
+        }
+    }
+};
+using TileA = Tile<BM, !TRANS_A>;
+using TileB = Tile<BN, TRANS_B>;
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    extern __shared__ __align__(128) char shared[];  // dynamic: exceeds 48 KB
+    const unsigned stages = address(shared);
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
+
+    const int rows_a = TRANS_A ? K : M, columns_a = TRANS_A ? M : K;
+    const int rows_b = TRANS_B ? N : K, columns_b = TRANS_B ? K : N;
+    const bool wide_a = (size_t(A) | columns_a * sizeof(TA)) % kPart == 0;
+    const bool wide_b = (size_t(B) | columns_b * sizeof(TB)) % kPart == 0;
+    const int tiles = (K + kDepth - 1) / kDepth;
+    // Copy the tiles of one step. Past the last one the group is empty, so that groups count steps.
+    const auto copy = [&](int tile) {
+        const unsigned stage = stages + tile % STAGES * kStage;
+        const int k0 = tile * kDepth;
+        if (tile < tiles) {
+            TileA::copy(stage, A, rows_a, columns_a, TRANS_A ? k0 : row0, TRANS_A ? row0 : k0, wide_a);
+            TileB::copy(stage + kTileA, B, rows_b, columns_b, TRANS_B ? column0 : k0, TRANS_B ? k0 : column0, wide_b);
+        }
+        commit_copies();
+    };
+    for (int tile = 0; tile < STAGES - 1; ++tile) copy(tile);
+
+    float sum[kTilesM][kTilesN][4] = {};
+    for (int tile = 0; tile < tiles; ++tile) {
+        wait_for_copies<STAGES - 2>();
+        __syncthreads();  // this tile has arrived; nobody reads the last one any more
+        copy(tile + STAGES - 1);
+        const unsigned stage = stages + tile % STAGES * kStage;
+        unsigned a[2][kTilesM][4], b[2][kTilesN / 2][4];  // for this step and the next
+        const auto load = [&](int step) {
+#pragma unroll
+            for (int m = 0; m < kTilesM; ++m)
+                TileA::load<true>(a[step % 2][m], stage, warp_row + m * 16, step);
+#pragma unroll
+            for (int n = 0; n < kTilesN / 2; ++n)
+                TileB::load<false>(b[step % 2][n], stage + kTileA, warp_column + n * 16, step);
+        };
+        load(0);
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            if (step + 1 < kSteps) load(step + 1);
+#pragma unroll
+            for (int m = 0; m < kTilesM; ++m)
+#pragma unroll
+                for (int n = 0; n < kTilesN; ++n)
+                    multiply_add(sum[m][n], a[step % 2][m], b[step % 2][n / 2][n % 2 * 2],
+                                 b[step % 2][n / 2][n % 2 * 2 + 1]);
+        }
+    }
+    wait_for_copies<0>();
+
+    // Four lanes hold eight neighbours of a row.
+#pragma unroll
+    for (int m = 0; m < kTilesM; ++m) {
+#pragma unroll
+        for (int n = 0; n < kTilesN; ++n) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int row = row0 + warp_row + m * 16 + i / 2 * 8 + lane / 4;
+                const int column = column0 + warp_column + n * 8 + lane % 4 * 2 + i % 2;
+                if (row >= M || column >= N) continue;
+                TC* c = C + size_t(row) * N + column;
+                float value = alpha * sum[m][n][i];
+                if (beta != 0) value += beta * float(*c);  // beta 0: C is not read
+                if (BIAS) value += float(bias[column]);
+                if (RELU && value < 0) value = 0;  // a NaN stays
+                *c = TC(value);
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+/*---
+summary: tensor cores through the C++ fragments of wmma, on tiles of A and B in shared memory
+order: 200
+symbol: gemm
+precisions: [bf16, f16, tf32]
+layouts: [nn, nt, tn, tt]
+min_sm: 80
+epilogue: [bias, relu]
+params:
+  BM: [128, 64]
+  BN: [128, 64]
+  BK: [32, 64, 16]
+  WM: [64, 32]                    # a warp's part of the block tile
+  WN: [32, 64]
+require:
+  - BM % WM == 0
+  - BN % WN == 0
+  - BK * BYTES <= (128 if (BM / WM) * (BN / WN) <= 8 else 64)   # all fits static shared memory
+tile: [BM, BN]
+grid:
+  - cdiv(N, BN)
+  - cdiv(M, BM)
+block:
+  - (BM / WM) * (BN / WN) * 32
+source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definitions
+---*/
+
+// Against blocktile_2d: a warp, not a thread, multiplies. It holds tiles of A, B and C in fragments,
+// whose elements are spread over its 32 lanes, and one instruction of the tensor cores multiplies
+// 16 x 16 x 16 elements (16 x 16 x 8 in tf32). Where an element lies is not known, only how to load,
+// multiply and store.
+//
+// Bound by the two barriers per step: the tensor cores wait while the next tiles of A and B are loaded.
+//
+//              BN
+//            +----+----+----+----+      a warp's part, WM x WN:
+//            |    |    |    |    |        +--+--+
+//         BM |    |warp|    |    |        |  |  |  16 x 16 each: WM / 16 fragments of A and
+//            +----+----+----+----+        +--+--+  WN / 16 of B give all of them
+//            |    |    |    |    |        |  |  |
+//            +----+----+----+----+        +--+--+
+//
+// A and B keep the order of rows and columns that they have in memory; a fragment is told whether its
+// tile is stored by rows or by columns. Rows in shared memory are 16 bytes longer than they need be,
+// so that 8 rows below one another lie in different banks.
+
+#include <mma.h>
+
+namespace wmma = nvcuda::wmma;
+
+constexpr bool kTf32 = sizeof(TA) == 4;
+constexpr int kDepth = kTf32 ? 8 : 16;  // k of one instruction
+constexpr int kWarpsN = BN / WN, kWarps = BM / WM * kWarpsN, kThreads = kWarps * 32;
+constexpr int kWide = 16 / sizeof(TA);  // elements of a 16-byte load
+
+constexpr int kRowsA = TRANS_A ? BK : BM, kColumnsA = TRANS_A ? BM : BK;
+constexpr int kRowsB = TRANS_B ? BN : BK, kColumnsB = TRANS_B ? BK : BN;
+constexpr int kPitchA = kColumnsA + kWide, kPitchB = kColumnsB + kWide;
+
+using Element = std::conditional_t<kTf32, wmma::precision::tf32, TA>;
+using OrderA = std::conditional_t<TRANS_A, wmma::col_major, wmma::row_major>;
+using OrderB = std::conditional_t<TRANS_B, wmma::col_major, wmma::row_major>;
+using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, kDepth, Element, OrderA>;
+using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, kDepth, Element, OrderB>;
+using FragmentC = wmma::fragment<wmma::accumulator, 16, 16, kDepth, float>;
+
+// Load ROWS x COLUMNS elements of a row-major matrix, zeros where it has none. Rows that are multiples
+// of 16 bytes are loaded 16 bytes at a time.
+template <int ROWS, int COLUMNS, typename T>
+__device__ void load_tile(T* tile, const T* matrix, int rows, int columns, int row0, int column0) {
+    constexpr int PITCH = COLUMNS + kWide;
+    if ((size_t(matrix) | columns * sizeof(T)) % 16 == 0) {
+        for (int e = threadIdx.x * kWide; e < ROWS * COLUMNS; e += kThreads * kWide) {
+            const int row = row0 + e / COLUMNS, column = column0 + e % COLUMNS;
+            const uint4* from = reinterpret_cast<const uint4*>(matrix + size_t(row) * columns + column);
+            const bool inside = row < rows && column < columns;
+            *reinterpret_cast<uint4*>(tile + e / COLUMNS * PITCH + e % COLUMNS) = inside ? *from : uint4{0, 0, 0, 0};
+        }
+    } else {
+        for (int e = threadIdx.x; e < ROWS * COLUMNS; e += kThreads) {
+            const int row = row0 + e / COLUMNS, column = column0 + e % COLUMNS;
+            const bool inside = row < rows && column < columns;
+            tile[e / COLUMNS * PITCH + e % COLUMNS] = inside ? matrix[size_t(row) * columns + column] : T(0);
+        }
+    }
+}
+
+// TF32 keeps 10 bits after the point: round to nearest, since the instruction would cut the others off.
+template <typename Fragment> __device__ void round_to_tf32(Fragment& fragment) {
+#pragma unroll
+    for (int i = 0; i < fragment.num_elements; ++i) fragment.x[i] = wmma::__float_to_tf32(fragment.x[i]);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    __shared__ __align__(32) TA As[kRowsA * kPitchA];
+    __shared__ __align__(32) TB Bs[kRowsB * kPitchB];
+    __shared__ __align__(32) float patches[kWarps][16 * 16];
+
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
+
+    FragmentC sum[WM / 16][WN / 16];
+#pragma unroll
+    for (int m = 0; m < WM / 16; ++m)
+#pragma unroll
+        for (int n = 0; n < WN / 16; ++n) wmma::fill_fragment(sum[m][n], 0.0f);
+
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        load_tile<kRowsA, kColumnsA>(As, A, TRANS_A ? K : M, TRANS_A ? M : K, TRANS_A ? k0 : row0,
+                                     TRANS_A ? row0 : k0);
+        load_tile<kRowsB, kColumnsB>(Bs, B, TRANS_B ? N : K, TRANS_B ? K : N, TRANS_B ? column0 : k0,
+                                     TRANS_B ? k0 : column0);
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < BK; k += kDepth) {
+            FragmentA a[WM / 16];
+#pragma unroll
+            for (int m = 0; m < WM / 16; ++m) {
+                const int row = warp_row + m * 16;
+                wmma::load_matrix_sync(a[m], As + (TRANS_A ? k * kPitchA + row : row * kPitchA + k), kPitchA);
+                if constexpr (kTf32) round_to_tf32(a[m]);
+            }
+#pragma unroll
+            for (int n = 0; n < WN / 16; ++n) {
+                const int column = warp_column + n * 16;
+                FragmentB b;
+                wmma::load_matrix_sync(b, Bs + (TRANS_B ? column * kPitchB + k : k * kPitchB + column), kPitchB);
+                if constexpr (kTf32) round_to_tf32(b);
+#pragma unroll
+                for (int m = 0; m < WM / 16; ++m) wmma::mma_sync(sum[m][n], a[m], b, sum[m][n]);
+            }
+        }
+        __syncthreads();  // before the tiles are overwritten
+    }
+
+    // Only a store tells where the elements of a fragment belong: each 16 x 16 goes through shared memory.
+    float* const patch = patches[warp];
+#pragma unroll
+    for (int m = 0; m < WM / 16; ++m) {
+#pragma unroll
+        for (int n = 0; n < WN / 16; ++n) {
+            wmma::store_matrix_sync(patch, sum[m][n], 16, wmma::mem_row_major);
+            __syncwarp();
+            for (int e = lane; e < 16 * 16; e += 32) {
+                const int row = row0 + warp_row + m * 16 + e / 16, column = column0 + warp_column + n * 16 + e % 16;
+                if (row >= M || column >= N) continue;
+                TC* c = C + size_t(row) * N + column;
+                float value = alpha * patch[e];
+                if (beta != 0) value += beta * float(*c);  // beta 0: C is not read
+                if (BIAS) value += float(bias[column]);
+                if (RELU && value < 0) value = 0;  // a NaN stays
+                *c = TC(value);
+            }
+            __syncwarp();
+        }
+    }
+}
