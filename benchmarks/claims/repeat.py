@@ -40,14 +40,14 @@ def check(folder: Path) -> Claim:
     runs = [run_sweep(folder, *KERNELS, *options, "--seed", str(seed)) for seed in range(REPEATS)]
     pairs = [pair for two in itertools.combinations(runs, 2) for pair in _match(*two)]
     inside = sum(pair.is_inside for pair in pairs) / max(len(pairs), 1)
-    outside = [abs(pair.difference) for pair in pairs if not pair.is_inside and pair.first["time_s"] >= MIN_SECONDS]
-    largest = max(outside, default=0.0)
+    long = [abs(pair.difference) for pair in pairs if pair.first["time_s"] >= MIN_SECONDS]
+    largest = max(long, default=math.inf)
     return Claim(
         f"{REPEATS} runs of one sweep with other seeds: at least 93 % of the differences between two runs are within "
-        "the joint intervals, and no other one is larger than 0.5 % for kernels over 100 us",
+        "the joint intervals; percent of cuBLAS differs by at most 0.5 % for kernels over 100 us",
         _tabulate(pairs),
-        f"{100 * inside:.1f} % of {len(pairs)} pairs inside, the largest other difference {100 * largest:.3f} %",
-        bool(pairs) and inside >= LEAST_INSIDE and largest <= MAX_DIFFERENCE,
+        f"{100 * inside:.1f} % of {len(pairs)} pairs inside, the largest difference over 100 us {100 * largest:.3f} %",
+        inside >= LEAST_INSIDE and largest <= MAX_DIFFERENCE,
     )
 
 

@@ -51,7 +51,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 // cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one
 // barrier for 128 bytes of K. Rows that are no multiples of 16 bytes are copied through registers.
 //
-// A warp loads 16 registers of fragments for 32 products, so that the rate of mma.sync should bound it.
+// A warp of 64 x 64 loads 32 registers of fragments for 32 products, so that the rate of mma.sync should
+// bound it.
 
 #include <cuda_fp16.h>
 

@@ -19,7 +19,7 @@ from gemmbench.bench.experiments.selection.splitting import choose_finalists, sp
 from gemmbench.bench.experiments.setup import AUDIT_SHARE
 from gemmbench.bench.host_probe import HostSpeed, probe_host
 from gemmbench.bench.record import MODES
-from gemmbench.bench.timing.rounds import count_most_pairs
+from gemmbench.bench.timing.rounds import LONG_WINDOW, count_most_pairs
 from gemmbench.bench.timing.stats import MIN_BLOCKS
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.plans.plan import Plan
@@ -164,7 +164,7 @@ def _estimate_row(
     binding = habits.bind / host.share
     verified = work.exact_cases * habits.modes + 1
     verifying = verified * (binding + launch + work.estimate_judgement(host))
-    copies = min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
+    copies = 1.0 if launch >= LONG_WINDOW else min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
     turn = copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + work.estimate_judgement(host)
     blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // count_most_pairs(window))))
     sustained = policy.choose_sustained(work.problem.precision) if habits.steady else 0.0

@@ -108,20 +108,11 @@ class Catalog:
 
     def read_all(self) -> tuple[list[Variant], list[SpecError]]:
         """Return all variants in the order of the ladder, and what is wrong with the files that cannot be read."""
-        variants, faults = [], []
-        for name in self.names:
-            try:
-                variants.append(self.get(name))
-            except SpecError as fault:
-                faults.append(fault)
-        return _sort_ladder(variants), faults
+        variants, faults = self._read_each(self.names)
+        return _sort_ladder(variants), list(faults.values())
 
-    def get_ladder(self, names: Iterable[str], needed: str = "") -> list[Variant]:
-        """Return the named variants in the order of the ladder.
-
-        A file that cannot be read is a variant with a `fault`. Raises SpecError if it is the one that is
-        `needed`, or if no other can be read.
-        """
+    def _read_each(self, names: Iterable[str]) -> tuple[list[Variant], dict[str, SpecError]]:
+        """The variants that can be read, and what is wrong with the others."""
         variants: list[Variant] = []
         faults: dict[str, SpecError] = {}
         for name in dict.fromkeys(names):
@@ -129,6 +120,15 @@ class Catalog:
                 variants.append(self.get(name))
             except SpecError as fault:
                 faults[name] = fault
+        return variants, faults
+
+    def get_ladder(self, names: Iterable[str], needed: str = "") -> list[Variant]:
+        """Return the named variants in the order of the ladder.
+
+        A file that cannot be read is a variant with a `fault`. Raises SpecError if it is the one that is
+        `needed`, or if no other can be read.
+        """
+        variants, faults = self._read_each(names)
         if faults and (needed in faults or all(variant.name == needed for variant in variants)):
             raise faults.get(needed) or next(iter(faults.values()))
         return _sort_ladder([*variants, *(Variant.unreadable(name, str(why)) for name, why in faults.items())])
