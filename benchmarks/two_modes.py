@@ -15,17 +15,15 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from claims.setup import MACHINE, build_plans
+from arena_bench import ArenaBench
+from claims.setup import build_plans
 from tables import show_table
 
-from gemmbench.backends import registry
+from gemmbench.backends.base import Executable
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.bench.experiments.gemm import make_inputs
-from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.fill import make_operands
-from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.scratch import Scratch
+from gemmbench.bench.build import Built
 from gemmbench.planning.paths import data_folder
+from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 
 NAME, SIZE, SETS, LAUNCHES, REPEATS = "notes_sms", 256, 320, 50, 6
@@ -46,36 +44,27 @@ def write_copy(folder: Path) -> None:
     )
 
 
-class Bench:
-    """The GPU, one arena, and executables bound to it."""
+def bind_and_note(bench: ArenaBench, plan: Plan) -> tuple[Executable, list[Any]]:
+    """An executable, and the modules that it was loaded from."""
+    modules: list[Any] = []
 
-    def __init__(self, folder: Path):
-        noted = {"sizes": str(SIZE), "params": PARAMS}
-        self.built = build_plans((NAME,), SweepOverrides(**noted), str(folder))  # type: ignore[arg-type]
-        self.built |= build_plans(BEFORE, SweepOverrides(sizes=str(SIZE)))
-        others = ("BN=128", "STAGES=4,2", "STREAM_K=0,1")
-        self.built |= build_plans(("sgemm_tma",), SweepOverrides(sizes=str(SIZE), params=others))
-        self.backend: Any = registry.open_backends(MACHINE, ["cuda"], gate=True)["cuda"]
-        problem = next(iter(self.built)).problem
-        self.arena = Arena(self.backend, GemmLayout(problem), SETS)
-        inputs = make_inputs(make_operands(problem, "uniform", 0), problem.beta)
-        self.arena.write(inputs, SETS)
-        self.arena.reset(inputs, SETS)
+    def load(*arguments: Any) -> Any:
+        modules.append(load_cubin(*arguments))
+        return modules[-1]
 
-    def bind(self, plan: Any) -> tuple[Any, list[Any]]:
-        """An executable, and the modules that it was loaded from."""
-        modules: list[Any] = []
+    with patch("gemmbench.backends.cuda.launching.kernel.load_cubin", load):
+        return bench.bind(plan), modules
 
-        def load(*arguments: Any) -> Any:
-            modules.append(load_cubin(*arguments))
-            return modules[-1]
 
-        with patch("gemmbench.backends.cuda.launching.kernel.load_cubin", load):
-            loaded = self.backend.load(self.built[plan], plan)
-        steps = self.arena.make_steps([plan], [loaded], SETS, Scratch(self.backend, [plan]))
-        executable = self.backend.bind(plan.variant.name, steps, self.arena.memory)
-        executable.time(1)
-        return executable, modules
+def build_all(folder: Path) -> dict[Plan, Built]:
+    """The copy of the kernel, other kernels, and other configurations of the original."""
+    noted = {"sizes": str(SIZE), "params": PARAMS}
+    others = ("BN=128", "STAGES=4,2", "STREAM_K=0,1")
+    return {
+        **build_plans((NAME,), SweepOverrides(**noted), str(folder)),  # type: ignore[arg-type]
+        **build_plans(BEFORE, SweepOverrides(sizes=str(SIZE))),
+        **build_plans(("sgemm_tma",), SweepOverrides(sizes=str(SIZE), params=others)),
+    }
 
 
 def read_processors(module: Any) -> tuple[int, ...]:
@@ -97,13 +86,13 @@ def main() -> int:
     """Measure, and print the table."""
     with tempfile.TemporaryDirectory() as name:
         write_copy(Path(name))
-        bench = Bench(Path(name))
+        bench = ArenaBench(build_all(Path(name)), SETS)
         target = next(plan for plan in bench.built if plan.variant.name == NAME)
-        executable, modules = bench.bind(target)
+        executable, modules = bind_and_note(bench, target)
         seen: dict[tuple[int, ...], list[float]] = defaultdict(list)
         after: dict[tuple[int, ...], set[str]] = defaultdict(set)
         for plan in (plan for plan in bench.built if plan != target):
-            other, _ = bench.bind(plan)
+            other = bench.bind(plan)
             for _ in range(REPEATS):
                 other.time(20)
                 seconds = executable.time(LAUNCHES).seconds / LAUNCHES

@@ -62,10 +62,10 @@ class Arena:
         self._progress, self.rotation, self.factors = progress, Rotation(count), list_set_factors(count)
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
-        self._placement = SetPlacement(count, self._guarded.total)
+        self.placement = SetPlacement(count, self._guarded.total, self._guarded.alignment)
         if backend.guards:
-            self.memory = backend.allocate(self._placement.total + self.result.nbytes)
-            self._kept = self._placement.total
+            self.memory = backend.allocate(self.placement.total + self.result.nbytes)
+            self._kept = self.placement.total
             self.place(0)
         else:
             self.memory = backend.allocate(*(region.nbytes for region in [*regions * count, self.result]))
@@ -87,7 +87,7 @@ class Arena:
         """
         self.rotation.position = 0
         if self._guards:
-            self._bases = self._placement.find_bases(shift)
+            self._bases = self.placement.find_bases(shift)
             regions = self._guarded.regions
             self.starts = [{region.name: base + region.offset for region in regions} for base in self._bases]
             for number, base in enumerate(self._bases):

@@ -16,6 +16,9 @@ from gemmbench.planning.problems.storage import StorageType
 NAN = 0xFF
 """Every byte 0xFF is a NaN in every floating-point format."""
 PATTERN = 0xA5
+_LARGE = 1 << 20
+LARGE_ALIGN = 64 << 10
+"""Bytes to which arrays of at least 1 MiB are aligned: allocators give them pages of their own."""
 FINITE = 0x3C
 """Every byte 0x3C is a number of normal size in every floating-point format."""
 NEGATIVE = 0xC2
@@ -79,6 +82,11 @@ class GuardedLayout:
         """All arrays, the inputs first."""
         return [*self.inputs, *self.outputs]
 
+    @property
+    def alignment(self) -> int:
+        """Bytes to which a set must be aligned so that each of its arrays is."""
+        return max(_find_alignment(region.nbytes) for region in self.regions)
+
     def guard(self, size: int, byte: int) -> None:
         """Guard the next bytes; zones that touch and hold the same are one."""
         start = self.total
@@ -97,7 +105,8 @@ class GuardedLayout:
         self.outputs.append(self._add_region(name, kind, nbytes, rows, PATTERN))
 
     def _add_region(self, name: str, kind: StorageType, nbytes: int, rows: int, byte: int) -> Region:
-        """Place an array; what is left of its last ALIGN bytes is guarded."""
+        """Place an array where it is aligned; what is skipped, and the rest of its last ALIGN bytes, is guarded."""
+        self.guard(-self.total % _find_alignment(nbytes), byte)
         region = Region(name, kind, self.total, nbytes, rows)
         self.total += nbytes
         self.guard(-nbytes % ALIGN, byte)
@@ -124,6 +133,10 @@ class GuardedLayout:
         rows, rest = divmod(count, region.nbytes // region.rows)
         in_rows = "" if rest else f": {rows} row{'s' * (rows > 1)} of {region.name}"
         return f"wrote outside its {own}: {changed}{in_rows}"
+
+
+def _find_alignment(nbytes: int) -> int:
+    return LARGE_ALIGN if nbytes >= _LARGE else ALIGN
 
 
 def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:

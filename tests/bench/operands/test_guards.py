@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.backends.base import ALIGN
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.bench.operands.guards import NAN, PATTERN, Breach, GuardedLayout, Zone
+from gemmbench.bench.operands.guards import LARGE_ALIGN, NAN, PATTERN, Breach, GuardedLayout, Zone
 from gemmbench.planning.problems.storage import FLOAT32
 
 BASE = 1 << 12
@@ -32,6 +32,19 @@ def memory(layout):
 def test_an_array_ends_in_guarded_bytes_and_zones_that_touch_and_hold_the_same_are_one(layout):
     assert layout.zones == [Zone(0, 512, NAN), Zone(612, -100 % ALIGN + 512, PATTERN)]
     assert layout.total % ALIGN == 0
+
+
+def test_large_arrays_are_aligned_as_allocators_do_and_what_is_skipped_is_guarded():
+    layout = GuardedLayout()
+    layout.guard(512, NAN)
+    layout.add_input("A", FLOAT32, 1000)
+    assert layout.alignment == ALIGN
+    layout.guard(512, NAN)
+    layout.add_output("C", FLOAT32, 1 << 20)
+    small, large = layout.regions
+    assert (small.offset, large.offset) == (512, LARGE_ALIGN)
+    assert layout.alignment == LARGE_ALIGN
+    assert layout.zones[1:] == [Zone(1512, 512 + 24, NAN), Zone(2048, LARGE_ALIGN - 2048, PATTERN)]
 
 
 def test_what_lies_in_the_array_or_outside_the_set_is_no_breach(layout, memory):

@@ -14,7 +14,6 @@ from gemmbench.bench.experiments.auditing.audit import Audit
 from gemmbench.bench.experiments.blocks.rebound import Rebound
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import Trial
-from gemmbench.bench.operands.set_placement import draw_shift
 from gemmbench.errors import DeviceLost, PlanError
 
 
@@ -36,7 +35,7 @@ class TrialSteps:
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """Place the operand sets, and bind every trial anew; after the first block, run each for a moment."""
-        self._arena.place(draw_shift(self._rng))
+        self._arena.place(self._arena.placement.draw_shift(self._rng))
         self._arena.prepare(self._inputs)
         for index in launches:
             with self._trials[index].catch_faults():
