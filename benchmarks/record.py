@@ -32,6 +32,7 @@ RUNS = {
     "transfers": (*GEMMBENCH, "run", "blocktile_2d", "cublas", "--with-transfers", "--sizes", "8192"),
     "ablations": ("benchmarks/ablations.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
+    "placement": ("benchmarks/placement.py",),
     "profile": ("benchmarks/profiles.py",),  # also writes DATE-profile-posts.txt
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),

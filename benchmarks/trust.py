@@ -14,6 +14,7 @@ if a claim does not hold.
     gate     check --margin 3% fails on a kernel made 5 % slower and passes on the same one, 20 of 20 each
     sustained
              burst and sustained speed, power and energy of cuBLAS, `sgemm` and cuBLASLt at 8192
+    steady   under a steady load the GPU has no pauses, and a kernel is as fast as itself
     hostile  every kernel of tests/hostile ends in the expected row, and no healthy row is lost
     noise    100 runs of A against A: at most 1 false verdict; 2 % slower is found in 95 of 100 runs
     nvbench  times agree with those of NVIDIA's measuring library (PyPI: cuda-bench)
@@ -25,7 +26,20 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-CLAIMS = ("repeat", "coverage", "busy", "quick", "killed", "gate", "sustained", "hostile", "noise", "cold", "nvbench")
+CLAIMS = (
+    "repeat",
+    "coverage",
+    "busy",
+    "quick",
+    "killed",
+    "gate",
+    "sustained",
+    "hostile",
+    "noise",
+    "steady",
+    "cold",
+    "nvbench",
+)
 """The last ones open the GPU in this process; a sweep measured after them would count it as another user of the GPU."""
 
 

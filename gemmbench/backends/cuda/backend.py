@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -99,14 +99,15 @@ class CudaBackend:
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._kernels = ArrayKernels(module, self._stream)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
-        self._functions = self._make_lane(module, index, gate)
+        self._functions = self._make_lane(module, gpu, index, gate)
         # Without a gate the times include host time, and readings take host time.
         self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
 
-    def _make_lane(self, helpers: Any, index: int, gate: bool) -> FunctionLane:
+    def _make_lane(self, helpers: Any, gpu: Any, index: int, gate: bool) -> FunctionLane:
         stream = self._cuda.Stream(NON_BLOCKING)
         clock = Clock(helpers.get_function("stamp"), stream, self.device.target.sms)
-        return FunctionLane(stream, clock, Gate(helpers.get_function("gate"), stream) if gate else None, index)
+        barrier = Gate(helpers.get_function("gate"), stream) if gate else None
+        return FunctionLane(stream, clock, barrier, index, partial(nvml.is_shared, gpu.pci_bus_id()))
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""

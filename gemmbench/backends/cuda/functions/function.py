@@ -35,16 +35,16 @@ class Findings:
 class PythonFunction:
     """The `gemm` of a variant, which launches on the stream with this handle of GPU number `device`.
 
-    `read_free` returns the free bytes of the GPU. `findings` are None until its first calls were examined.
+    `memory` watches what its calls keep. `findings` are None until its first calls were examined.
     """
 
     errors: tuple[type[Exception], ...] = ()
 
-    def __init__(self, variant: Variant, stream: int, device: int, read_free: Callable[[], int]):
+    def __init__(self, variant: Variant, stream: int, device: int, memory: MemoryWatch):
         """Load the module. Raises LaunchError, NotOffered for a missing package, OutOfMemory."""
         self.variant, self._stream, self._device = variant, stream, device
         self._gemm = load_function(variant)
-        self._memory = MemoryWatch(variant.path, read_free)
+        self._memory = memory
         self.findings: Findings | None = None
         weakref.finalize(self, release_memory).atexit = False
 

@@ -16,6 +16,7 @@ from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.functions.examination import Examiner
 from gemmbench.backends.cuda.functions.frameworks import private_memory
 from gemmbench.backends.cuda.functions.function import PythonFunction
+from gemmbench.backends.cuda.functions.memory_watch import MemoryWatch
 from gemmbench.backends.cuda.launching.clock import Clock
 from gemmbench.backends.cuda.launching.gate import Gate
 from gemmbench.backends.cuda.launching.graphs import record_graphs, record_turns
@@ -29,16 +30,21 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 @dataclass(frozen=True)
 class FunctionLane:
-    """A stream for Python functions with its clock and its gate, on GPU number `device`."""
+    """A stream for Python functions with its clock and its gate, on GPU number `device`.
+
+    `is_shared` says whether another process uses the GPU at this moment.
+    """
 
     stream: Any
     clock: Clock
     gate: Gate | None
     device: int
+    is_shared: Callable[[], bool]
 
     def load(self, variant: Variant, stream: Any = None) -> PythonFunction:
         """Load a function, for this lane's stream unless another is given. Raises PlanError."""
-        return PythonFunction(variant, (stream or self.stream).handle, self.device, _read_free_memory)
+        memory = MemoryWatch(variant.path, _read_free_memory, self.is_shared)
+        return PythonFunction(variant, (stream or self.stream).handle, self.device, memory)
 
     def bind(
         self,

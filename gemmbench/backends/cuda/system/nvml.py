@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from types import ModuleType
 from typing import Any
 
@@ -70,6 +70,15 @@ def open_monitor(bus: str) -> NvmlMonitor | None:
         pynvml.nvmlShutdown()
         return None
     return NvmlMonitor(pynvml, handle)
+
+
+def is_shared(bus: str) -> bool:
+    """Whether another process uses the GPU at this PCI bus id now; False if NVML does not know."""
+    monitor = open_monitor(bus)
+    if monitor is None:
+        return False
+    with closing(monitor):
+        return bool(monitor.count_other_processes())
 
 
 class NvmlMonitor:

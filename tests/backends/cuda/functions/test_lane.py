@@ -31,7 +31,7 @@ def bind(gpu, make_variant_of, monkeypatch):
 
         monkeypatch.setattr(examination, "count_nodes", count)
         variant = make_variant_of(body)
-        there = FunctionLane(gpu.stream, None, gpu.gate if gated else None, 0)
+        there = FunctionLane(gpu.stream, None, gpu.gate if gated else None, 0, lambda: False)
         function = there.load(variant)
         calls = function.calls(Plan(PROBLEM, variant, Config(), "cuda", "90", None), [(0, 512, C)])
         wanted = {"graph": False, "turns": 0, "rotation": None} | how
@@ -100,7 +100,7 @@ def test_memory_that_runs_out_is_said_so(bind):
 
 def test_another_problem_gets_one_call_that_compiles(bind, gpu):
     function, timer = bind(GOOD)
-    before, there = gpu.calls, FunctionLane(gpu.stream, None, gpu.gate, 0)
+    before, there = gpu.calls, FunctionLane(gpu.stream, None, gpu.gate, 0, lambda: False)
     there.bind(function, timer._calls, (C, SIZE), False, False, 0, None)
     assert gpu.calls == before + 1
     there.bind(function, timer._calls, (C, SIZE), True, False, 0, None)

@@ -8,10 +8,10 @@ from gemmbench.errors import LaunchError
 MIB = 1 << 20
 
 
-def watch(*kept):
+def watch(*kept, is_shared=lambda: False):
     """Watch calls that keep so many MiB each, with other allocations between them."""
     free = [100 * MIB]
-    memory = MemoryWatch("cuda/mine.py", lambda: free[0])
+    memory = MemoryWatch("cuda/mine.py", lambda: free[0], is_shared)
     for size in kept:
         with memory.watch():
             free[0] -= size * MIB
@@ -28,7 +28,17 @@ def test_a_cache_that_stops_growing_is_no_leak(kept):
     watch(*kept)
 
 
+def test_what_another_process_may_have_taken_is_no_leak():
+    watch(*(2,) * 20, is_shared=lambda: True)
+
+
+def test_a_function_still_leaks_once_it_is_alone():
+    answers = iter([True] * 8 + [False] * 9)
+    with pytest.raises(LaunchError, match="its calls keep 10 MiB so far"):
+        watch(*(2,) * 20, is_shared=lambda: next(answers))
+
+
 def test_what_breaks_off_is_reported_as_it_is():
-    memory = MemoryWatch("cuda/mine.py", lambda: 0)
+    memory = MemoryWatch("cuda/mine.py", lambda: 0, lambda: False)
     with pytest.raises(ValueError, match="as it is"), memory.watch():
         raise ValueError("as it is")

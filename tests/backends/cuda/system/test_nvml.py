@@ -121,6 +121,8 @@ def test_processes_of_others_are_counted(pynvml, pids, others):
     listed = [SimpleNamespace(pid=pid) for pid in pids(os.getpid())]
     pynvml.nvmlDeviceGetComputeRunningProcesses = lambda gpu: listed
     assert nvml.open_monitor(BUS).count_other_processes() == others
+    assert nvml.is_shared(BUS) == bool(others)
+    assert not nvml.is_shared("elsewhere")
 
 
 def test_nvml_is_let_go(pynvml):
