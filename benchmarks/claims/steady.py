@@ -46,7 +46,7 @@ def check(folder: Path) -> Claim:
 
 def _measure(worker: LocalWorker, name: str, precision: str, size: int) -> tuple[float, float]:
     """The speed of a kernel relative to itself, and the share of the wall time that launches take."""
-    built = build_plans([name], SweepOverrides(sizes=str(size), precisions=(precision,), baseline=name))
+    built = build_plans([name], SweepOverrides(sizes=str(size), precisions=precision, baseline=name))
     (plan,) = built
     again = replace(plan, variant=replace(plan.variant, name="again"))
     built[again] = built[plan]
