@@ -1,0 +1,181 @@
+// The instructions of Hopper that the kernels in this folder share: barriers in shared memory, copies by TMA,
+// products of warpgroups. One thing per function, named after what it does; PTX ISA is the reference for all.
+
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+__device__ inline unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+
+// ---- Barriers: they count arrivals and bytes. A phase is over when both are complete.
+
+__device__ inline void initialize(unsigned barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Make initialized barriers visible to TMA and to the other blocks of the cluster.
+__device__ inline void publish_barriers() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ inline void arrive(unsigned barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ inline void arrive_and_expect(unsigned barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ inline void await(unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
+            barrier),
+        "r"(parity)
+        : "memory");
+}
+
+// ---- Registers that the warp groups of a block exchange. All threads of a group call this.
+
+template <int COUNT> __device__ void release_registers() {  // keep COUNT
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+template <int COUNT> __device__ void take_registers() {  // have COUNT from now on
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+
+// ---- TMA: copies of boxes that a tensor map describes. What lies outside of the array reads as zero.
+
+__device__ inline void prefetch(const CUtensorMap* map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+__device__ inline void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+            tile),
+        "l"(map), "r"(column), "r"(row), "r"(barrier)
+        : "memory");
+}
+
+// As fetch, into the same place of every block of the cluster whose bit is set in `blocks`; each one's own
+// barrier counts the bytes that arrive there.
+__device__ inline void fetch_for(uint16_t blocks, unsigned tile, const CUtensorMap* map, int row, int column,
+                                 unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+        "[%1, {%2, %3}], [%4], %5;" ::"r"(tile),
+        "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+        : "memory");
+}
+
+// Store a box from shared memory; what lies outside of the array is left out. Only one thread calls these three,
+// after all that wrote to the box have called publish_writes and met.
+__device__ inline void store_box(const CUtensorMap* map, int row, int column, unsigned box) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column),
+                 "r"(row), "r"(box)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+template <int LATER> __device__ void wait_for_reads() {  // of the boxes of all stores but the last LATER
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LATER) : "memory");
+}
+__device__ inline void wait_for_stores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+__device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ---- Clusters: blocks that run at the same time and reach one another's shared memory.
+
+__device__ inline int rank_in_cluster() {
+    int rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// All threads of the cluster meet. It orders no memory accesses: barriers do that.
+__device__ inline void meet_cluster() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// Arrive at the barrier of another block. Without `.release.cluster`, which ptxas turns into a fence for the
+// whole device in every step; the products that read the stage are complete already.
+__device__ inline void arrive_at(unsigned barrier, int rank) {
+    asm volatile(
+        "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(
+            barrier),
+        "r"(rank)
+        : "memory");
+}
+
+// ---- Matrices of 8 x 8 elements of 16 bits. Lane i names row i % 8 of matrix i / 8; register j of a lane is what
+// it holds of matrix j: two neighbours in row lane / 4.
+
+__device__ inline unsigned pack(float low, float high) {
+    unsigned pair;
+    if constexpr (std::is_same_v<TC, __half>)
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+__device__ inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(v[0]), "r"(v[1]),
+                 "r"(v[2]), "r"(v[3])
+                 : "memory");
+}
+
+// ---- Products of a warp group: 64 rows of A, N columns of B and 32 bytes along K, all in shared memory; tile.cuh
+// describes the operands.
+
+// Writes to registers and shared memory before this are seen by the products after it.
+__device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ inline void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int LATER> __device__ void wait_for_products() {  // of all groups but the last LATER
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LATER) : "memory");
+}
+
+#define NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define NAMES_1 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define NAMES_2 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define NAMES_3 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NAMES_4 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define NAMES_5 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define NAMES_6 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define NAMES_7 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define NAMES_64 NAMES_0 ", " NAMES_1
+#define NAMES_128 NAMES_64 ", " NAMES_2 ", " NAMES_3
+#define NAMES_192 NAMES_128 ", " NAMES_4 ", " NAMES_5
+#define NAMES_256 NAMES_192 ", " NAMES_6 ", " NAMES_7
+#define SUMS_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SUMS_32(i) SUMS_8(i), SUMS_8(i + 8), SUMS_8(i + 16), SUMS_8(i + 24)
+#define SUMS_64 SUMS_32(0)
+#define SUMS_128 SUMS_64, SUMS_32(32)
+#define SUMS_192 SUMS_128, SUMS_32(64)
+#define SUMS_256 SUMS_192, SUMS_32(96)
+// The operands behind the sums are numbered on: A, B, whether to add, and whether A and B run along M and N.
+#define PRODUCT(N, TYPE, A, B, ADDS, ALONG_M, ALONG_N)                                                             \
+    asm volatile("{ .reg .pred adds; setp.ne.s32 adds, %" ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" #N          \
+                 "k16.f32." TYPE "." TYPE " {" NAMES_##N "}, %" A ", %" B ", adds, 1, 1, %" ALONG_M ", %" ALONG_N   \
+                 "; }"                                                                                             \
+                 : SUMS_##N                                                                                        \
+                 : "l"(a), "l"(b), "r"(adds), "n"(MAJOR_A), "n"(MAJOR_B))
+
+// d += A B, or d = A B if not `adds`. The sums of lane 4 g + t of warp w: d[4 j] and d[4 j + 1] belong to row
+// 16 w + g and columns 8 j + 2 t and 8 j + 2 t + 1, d[4 j + 2] and d[4 j + 3] to row 16 w + g + 8.
+template <int N, int MAJOR_A, int MAJOR_B> __device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
+    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
+#define PRODUCTS(TYPE)                                                        \
+    if constexpr (N == 64) PRODUCT(64, TYPE, "32", "33", "34", "35", "36");       \
+    if constexpr (N == 128) PRODUCT(128, TYPE, "64", "65", "66", "67", "68");     \
+    if constexpr (N == 192) PRODUCT(192, TYPE, "96", "97", "98", "99", "100");    \
+    if constexpr (N == 256) PRODUCT(256, TYPE, "128", "129", "130", "131", "132")
+    if constexpr (std::is_same_v<TA, __half>) {
+        PRODUCTS("f16");
+    } else {
+        PRODUCTS("bf16");
+    }
+#undef PRODUCTS
+}

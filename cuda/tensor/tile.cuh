@@ -1,0 +1,47 @@
+// A tile of A or B in shared memory, as TMA writes it and wgmma reads it.
+//
+// A tile has rows of 128 bytes, whose 16-byte parts are exchanged as TMA's swizzle does: part p of row r is
+// at p XOR r % 8. Eight rows are a block of 1024 bytes. A descriptor says where the tile begins and how far
+// apart blocks are: those along the rows of a tile that runs along K (`ALONG_K`), or those of the next 64
+// columns of one that runs along M or N.
+//
+//     ALONG_K: EXTENT rows of 64 k                   else: EXTENT / 64 chunks, each 64 k of 64 columns
+//
+//              64 k                                           64 columns    64 columns
+//            +-------+                                      +-------------+-------------+
+//            | 8 rows|  1024 bytes                          | 8 k         |             |
+//            +-------+                                      +-------------+   8192      |
+//            | 8 rows|                                      | 8 k         |   bytes     |
+//            +-------+                                      +-------------+   on        |
+
+#pragma once
+
+#include "hopper.cuh"
+
+constexpr int kRowBytes = 128, kBlockBytes = 8 * kRowBytes, kChunkBytes = 64 * kRowBytes;
+constexpr int kDepth = kRowBytes / sizeof(TA);  // k of a tile
+constexpr int kSteps = 4;                       // instructions along K
+
+template <int EXTENT, bool ALONG_K> struct Tile {
+    static constexpr int BYTES = EXTENT * kRowBytes;
+    static constexpr int STEP = ALONG_K ? 2 : 2 * kBlockBytes / 16;  // of a descriptor, from one instruction to the next
+
+    // Copy what begins at `origin` along M or N, and at k.
+    static __device__ void fetch_from(const CUtensorMap* map, unsigned tile, int origin, int k, unsigned barrier) {
+        if (ALONG_K) {
+            fetch(tile, map, origin, k, barrier);
+        } else {
+#pragma unroll
+            for (int chunk = 0; chunk < EXTENT / 64; ++chunk)
+                fetch(tile + chunk * kChunkBytes, map, k, origin + 64 * chunk, barrier);
+        }
+    }
+
+    // A descriptor of the rows or columns from `first` on, a multiple of 64.
+    static __device__ uint64_t describe(unsigned tile, int first) {
+        constexpr uint64_t kSwizzled = 1;  // by 128 bytes
+        const unsigned at = tile + first / 64 * kChunkBytes;
+        const uint64_t chunks = ALONG_K ? 1 : kChunkBytes / 16, blocks = kBlockBytes / 16;
+        return (at & 0x3ffff) / 16 | chunks << 16 | blocks << 32 | kSwizzled << 62;
+    }
+};

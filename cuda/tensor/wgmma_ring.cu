@@ -1,0 +1,133 @@
+/*---
+summary: one warp group fetches tiles into a ring, the others only multiply; blocks stay and take tile after tile
+order: 230
+symbol: gemm
+precisions: [bf16, f16]
+layouts: [nn, nt, tn, tt]
+arch: [90a]                     # setmaxnreg
+epilogue: [bias, relu]
+params:
+  BM: [128, 256]                # 256: each warp group has two blocks of 64 rows
+  BN: [256, 192, 128, 64]
+  STAGES: [4, 3, 6]
+require:
+  - BM * BN <= 49152            # else the sums do not fit in registers
+  - STAGES * ((BM + BN) * 128 + 16) <= SMEM
+  - (M if TRANS_A else K) % 8 == 0   # TMA needs rows that are multiples of 16 bytes
+  - (K if TRANS_B else N) % 8 == 0
+tile: [BM, BN]
+tensor_maps:
+  - {operand: A, box: [64, 64 if TRANS_A else BM], swizzle: 128}
+  - {operand: B, box: [64, BN if TRANS_B else 64], swizzle: 128}
+grid:
+  - min(SMS, cdiv(M, BM) * cdiv(N, BN))
+block:
+  - 384
+shared: STAGES * ((BM + BN) * 128 + 16)
+source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
+---*/
+
+// Against wgmma: STAGES pairs of tiles instead of one. Fetching and multiplying are the work of different warp
+// groups, which meet only at the barriers of the ring. The products of a stage are queued before those of the
+// stage before it are done, so the tensor cores never run dry.
+//
+//     group 2, one thread   fetch 0 | fetch 1 | fetch 2 | fetch 3 | waits for stage 0 | fetch 4 ...
+//                             | filled                                  ^ emptied
+//     groups 0 and 1          +--> multiply 0 | multiply 1 | multiply 2 | ...      | store a tile | multiply ...
+//
+// There are as many blocks as multiprocessors. Each takes every gridDim.x-th tile of C, and the next tiles are on
+// their way while it stores one. A thread that multiplies needs more registers than one that waits, so with BM =
+// 256 the groups exchange them (setmaxnreg).
+//
+// Bound by the tensor cores' clock on large problems, which the power limit lowers, and by L2: each block reads
+// its tiles alone.
+
+#include "epilogue.cuh"
+#include "tile.cuh"
+
+constexpr int kGroups = 2, kThreads = 384;   // warp groups that multiply
+constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
+using TileA = Tile<BM, !TRANS_A>;
+using TileB = Tile<BN, TRANS_B>;
+constexpr int kStageBytes = TileA::BYTES + TileB::BYTES;
+
+// The place in the ring: a stage, and the parity of the phase of its barriers that is waited for.
+struct Place {
+    int stage = 0;
+    unsigned parity = 0;
+
+    __device__ void advance() {
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+};
+
+struct Ring {
+    unsigned tiles;
+
+    __device__ unsigned a(int stage) const { return tiles + stage * kStageBytes; }
+    __device__ unsigned b(int stage) const { return a(stage) + TileA::BYTES; }
+    __device__ unsigned filled(int stage) const { return tiles + STAGES * kStageBytes + 16 * stage; }
+    __device__ unsigned emptied(int stage) const { return filled(stage) + 8; }
+};
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+         const CUtensorMap* maps) {
+    extern __shared__ __align__(1024) char shared[];
+    const Ring ring{address(shared)};
+    const int columns = (N + BN - 1) / BN, tiles = (M + BM - 1) / BM * columns, steps = (K + kDepth - 1) / kDepth;
+    const int group = threadIdx.x / 128;
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            initialize(ring.filled(stage), 1);
+            initialize(ring.emptied(stage), kGroups);
+        }
+        publish_barriers();
+    }
+    __syncthreads();
+
+    Place place;
+    if (group == kGroups) {
+        if (kParts > 1) release_registers<40>();
+        if (threadIdx.x % 128 != 0) return;
+        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int row0 = tile / columns * BM, column0 = tile % columns * BN;
+            for (int step = 0; step < steps; ++step, place.advance()) {
+                const unsigned filled = ring.filled(place.stage);
+                await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
+                arrive_and_expect(filled, kStageBytes);
+                TileA::fetch_from(maps, ring.a(place.stage), row0, step * kDepth, filled);
+                TileB::fetch_from(maps + 1, ring.b(place.stage), column0, step * kDepth, filled);
+            }
+        }
+        return;
+    }
+
+    if (kParts > 1) take_registers<232>();
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        float sum[kParts][BN / 2];
+        int last = 0;  // the stage before
+        for (int step = 0; step < steps; ++step, place.advance()) {
+            await(ring.filled(place.stage), place.parity);
+            const uint64_t a = TileA::describe(ring.a(place.stage), group * kParts * 64);
+            const uint64_t b = TileB::describe(ring.b(place.stage), 0);
+            begin_products();
+#pragma unroll
+            for (int i = 0; i < kSteps; ++i)
+#pragma unroll
+                for (int part = 0; part < kParts; ++part)
+                    multiply_add<BN, TRANS_A, !TRANS_B>(sum[part], a + part * (kChunkBytes / 16) + i * TileA::STEP,
+                                                        b + i * TileB::STEP, step + i);
+            commit_products();
+            wait_for_products<1>();
+            if (step > 0 && threadIdx.x % 128 == 0) arrive(ring.emptied(last));
+            last = place.stage;
+        }
+        wait_for_products<0>();
+        if (threadIdx.x % 128 == 0) arrive(ring.emptied(last));
+        const int row0 = tile / columns * BM + group * kParts * 64, column0 = tile % columns * BN;
+#pragma unroll
+        for (int part = 0; part < kParts; ++part)
+            store_sums<BN>(sum[part], M, N, row0 + part * 64, column0, alpha, beta, C, bias);
+    }
+}

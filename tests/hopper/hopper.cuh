@@ -1,0 +1,101 @@
+// What the functions of cuda/tensor/hopper.cuh do, in C++. Products and stores happen as late as they may, when a
+// thread waits for them: a tile that is overwritten too early gives a wrong result.
+#pragma once
+#include "machine.h"
+
+inline unsigned address(const void*) { return 0; }
+
+inline void initialize(unsigned barrier, int arrivals) { machine.block().barriers[barrier] = {arrivals, arrivals}; }
+inline void publish_barriers() {}
+inline void arrive(unsigned barrier) { machine.change(machine.me->block, barrier, 1, 0); }
+inline void arrive_and_expect(unsigned barrier, int bytes) { machine.change(machine.me->block, barrier, 1, bytes); }
+inline void arrive_at(unsigned barrier, int rank) { machine.change(machine.first_of_cluster() + rank, barrier, 1, 0); }
+inline void await(unsigned barrier, unsigned parity) {
+    while (machine.barrier(machine.me->block, barrier).phase % 2 == parity) machine.yield();
+}
+
+template <int COUNT> void release_registers() {}
+template <int COUNT> void take_registers() {}
+inline void prefetch(const CUtensorMap*) {}
+inline int rank_in_cluster() { return machine.me->block % machine.cluster; }
+inline void meet_cluster() {
+    machine.clusters[machine.me->block / machine.cluster].wait(machine.cluster * machine.threads);
+}
+
+inline void fetch_into(int block, unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
+    for (int r = 0; r < map->box_height; ++r)
+        for (int c = 0; c < map->box_width; ++c) {
+            uint16_t element = 0;
+            if (row + r < map->height && column + c < map->width)
+                memcpy(&element, map->base + (row + r) * map->pitch + (column + c) * 2, 2);
+            machine.blocks[block].swizzled(tile + r * 128 + c * 2) = element;
+        }
+    machine.change(block, barrier, 0, -2L * map->box_width * map->box_height);
+}
+inline void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
+    fetch_into(machine.me->block, tile, map, row, column, barrier);
+}
+inline void fetch_for(uint16_t blocks, unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
+    for (int rank = 0; rank < machine.cluster; ++rank)
+        if (blocks >> rank & 1) fetch_into(machine.first_of_cluster() + rank, tile, map, row, column, barrier);
+}
+
+inline void publish_writes() {}
+inline void store_box(const CUtensorMap* map, int row, int column, unsigned box) {
+    Block& block = machine.block();
+    machine.me->stores.push_back([=, &block] {
+        for (int r = 0; r < map->box_height && row + r < map->height; ++r)
+            for (int c = 0; c < map->box_width && column + c < map->width; ++c)
+                memcpy(map->base + (row + r) * map->pitch + (column + c) * 2, &block.swizzled(box + r * 128 + c * 2), 2);
+    });
+}
+template <int LATER> void wait_for_reads() {
+    for (auto& stores = machine.me->stores; stores.size() > LATER; stores.pop_front()) stores.front()();
+}
+inline void wait_for_stores() { wait_for_reads<0>(); }
+
+inline unsigned pack(float low, float high) { return TC(low).bits | TC(high).bits << 16; }
+inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
+    Block& block = machine.block();
+    const int lane = machine.me->number % 32, first = machine.me->number - lane;
+    block.named_rows[machine.me->number] = row;
+    __syncwarp();
+    for (int j = 0; j < 4; ++j) block.at<unsigned>(block.named_rows[first + 8 * j + lane / 4] + lane % 4 * 4) = v[j];
+    __syncwarp();
+}
+
+inline void begin_products() {}
+inline void commit_products() {
+    machine.me->groups.push_back(std::move(machine.me->products));
+    machine.me->products.clear();
+}
+template <int LATER> void wait_for_products() {
+    for (auto& groups = machine.me->groups; groups.size() > LATER; groups.pop_front())
+        for (Work& product : groups.front()) product();
+}
+
+// Element k of row or column x of an operand: PTX ISA, "Matrix descriptor" and "Strides" of wgmma.
+inline float read_operand(Block& block, uint64_t descriptor, bool along_m_or_n, int x, int k) {
+    const auto field = [&](int bit) { return unsigned(descriptor >> bit & 0x3fff) * 16; };
+    const unsigned start = field(0), chunks = field(16), blocks = field(32);
+    const unsigned offset = along_m_or_n ? x / 64 * chunks + k / 8 * blocks + k % 8 * 128 + x % 64 * 2
+                                         : x / 8 * blocks + x % 8 * 128 + k * 2;
+    TA element;
+    element.bits = block.swizzled(start + offset);
+    return element;
+}
+
+template <int N, int MAJOR_A, int MAJOR_B> void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
+    float* const sums = d;
+    Block& block = machine.block();
+    const int lane = machine.me->number % 32, row = machine.me->number % 128 / 32 * 16 + lane / 4;
+    machine.me->products.push_back([=, &block] {
+        for (int i = 0; i < N / 2; ++i) {
+            const int m = row + i / 2 % 2 * 8, n = i / 4 * 8 + lane % 4 * 2 + i % 2;
+            float sum = adds ? sums[i] : 0;
+            for (int k = 0; k < 16; ++k)
+                sum += read_operand(block, a, MAJOR_A, m, k) * read_operand(block, b, MAJOR_B, n, k);
+            sums[i] = sum;
+        }
+    });
+}

@@ -1,0 +1,98 @@
+"""The kernels for Hopper's tensor cores without a GPU: C++ that does the same replaces their PTX."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.paths import data_folder
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.plan import Plan, Target
+from gemmbench.planning.problems.problem import Problem
+
+HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
+SMS = 4
+GPU = Target("cuda", sm=90, sms=SMS, smem=227 << 10, l2=50 << 20, memory=1 << 36)
+ALPHA, BF16 = 1.5, ml_dtypes.bfloat16
+CASES = [
+    ("wgmma", "BM=128 BN=128", "nn", (200, 136, 72), 0.0),
+    ("wgmma", "BM=128 BN=64", "tn", (136, 72, 33), -0.5),
+    ("wgmma_ring", "BM=128 BN=64 STAGES=3", "nt", (264, 136, 456), 0.0),
+    ("wgmma_ring", "BM=256 BN=192 STAGES=3", "tt", (520, 200, 72), -0.5),
+    ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (520, 136, 264), 0.0),
+    ("wgmma_cluster", "BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tn", (520, 392, 72), -0.5),
+    ("wgmma_cluster", "BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (264, 520, 136), 0.0),
+]
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """Compile a plan with the C++ functions, launch it, and return C."""
+
+    def run(plan, beta, **arrays):
+        for path in [*KERNELS.glob("*.cuh"), Path(plan.variant.path), *HERE.glob("*.h"), *HERE.glob("*.c*")]:
+            shutil.copy(path, tmp_path)
+        types = dict.fromkeys(("TA", "TB", "TC"), "__nv_bfloat16") | {"TACC": "float"}
+        kernel = f'KERNEL="{Path(plan.variant.path).name}"'
+        defines = [f"-D{name}={value}" for name, value in {**types, **dict(plan.defines)}.items()]
+        command = [
+            os.environ.get("CXX", "g++"),
+            "-std=c++17",
+            "-O1",
+            "-w",
+            f"-D{kernel}",
+            *defines,
+            "launch.cpp",
+            "-o",
+            "launch",
+        ]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+        for name, array in arrays.items():
+            (tmp_path / name).write_bytes(array.tobytes())
+        problem, geometry = plan.problem, plan.launches[-1][1]
+        params = dict(plan.config.values)
+        cluster = params.get("CLUSTER_M", 1) * params.get("CLUSTER_N", 1)
+        numbers = [problem.M, problem.N, problem.K, beta, *geometry.grid[:2], geometry.threads, cluster]
+        for tensor in plan.tensor_maps:
+            numbers += [*tensor.shape, *tensor.strides, *tensor.box, tensor.operand]
+        done = subprocess.run(
+            ["./launch", ".", *map(str, numbers)],
+            cwd=tmp_path,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout
+        return np.frombuffer((tmp_path / "C").read_bytes(), BF16).reshape(problem.M, problem.N)
+
+    return run
+
+
+def make_plan(name, config, layout, shape):
+    variant = read_variant(KERNELS / f"{name}.cu")
+    chosen = {word.split("=")[0]: (int(word.split("=")[1]),) for word in config.split()}
+    problem = Problem(*shape, layout, "bf16")
+    (plan,) = make_plans(
+        [problem], [(variant, list_configurations(variant, chosen))], "cuda", {"cuda": GPU}, lambda *_: ""
+    )
+    assert isinstance(plan, Plan), plan.reason
+    return plan
+
+
+@pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), CASES)
+def test_the_kernel_is_right(launch, name, config, layout, shape, beta):
+    plan, (M, N, K) = make_plan(name, config, layout, shape), shape
+    rng = np.random.default_rng(0)
+    A, B, C = (rng.integers(-4, 5, size).astype(BF16) for size in ((M, K), (K, N), (M, N)))
+    stored = {"A": A.T.copy() if layout[0] == "t" else A, "B": B.T.copy() if layout[1] == "t" else B}
+    initial = C if beta else np.full_like(C, np.nan)
+    got = launch(plan, beta, **stored, C=initial, bias=np.zeros(N, BF16))
+    want = ALPHA * (A.astype(np.float64) @ B.astype(np.float64)) + beta * C.astype(np.float64)
+    assert np.array_equal(got, want.astype(np.float32).astype(BF16))
