@@ -43,47 +43,16 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // its tiles alone.
 
 #include "epilogue.cuh"
-#include "tile.cuh"
-
-constexpr int kGroups = 2, kThreads = 384;   // warp groups that multiply
-constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
-using TileA = Tile<BM, !TRANS_A>;
-using TileB = Tile<BN, TRANS_B>;
-constexpr int kStageBytes = TileA::BYTES + TileB::BYTES;
-
-// The place in the ring: a stage, and the parity of the phase of its barriers that is waited for.
-struct Place {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ void advance() {
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-    }
-};
-
-struct Ring {
-    unsigned tiles;
-
-    __device__ unsigned a(int stage) const { return tiles + stage * kStageBytes; }
-    __device__ unsigned b(int stage) const { return a(stage) + TileA::BYTES; }
-    __device__ unsigned filled(int stage) const { return tiles + STAGES * kStageBytes + 16 * stage; }
-    __device__ unsigned emptied(int stage) const { return filled(stage) + 8; }
-};
+#include "ring.cuh"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
          const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
-    const Ring ring{address(shared)};
+    const Ring<0> ring{address(shared)};
     const int columns = (N + BN - 1) / BN, tiles = (M + BM - 1) / BM * columns, steps = (K + kDepth - 1) / kDepth;
     const int group = threadIdx.x / 128;
-    if (threadIdx.x == 0) {
-        for (int stage = 0; stage < STAGES; ++stage) {
-            initialize(ring.filled(stage), 1);
-            initialize(ring.emptied(stage), kGroups);
-        }
-        publish_barriers();
-    }
+    if (threadIdx.x == 0) ring.initialize_barriers(kGroups);
     __syncthreads();
 
     Place place;
@@ -109,16 +78,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         int last = 0;  // the stage before
         for (int step = 0; step < steps; ++step, place.advance()) {
             await(ring.filled(place.stage), place.parity);
-            const uint64_t a = TileA::describe(ring.a(place.stage), group * kParts * 64);
-            const uint64_t b = TileB::describe(ring.b(place.stage), 0);
-            begin_products();
-#pragma unroll
-            for (int i = 0; i < kSteps; ++i)
-#pragma unroll
-                for (int part = 0; part < kParts; ++part)
-                    multiply_add<BN, TRANS_A, !TRANS_B>(sum[part], a + part * (kChunkBytes / 16) + i * TileA::STEP,
-                                                        b + i * TileB::STEP, step + i);
-            commit_products();
+            multiply_stage(ring, place.stage, group, sum, step > 0);
             wait_for_products<1>();
             if (step > 0 && threadIdx.x % 128 == 0) arrive(ring.emptied(last));
             last = place.stage;

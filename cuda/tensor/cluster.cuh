@@ -1,0 +1,107 @@
+// What blocks of a cluster do together: fetch the tiles that several of them need, and release them. And how C
+// leaves a block: through shared memory, by TMA.
+
+#pragma once
+
+#include "epilogue.cuh"
+#include "ring.cuh"
+
+constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
+
+// Fetch a part of a tile, number `part` of PARTS, for all `blocks` that share the tile. A tile that runs along M
+// or N comes in chunks of 64 columns; where these cannot be dealt evenly, each is also cut along k.
+template <int EXTENT, bool ALONG_K, int PARTS>
+__device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, unsigned tile, int origin, int k,
+                           unsigned barrier) {
+    if (PARTS == 1) {
+        Tile<EXTENT, ALONG_K>::fetch_from(map, tile, origin, k, barrier);
+    } else if (ALONG_K) {
+        constexpr int kRows = EXTENT / PARTS;
+        fetch_for(blocks, tile + part * kRows * kRowBytes, map, origin + part * kRows, k, barrier);
+    } else {
+        constexpr int kChunks = EXTENT / 64, kCuts = kChunks % PARTS ? PARTS : 1, kRows = 64 / kCuts;
+#pragma unroll
+        for (int i = 0; i < kChunks * kCuts / PARTS; ++i) {
+            const int piece = part * (kChunks * kCuts / PARTS) + i, chunk = piece / kCuts, row = piece % kCuts * kRows;
+            fetch_for(blocks, tile + chunk * kChunkBytes + row * kRowBytes, map, k + row, origin + chunk * 64, barrier);
+        }
+    }
+}
+
+// A block's place in a cluster of CM x CN blocks. Those of one row have the same tile of A, those of one column
+// the same tile of B.
+template <int CM, int CN> struct Member {
+    static constexpr int BLOCKS = CM * CN, SHARERS = CM + CN - 1;  // SHARERS fetch for a block, itself included
+    int row, column;
+
+    static __device__ Member find() {
+        const int rank = BLOCKS > 1 ? rank_in_cluster() : 0;
+        return {rank % CM, rank / CM};
+    }
+
+    template <typename RING>
+    __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* maps, int2 at, int k) const {
+        uint16_t with_a = 0, with_b = 0;  // the blocks with the same tile of A, and of B
+#pragma unroll
+        for (int n = 0; n < CN; ++n) with_a |= 1 << (n * CM + row);
+#pragma unroll
+        for (int m = 0; m < CM; ++m) with_b |= 1 << (column * CM + m);
+        arrive_and_expect(ring.filled(stage), kStageBytes);
+        fetch_part<BM, !TRANS_A, CN>(with_a, column, maps, ring.a(stage), at.x, k, ring.filled(stage));
+        fetch_part<BN, TRANS_B, CM>(with_b, row, maps + 1, ring.b(stage), at.y, k, ring.filled(stage));
+    }
+
+    // The block that thread number `thread` of a group tells when the group has read a stage: one of those that
+    // fetch for this block, -1 for none.
+    __device__ int find_fetcher(int thread) const {
+        if (thread < CN) return thread * CM + row;
+        return thread < SHARERS ? column * CM + (row + 1 + thread - CN) % CM : -1;
+    }
+
+    static __device__ void release(unsigned emptied, int fetcher) {
+        if (fetcher < 0) return;
+        if (BLOCKS > 1) arrive_at(emptied, fetcher);
+        else arrive(emptied);
+    }
+
+    static __device__ void meet() {
+        if (BLOCKS > 1) meet_cluster();
+    }
+};
+
+// Store the sums of a warp group, 64 x BN of C from (row0, column0) on, each warp its 16 rows, 64 columns at a
+// time. `stored` counts the boxes of the warp.
+template <typename RING>
+__device__ void store_boxes(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int M,
+                            int N, int row0, int column0, float alpha, float beta, const TC* C, const TC* bias) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_row = row0 + warp % 4 * 16;
+    const int row = lane % 16, half = lane / 16;  // of the matrices that the lane names
+    const bool plain = beta == 0 && !BIAS;        // what lies outside of C is not read
+#pragma unroll
+    for (int box = 0; box < BN / 64; ++box) {
+        const unsigned to = ring.box(warp, stored++);
+        if (lane == 0) wait_for_reads<kBoxes - 1>();
+        __syncwarp();
+#pragma unroll
+        for (int j = 0; j < 8; j += 2) {  // 16 columns
+            unsigned v[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                float pair[2];
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int m = warp_row + i % 2 * 8 + lane / 4;
+                    const int n = column0 + (box * 8 + j + i / 2) * 8 + lane % 4 * 2 + e;
+                    const float value = sum[(box * 8 + j) * 4 + 2 * i + e];
+                    const bool readable = plain || (m < M && n < N);
+                    pair[e] = readable ? finish(value, alpha, beta, C + size_t(m) * N + n, bias, n) : 0;
+                }
+                v[i] = pack(pair[0], pair[1]);
+            }
+            store_matrices(to + row * kRowBytes + (((j + half) ^ (row % 8)) * 16), v);
+        }
+        publish_writes();
+        __syncwarp();
+        if (lane == 0) store_box(map, warp_row, column0 + box * 64, to);
+    }
+}

@@ -1,0 +1,60 @@
+// A ring of STAGES pairs of tiles in shared memory, with the barriers at which fetching and multiplying meet, and
+// behind the tiles room for BOXES boxes of C per warp.
+
+#pragma once
+
+#include "tile.cuh"
+
+constexpr int kGroups = 2, kThreads = 384;   // warp groups that multiply; with the one that fetches
+constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
+using TileA = Tile<BM, !TRANS_A>;
+using TileB = Tile<BN, TRANS_B>;
+constexpr int kStageBytes = TileA::BYTES + TileB::BYTES;
+constexpr int kBoxBytes = 16 * kRowBytes;  // 16 rows x 64 columns
+
+// The place in the ring: a stage, and the parity of the phase of its barriers that is waited for.
+struct Place {
+    int stage = 0;
+    unsigned parity = 0;
+
+    __device__ void advance() {
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+};
+
+template <int BOXES> struct Ring {
+    unsigned tiles;
+
+    __device__ unsigned a(int stage) const { return tiles + stage * kStageBytes; }
+    __device__ unsigned b(int stage) const { return a(stage) + TileA::BYTES; }
+    __device__ unsigned box(int warp, int turn) const {
+        return tiles + STAGES * kStageBytes + (warp * BOXES + turn % BOXES) * kBoxBytes;
+    }
+    __device__ unsigned filled(int stage) const {
+        return tiles + STAGES * kStageBytes + kGroups * 4 * BOXES * kBoxBytes + 16 * stage;
+    }
+    __device__ unsigned emptied(int stage) const { return filled(stage) + 8; }
+
+    // One thread makes the barriers; `readers` groups empty a stage.
+    __device__ void initialize_barriers(int readers) const {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            initialize(filled(stage), 1);
+            initialize(emptied(stage), readers);
+        }
+        publish_barriers();
+    }
+};
+
+// Queue the products of a stage for a group.
+template <typename RING>
+__device__ void multiply_stage(const RING& ring, int stage, int group, float (&sum)[kParts][BN / 2], bool adds) {
+    const uint64_t a = TileA::describe(ring.a(stage), group * kParts * 64), b = TileB::describe(ring.b(stage), 0);
+    begin_products();
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i)
+#pragma unroll
+        for (int part = 0; part < kParts; ++part)
+            multiply_add<BN, TRANS_A, !TRANS_B>(sum[part], a + part * (kChunkBytes / 16) + i * TileA::STEP,
+                                                b + i * TileB::STEP, adds || i > 0);
+    commit_products();
+}
