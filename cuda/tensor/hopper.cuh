@@ -86,6 +86,30 @@ __device__ inline void wait_for_stores() { asm volatile("cp.async.bulk.wait_grou
 
 __device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+// ---- What blocks say to one another through device memory.
+
+__device__ inline void store_past_l1(float4* to, float4 v) { __stcg(to, v); }
+__device__ inline float4 load_past_l1(const float4* from) { return __ldcg(from); }
+__device__ inline void publish_to_device() { __threadfence(); }
+
+__device__ inline void raise_flag(int* flag) {
+    asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
+}
+__device__ inline void await_flag(const int* flag) {
+    for (int raised = 0; !raised;) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
+}
+
+// The first THREADS threads of the block meet.
+template <int THREADS> __device__ void meet_groups() {
+    asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+}
+
+// ---- Programmatic launch: the next launch may start once all blocks of this one have said so; it waits itself for
+// what it needs. Without the manifest's `pdl` these do nothing.
+
+__device__ inline void start_next_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+__device__ inline void await_launch_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 // ---- Clusters: blocks that run at the same time and reach one another's shared memory.
 
 __device__ inline int rank_in_cluster() {

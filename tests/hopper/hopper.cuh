@@ -64,6 +64,20 @@ inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     __syncwarp();
 }
 
+inline void store_past_l1(float4* to, float4 v) { *to = v; }
+inline float4 load_past_l1(const float4* from) { return *from; }
+inline void publish_to_device() {}
+inline void raise_flag(int* flag) {
+    *flag = 1;
+    machine.moved = true;
+}
+inline void await_flag(const int* flag) {
+    while (!*flag) machine.yield();
+}
+template <int THREADS> void meet_groups() { machine.block().groups.wait(THREADS); }
+inline void start_next_launch() {}
+inline void await_launch_before() {}
+
 inline void begin_products() {}
 inline void commit_products() {
     machine.me->groups.push_back(std::move(machine.me->products));
@@ -71,7 +85,7 @@ inline void commit_products() {
 }
 template <int LATER> void wait_for_products() {
     for (auto& groups = machine.me->groups; groups.size() > LATER; groups.pop_front())
-        for (Work& product : groups.front()) product();
+        for (Task& product : groups.front()) product();
 }
 
 // Element k of row or column x of an operand: PTX ISA, "Matrix descriptor" and "Strides" of wgmma.

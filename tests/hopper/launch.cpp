@@ -1,5 +1,7 @@
-// Launches the kernel in KERNEL once: `launch FOLDER M N K BETA GRID_X GRID_Y THREADS CLUSTER [WIDTH HEIGHT PITCH
-// BOX_WIDTH BOX_HEIGHT OPERAND]...`. FOLDER holds the files A, B, C and bias; C is written back.
+// Launches the kernels SYMBOLS of the file KERNEL one after the other: `launch FOLDER M N K BETA LAST THREADS
+// {GRID_X GRID_Y CLUSTER}... {WIDTH HEIGHT PITCH BOX_WIDTH BOX_HEIGHT OPERAND}...`. FOLDER holds the files A, B, C,
+// bias and workspace; C and workspace are written back. LAST is a number that some kernels want.
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -18,39 +20,41 @@ static std::vector<char> read_file(const char* name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-static int M, N, K;
+static int M, N, K, last;
 static float beta;
-static std::vector<char> A, B, C, bias;
+static std::vector<char> A, B, C, bias, workspace;
 static std::vector<CUtensorMap> maps;
+static std::function<void()> kernel;
+
+// With the standard arguments, or with a workspace and a number.
+using Plain = void(int, int, int, float, const TA*, const TB*, float, TC*, const TC*, const CUtensorMap*);
+using Working = void(int, int, int, float, const TA*, const TB*, float, TC*, const TC*, void*, const CUtensorMap*, int);
+static void call(Plain* function) {
+    function(M, N, K, 1.5f, reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), beta,
+             reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), maps.data());
+}
+static void call(Working* function) {
+    function(M, N, K, 1.5f, reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), beta,
+             reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), workspace.data(), maps.data(), last);
+}
+template <typename... F> static std::vector<std::function<void()>> list_kernels(F*... functions) {
+    return {[functions] { call(functions); }...};
+}
 
 static void run_thread() {
-    gemm(M, N, K, 1.5f, reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), beta,
-         reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), maps.data());
+    kernel();
     machine.me->ended = machine.moved = true;
     machine.yield();
 }
 
-int main(int, char** arguments) {
-    char** next = arguments + 1;
-    folder = *next++;
-    const auto number = [&] { return atol(*next++); };
-    M = number(), N = number(), K = number();
-    beta = atof(*next++);
-    gridDim.x = number(), gridDim.y = number();
-    machine.threads = number(), machine.cluster = number();
-    A = read_file("A"), B = read_file("B"), C = read_file("C"), bias = read_file("bias");
-    while (*next) {
-        CUtensorMap map{nullptr, number(), number(), number(), int(number()), int(number())};
-        const char operand = **next++;
-        map.base = (operand == 'A' ? A : operand == 'B' ? B : C).data();
-        maps.push_back(map);
-    }
-    machine.blocks.resize(gridDim.x * gridDim.y);
-    machine.clusters.resize(machine.blocks.size() / machine.cluster);
+// Run all threads of a launch in turn until they have ended. Returns what is wrong, or "".
+static const char* run_launch() {
+    machine.blocks.assign(gridDim.x * gridDim.y, {});
+    machine.clusters.assign(machine.blocks.size() / machine.cluster, {});
     for (Block& block : machine.blocks) block.memory.assign(232448, char(0xff));
-    machine.all.resize(machine.blocks.size() * machine.threads);
+    machine.all.assign(machine.blocks.size() * machine.threads, {});
     for (size_t i = 0; i < machine.all.size(); ++i) {
-        constexpr size_t kStack = 64 << 10;
+        constexpr size_t kStack = 32 << 10;
         Thread& thread = machine.all[i];
         thread.block = i / machine.threads, thread.number = i % machine.threads;
         getcontext(&thread.context);
@@ -70,13 +74,43 @@ int main(int, char** arguments) {
             swapcontext(&machine.scheduler, &thread.context);
         }
     }
+    for (Thread& thread : machine.all) free(thread.context.uc_stack.ss_sp);
     const bool waits = std::any_of(machine.all.begin(), machine.all.end(), [](const Thread& thread) {
         return !thread.stores.empty() || !thread.groups.empty() || !thread.products.empty();
     });
-    if (alive || waits) {
-        printf(alive ? "deadlock\n" : "a thread ended before its products or stores\n");
-        return 1;
+    return alive ? "deadlock" : waits ? "a thread ended before its products or stores" : "";
+}
+
+int main(int, char** arguments) {
+    char** next = arguments + 1;
+    folder = *next++;
+    const auto number = [&] { return atol(*next++); };
+    M = number(), N = number(), K = number();
+    beta = atof(*next++);
+    last = number(), machine.threads = number();
+    A = read_file("A"), B = read_file("B"), C = read_file("C"), bias = read_file("bias");
+    workspace = read_file("workspace");
+    const auto kernels = list_kernels(SYMBOLS);
+    std::vector<std::array<unsigned, 3>> launches(kernels.size());
+    for (auto& launch : launches)
+        for (unsigned& value : launch) value = number();
+    while (*next) {
+        CUtensorMap map{nullptr, number(), number(), number(), int(number()), int(number())};
+        const char operand = **next++;
+        map.base = (operand == 'A' ? A : operand == 'B' ? B : C).data();
+        maps.push_back(map);
+    }
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        kernel = kernels[i];
+        gridDim = {launches[i][0], launches[i][1]};
+        machine.cluster = launches[i][2];
+        const std::string fault = run_launch();
+        if (fault.size()) {
+            printf("%s\n", fault.c_str());
+            return 1;
+        }
     }
     std::ofstream(folder + "/C", std::ios::binary).write(C.data(), C.size());
+    std::ofstream(folder + "/workspace", std::ios::binary).write(workspace.data(), workspace.size());
     return 0;
 }

@@ -26,6 +26,9 @@ using std::min;
 struct int2 {
     int x, y;
 };
+struct float4 {
+    float x, y, z, w;
+};
 inline int2 make_int2(int x, int y) { return {x, y}; }
 struct Index {
     unsigned x = 0, y = 0, z = 0;
@@ -86,6 +89,7 @@ struct Block {
     std::map<unsigned, Barrier> barriers;
     Meeting all;
     std::map<int, Meeting> warps;
+    Meeting groups;  // all but the one that fetches
     std::map<int, unsigned> named_rows;  // by thread, for store_matrices
 
     template <typename T> T& at(unsigned address) { return reinterpret_cast<T&>(memory.at(address)); }
@@ -93,14 +97,14 @@ struct Block {
     uint16_t& swizzled(unsigned address) { return at<uint16_t>(address ^ (address >> 7 & 7) << 4); }
 };
 
-using Work = std::function<void()>;
+using Task = std::function<void()>;
 struct Thread {
     ucontext_t context;
     int block, number;
     bool ended = false;
-    std::vector<Work> products;  // not yet committed
-    std::deque<std::vector<Work>> groups;
-    std::deque<Work> stores;
+    std::vector<Task> products;  // not yet committed
+    std::deque<std::vector<Task>> groups;
+    std::deque<Task> stores;
 };
 
 struct Machine {

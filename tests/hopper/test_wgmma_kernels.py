@@ -17,8 +17,8 @@ from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems.problem import Problem
 
 HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
-SMS = 4
-GPU = Target("cuda", sm=90, sms=SMS, smem=227 << 10, l2=50 << 20, memory=1 << 36)
+SMS = {"wgmma_hybrid": 22}
+CLUSTERS = {"multiply_large": 8, "multiply_small": 2}
 ALPHA, BF16 = 1.5, ml_dtypes.bfloat16
 CASES = [
     ("wgmma", "BM=128 BN=128", "nn", (200, 136, 72), 0.0),
@@ -28,6 +28,7 @@ CASES = [
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (520, 136, 264), 0.0),
     ("wgmma_cluster", "BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tn", (520, 392, 72), -0.5),
     ("wgmma_cluster", "BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (264, 520, 136), 0.0),
+    ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 520, 200), -0.5),
 ]
 
 
@@ -40,6 +41,9 @@ def launch(tmp_path):
             shutil.copy(path, tmp_path)
         types = dict.fromkeys(("TA", "TB", "TC"), "__nv_bfloat16") | {"TACC": "float"}
         kernel = f'KERNEL="{Path(plan.variant.path).name}"'
+        params = dict(plan.config.values)
+        own = params.get("CLUSTER_M", 1) * params.get("CLUSTER_N", 1)
+        symbols = ", ".join(symbol for symbol, _ in plan.launches)
         defines = [f"-D{name}={value}" for name, value in {**types, **dict(plan.defines)}.items()]
         command = [
             os.environ.get("CXX", "g++"),
@@ -47,18 +51,28 @@ def launch(tmp_path):
             "-O1",
             "-w",
             f"-D{kernel}",
+            f"-DSYMBOLS={symbols}",
             *defines,
             "launch.cpp",
             "-o",
             "launch",
         ]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+        built = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=100)
+        assert built.returncode == 0, built.stderr
+        arrays["workspace"] = np.frombuffer(bytes(plan.zeroed) + b"\xff" * (plan.workspace - plan.zeroed), np.uint8)
         for name, array in arrays.items():
             (tmp_path / name).write_bytes(array.tobytes())
-        problem, geometry = plan.problem, plan.launches[-1][1]
-        params = dict(plan.config.values)
-        cluster = params.get("CLUSTER_M", 1) * params.get("CLUSTER_N", 1)
-        numbers = [problem.M, problem.N, problem.K, beta, *geometry.grid[:2], geometry.threads, cluster]
+        problem = plan.problem
+        numbers = [
+            problem.M,
+            problem.N,
+            problem.K,
+            beta,
+            plan.arguments[-1].value if plan.arguments else 0,
+            plan.launches[0][1].threads,
+        ]
+        for symbol, geometry in plan.launches:
+            numbers += [*geometry.grid[:2], CLUSTERS.get(symbol, own)]
         for tensor in plan.tensor_maps:
             numbers += [*tensor.shape, *tensor.strides, *tensor.box, tensor.operand]
         done = subprocess.run(
@@ -70,6 +84,7 @@ def launch(tmp_path):
             timeout=100,
         )
         assert done.returncode == 0, done.stdout
+        assert not any((tmp_path / "workspace").read_bytes()[: plan.zeroed]), "the flags are down again"
         return np.frombuffer((tmp_path / "C").read_bytes(), BF16).reshape(problem.M, problem.N)
 
     return run
@@ -79,8 +94,9 @@ def make_plan(name, config, layout, shape):
     variant = read_variant(KERNELS / f"{name}.cu")
     chosen = {word.split("=")[0]: (int(word.split("=")[1]),) for word in config.split()}
     problem = Problem(*shape, layout, "bf16")
+    gpu = Target("cuda", sm=90, sms=SMS.get(name, 4), smem=227 << 10, l2=50 << 20, memory=1 << 36)
     (plan,) = make_plans(
-        [problem], [(variant, list_configurations(variant, chosen))], "cuda", {"cuda": GPU}, lambda *_: ""
+        [problem], [(variant, list_configurations(variant, chosen))], "cuda", {"cuda": gpu}, lambda *_: ""
     )
     assert isinstance(plan, Plan), plan.reason
     return plan

@@ -1,0 +1,260 @@
+/*---
+summary: clusters of eight, and clusters of two on the multiprocessors that eight do not fill; stream-K
+order: 250
+precisions: [bf16, f16]
+layouts: [nn, nt, tn, tt]
+arch: [90a]                     # setmaxnreg
+epilogue: [bias, relu]
+params:
+  BM: [256, 128]                # 256: each warp group has two blocks of 64 rows
+  BN: [192, 256, 128]
+  STAGES: [3, 4]
+  LARGE: [15, 14, 16]           # clusters of eight that run at once: how a GPU is wired, not how many SMs it has
+  STREAM_K: [1, 0]              # 1: tiles beyond whole waves are cut along K
+let:
+  small: (SMS - 8 * LARGE) // 2
+  # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, also cut along k.
+  cuts_large: 1 if BN / 64 % 4 == 0 else 4
+  cuts_small: 1 if BN / 64 % 2 == 0 else 2
+require:
+  - small >= 1
+  - BM * BN <= 49152            # else the sums do not fit in registers
+  - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
+  - (M if TRANS_A else K) % 8 == 0   # TMA needs rows that are multiples of 16 bytes
+  - (K if TRANS_B else N) % 8 == 0
+  - N % 8 == 0
+tile: [4 * BM, 2 * BN]
+workspace: 4096 + SMS * BM * BN * 4 if STREAM_K else 0
+zeroed: 4096 if STREAM_K else 0  # flags, which their readers reset
+tensor_maps:                    # of A and B for the large clusters, for the small ones, and of C
+  - {operand: A, box: [64, 64 if TRANS_A else BM / 2], swizzle: 128}
+  - {operand: B, box: [64, BN / 4 if TRANS_B else 64 / cuts_large], swizzle: 128}
+  - {operand: A, box: [64, 64 if TRANS_A else BM], swizzle: 128}
+  - {operand: B, box: [64, BN / 2 if TRANS_B else 64 / cuts_small], swizzle: 128}
+  - {operand: C, box: [64, 16], swizzle: 128}
+args: [M, N, K, alpha, A, B, beta, C, bias, workspace, maps, small]
+launches:
+  - symbol: multiply_large
+    grid: [8 * LARGE]
+    block: [384]
+    shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+  - symbol: multiply_small
+    grid: [2 * small]
+    block: [384]
+    shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
+---*/
+
+// Against wgmma_cluster: the bytes that leave L2 for each product fall further. A cluster of 4 x 2 blocks moves
+// half as many as one of 2 x 1. But clusters of eight must lie within a GPC, and most GPCs of an H200 have 16 or
+// 18 multiprocessors: 15 such clusters fill 120 of the 132, and 12 would stand idle. A second launch puts clusters
+// of two there, and both run side by side.
+//
+//      a GPC of 18 multiprocessors                      a large cluster's tile       four small ones' tiles
+//
+//                                                           BN      BN                   BN      BN
+//      +---------------+---------------+----+            +-------+-------+            +-------+-------+
+//      |   large, 8    |   large, 8    | 2  |         BM |       |       |         BM | small | small |
+//      +---------------+---------------+----+            |       |       |            |       |       |
+//      a GPC of 16                                       | large |       |            +-------+-------+
+//      +---------------+---------------+                 |       |       |            | small | small |
+//      |   large, 8    |   large, 8    |                 |       |       |            |       |       |
+//      +---------------+---------------+                 +-------+-------+            +-------+-------+
+//
+// Tiles of C are dealt in units of a large cluster's, every so many of them to the small clusters, in proportion
+// to the multiprocessors. The second launch starts while the first runs (pdl) and ends after it. Apart from that
+// the two have nothing to do with one another.
+//
+// STREAM_K: the tiles that are left after whole waves are cut along K so that all clusters of a part end
+// together. The sums of the pieces of a tile meet in the workspace, in a fixed order. A cluster first computes the
+// piece that others wait for, so nobody waits in vain.
+//
+// Bound by the power limit of the GPU: with its loads left out, the same kernel reaches 785 TFLOPS at 8192 on an
+// H200 of 700 W.
+
+#include "cluster.cuh"
+
+constexpr int kFlags = 1024;       // ints at the start of the workspace: one per block
+constexpr int kLargeM = 4, kLargeN = 2, kSmallM = 2;
+constexpr int kLargeBlocks = kLargeM * kLargeN, kSmallPerLarge = kLargeBlocks / kSmallM;
+constexpr int kRasterRows = 2048;  // of C that are walked together
+
+struct Work {
+    int tile, begin, end;  // of the part; stages of K
+    int first_piece;       // the cluster with the first of the other pieces of this tile, -1 if there are none
+    bool hands_over;       // to the cluster that has the last piece
+};
+
+// The tiles of one part, for one of its clusters. Large tiles are numbered in the order in which L2 sees them.
+template <bool IS_LARGE> struct Schedule {
+    int rows, columns, steps;  // of large tiles; of K
+    int mine, given;           // tiles of this part; large tiles that the small clusters take
+    int clusters, cluster;
+
+    __device__ Schedule(int M, int N, int K, int small, int cluster)
+        : rows((M + kLargeM * BM - 1) / (kLargeM * BM)), columns((N + kLargeN * BN - 1) / (kLargeN * BN)),
+          steps((K + kDepth - 1) / kDepth), clusters(IS_LARGE ? LARGE : small), cluster(cluster) {
+        const int all = rows * columns, blocks = LARGE * kLargeBlocks + small * kSmallM;
+        const int waves = (all * kLargeBlocks + blocks - 1) / blocks;
+        given = (2 * all * small * kSmallM + blocks) / (2 * blocks);  // in proportion, rounded
+        const int least = max(0, all - waves * LARGE), most = max(waves * small / kSmallPerLarge, least);
+        given = min(max(given, least), most);
+        mine = IS_LARGE ? all - given : given * kSmallPerLarge;
+    }
+
+    // Where the cut stages of a cluster begin.
+    __device__ int bound(int cluster) const { return mine % clusters * steps * cluster / clusters; }
+
+    __device__ bool work(int turn, Work& w) const {
+        const int whole = STREAM_K ? mine / clusters * clusters : mine, tile = turn * clusters + cluster;
+        w = {tile, 0, steps, -1, false};
+        if (tile < whole) return true;
+        if (!STREAM_K) return false;
+        const int begin = bound(cluster), end = bound(cluster + 1);
+        const int first = begin / steps, next = (first + 1) * steps;
+        const int piece = turn - whole / clusters;
+        const bool two = end > next;  // the end of one tile and the beginning of the next, which others wait for
+        if (begin == end || piece > two) return false;
+        if (two && piece == 0) {
+            w = {whole + first + 1, 0, end - next, -1, true};
+            return true;
+        }
+        w = {whole + first, begin - first * steps, min(end, next) - first * steps, -1, end < next};
+        if (w.begin > 0 && !w.hands_over)
+            for (w.first_piece = cluster - 1; bound(w.first_piece) > first * steps;) --w.first_piece;
+        return true;
+    }
+
+    __device__ int2 origin(int tile, int row, int column) const {  // of the block in this place of its cluster
+        const int all = rows * columns, kept = all - given;
+        const int unit = IS_LARGE ? tile : tile / kSmallPerLarge, part = tile % kSmallPerLarge;
+        // Every so many large tiles one goes to the small clusters: number `unit` of those that do not, or that do.
+        const int number = IS_LARGE ? unit + unit * given / kept : ((unit + 1) * kept + given - 1) / given + unit;
+        constexpr int kHeight = kRasterRows / (BM * kLargeM);
+        const int band = number / (kHeight * columns), rest = number % (kHeight * columns);
+        const int height = min(rows - band * kHeight, kHeight);
+        const int m = band * kHeight + rest % height, n = band % 2 ? columns - 1 - rest / height : rest / height;
+        if (!IS_LARGE) row += part % (kLargeM / kSmallM) * kSmallM, column += part / (kLargeM / kSmallM);
+        return make_int2((m * kLargeM + row) * BM, (n * kLargeN + column) * BN);
+    }
+};
+
+// How the sums of a tile that is cut along K come together: a flag and BM x BN sums for each block.
+struct Exchange {
+    static constexpr int kThreadsOfSums = 128 * kGroups, kQuads = kParts * BN / 8;  // float4 of a thread
+    int* flags;
+    float4* sums;
+
+    // `block` counts the blocks of both parts.
+    __device__ float4* place(int block) const {
+        return sums + size_t(block) * kQuads * kThreadsOfSums + threadIdx.x;
+    }
+
+    __device__ void hand_over(int block, const float (&sum)[kParts][BN / 2]) const {
+        float4* const to = place(block);
+#pragma unroll
+        for (int i = 0; i < kQuads; ++i) {
+            const float* v = sum[i / (BN / 8)] + i % (BN / 8) * 4;
+            store_past_l1(to + i * kThreadsOfSums, {v[0], v[1], v[2], v[3]});
+        }
+        publish_to_device();
+        meet_groups<kThreadsOfSums>();
+        if (threadIdx.x == 0) raise_flag(flags + block);
+    }
+
+    __device__ void take_over(int block, float (&sum)[kParts][BN / 2]) const {
+        if (threadIdx.x == 0) {
+            await_flag(flags + block);
+            flags[block] = 0;
+        }
+        meet_groups<kThreadsOfSums>();
+        const float4* const from = place(block);
+#pragma unroll
+        for (int i = 0; i < kQuads; ++i) {
+            float* v = sum[i / (BN / 8)] + i % (BN / 8) * 4;
+            const float4 piece = load_past_l1(from + i * kThreadsOfSums);
+            v[0] += piece.x, v[1] += piece.y, v[2] += piece.z, v[3] += piece.w;
+        }
+    }
+};
+
+template <bool IS_LARGE>
+__device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, const TC* bias, void* workspace,
+                         const CUtensorMap* maps, int small) {
+    using Cluster = Member<IS_LARGE ? kLargeM : kSmallM, IS_LARGE ? kLargeN : 1>;
+    extern __shared__ __align__(1024) char shared[];
+    const Ring<kBoxes> ring{address(shared)};
+    const Schedule<IS_LARGE> schedule(M, N, K, small, blockIdx.x / Cluster::BLOCKS);
+    const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
+    const Cluster block = Cluster::find();
+    if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
+    __syncthreads();
+    Cluster::meet();
+    if (IS_LARGE) start_next_launch();
+
+    Place place;
+    Work w;
+    if (group == kGroups) {
+        if (kParts > 1) release_registers<40>();
+        for (int turn = 0; thread == 0 && schedule.work(turn, w); ++turn) {
+            const int2 at = schedule.origin(w.tile, block.row, block.column);
+            for (int step = w.begin; step < w.end; ++step, place.advance()) {
+                await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
+                block.fetch_stage(ring, place.stage, maps + (IS_LARGE ? 0 : 2), at, step * kDepth);
+            }
+        }
+        if (!IS_LARGE && thread == 0) await_launch_before();  // this launch ends after the first one
+        __syncwarp();
+        Cluster::meet();  // nobody writes to a block that has ended
+        return;
+    }
+
+    if (kParts > 1) take_registers<232>();
+    const int fetcher = block.find_fetcher(thread);
+    const int first_block = IS_LARGE ? 0 : LARGE * kLargeBlocks;
+    const int rank = block.row + block.column * (IS_LARGE ? kLargeM : kSmallM);
+    const auto find_block = [&](int cluster) { return first_block + cluster * Cluster::BLOCKS + rank; };
+    const Exchange exchange{static_cast<int*>(workspace), reinterpret_cast<float4*>(static_cast<int*>(workspace) + kFlags)};
+    int stored = 0;  // boxes of this warp
+    for (int turn = 0; schedule.work(turn, w); ++turn) {
+        float sum[kParts][BN / 2];
+        int last = 0;  // the stage before
+        for (int step = w.begin; step < w.end; ++step, place.advance()) {
+            await(ring.filled(place.stage), place.parity);
+            multiply_stage(ring, place.stage, group, sum, step > w.begin);
+            wait_for_products<1>();
+            if (step > w.begin) Cluster::release(ring.emptied(last), fetcher);
+            last = place.stage;
+        }
+        wait_for_products<0>();
+        Cluster::release(ring.emptied(last), fetcher);
+        if (STREAM_K && w.hands_over) {
+            exchange.hand_over(find_block(schedule.cluster), sum);
+            continue;
+        }
+        if (STREAM_K && w.first_piece >= 0)
+            for (int cluster = w.first_piece; cluster < schedule.cluster; ++cluster)
+                if (schedule.bound(cluster) < schedule.bound(cluster + 1))  // it has a piece
+                    exchange.take_over(find_block(cluster), sum);
+        const int2 at = schedule.origin(w.tile, block.row, block.column);
+#pragma unroll
+        for (int part = 0; part < kParts; ++part)
+            store_boxes(sum[part], ring, stored, maps + 4, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
+                        C, bias);
+    }
+    wait_for_stores();
+    __syncwarp();
+    Cluster::meet();
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kLargeBlocks, 1, 1)
+    multiply_large(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+                   void* workspace, const CUtensorMap* maps, int small) {
+    multiply<true>(M, N, K, alpha, beta, C, bias, workspace, maps, small);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kSmallM, 1, 1)
+    multiply_small(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+                   void* workspace, const CUtensorMap* maps, int small) {
+    multiply<false>(M, N, K, alpha, beta, C, bias, workspace, maps, small);
+}
