@@ -40,15 +40,16 @@ template <int CM, int CN> struct Member {
     }
 
     template <typename RING>
-    __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* maps, int2 at, int k) const {
+    __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* map_a, const CUtensorMap* map_b, int2 at,
+                                int k) const {
         uint16_t with_a = 0, with_b = 0;  // the blocks with the same tile of A, and of B
 #pragma unroll
         for (int n = 0; n < CN; ++n) with_a |= 1 << (n * CM + row);
 #pragma unroll
         for (int m = 0; m < CM; ++m) with_b |= 1 << (column * CM + m);
         arrive_and_expect(ring.filled(stage), kStageBytes);
-        fetch_part<BM, !TRANS_A, CN>(with_a, column, maps, ring.a(stage), at.x, k, ring.filled(stage));
-        fetch_part<BN, TRANS_B, CM>(with_b, row, maps + 1, ring.b(stage), at.y, k, ring.filled(stage));
+        fetch_part<BM, !TRANS_A, CN>(with_a, column, map_a, ring.a(stage), at.x, k, ring.filled(stage));
+        fetch_part<BN, TRANS_B, CM>(with_b, row, map_b, ring.b(stage), at.y, k, ring.filled(stage));
     }
 
     // The block that thread number `thread` of a group tells when the group has read a stage: one of those that
@@ -69,11 +70,32 @@ template <int CM, int CN> struct Member {
     }
 };
 
+// Store a box as store_box does, for rows of C that TMA cannot have because they begin at any element. A lane has
+// two elements of each row. Where the row begins between two words of 4 bytes, it stores its second one and the
+// first one of the next lane.
+__device__ inline void store_box_by_hand(TC* C, int M, int N, int row0, int column0, unsigned box) {
+    const int lane = threadIdx.x % 32, left = N - column0;  // columns of C from column0 on
+    unsigned short* const c = reinterpret_cast<unsigned short*>(C) + size_t(row0) * N + column0;
+#pragma unroll 1
+    for (int row = 0; row < 16 && row0 + row < M; ++row) {
+        const unsigned pair = load_shared(box + row * kRowBytes + ((lane / 4) ^ (row % 8)) * 16 + lane % 4 * 4);
+        const unsigned next = __shfl_down_sync(0xffffffffu, pair, 1);
+        unsigned short* const to = c + size_t(row) * N;
+        const bool odd = reinterpret_cast<size_t>(to) % 4 != 0;
+        if (odd && lane == 0 && left > 0) to[0] = pair;
+        const int first = 2 * lane + odd;  // column of what this lane stores
+        const unsigned both = odd ? pair >> 16 | next << 16 : pair;
+        const int count = min(left - first, odd && lane == 31 ? 1 : 2);
+        if (count == 2) *reinterpret_cast<unsigned*>(to + first) = both;
+        else if (count == 1) to[first] = both;
+    }
+}
+
 // Store the sums of a warp group, 64 x BN of C from (row0, column0) on, each warp its 16 rows, 64 columns at a
-// time. `stored` counts the boxes of the warp.
-template <typename RING>
+// time. `stored` counts the boxes of the warp. With ANY_N rows of C need not be multiples of 16 bytes.
+template <bool ANY_N, typename RING>
 __device__ void store_boxes(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int M,
-                            int N, int row0, int column0, float alpha, float beta, const TC* C, const TC* bias) {
+                            int N, int row0, int column0, float alpha, float beta, TC* C, const TC* bias) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_row = row0 + warp % 4 * 16;
     const int row = lane % 16, half = lane / 16;  // of the matrices that the lane names
     const bool plain = beta == 0 && !BIAS;        // what lies outside of C is not read
@@ -99,6 +121,11 @@ __device__ void store_boxes(const float (&sum)[BN / 2], const RING& ring, int& s
                 v[i] = pack(pair[0], pair[1]);
             }
             store_matrices(to + row * kRowBytes + (((j + half) ^ (row % 8)) * 16), v);
+        }
+        if (ANY_N && N % 8 != 0) {
+            __syncwarp();
+            store_box_by_hand(C, M, N, warp_row, column0 + box * 64, to);
+            continue;
         }
         publish_writes();
         __syncwarp();

@@ -133,6 +133,12 @@ __device__ inline void arrive_at(unsigned barrier, int rank) {
         : "memory");
 }
 
+__device__ inline unsigned load_shared(unsigned from) {
+    unsigned value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
+    return value;
+}
+
 // ---- Matrices of 8 x 8 elements of 16 bits. Lane i names row i % 8 of matrix i / 8; register j of a lane is what
 // it holds of matrix j: two neighbours in row lane / 4.
 

@@ -1,7 +1,6 @@
 /*---
 summary: blocks of a cluster share the tiles that they fetch; C leaves through shared memory by TMA
 order: 240
-symbol: gemm
 precisions: [bf16, f16]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
@@ -14,26 +13,51 @@ params:
   CLUSTER_N: [1, 2]             # side by side: the same tile of A
 let:
   cluster: CLUSTER_M * CLUSTER_N
-  # A tile that runs along M or N comes in pieces of 64 columns; where there are too few for all, also cut along k.
-  pieces_a: CLUSTER_N if BM / 64 % CLUSTER_N != 0 else 1
+  # A tile that runs along N comes in chunks of 64 columns; where they cannot be dealt evenly, also cut along k.
   pieces_b: CLUSTER_M if BN / 64 % CLUSTER_M != 0 else 1
+  width_a: M if TRANS_A else K  # of A as it is stored, in elements
+  height_a: K if TRANS_A else M
+  width_b: K if TRANS_B else N
+  height_b: N if TRANS_B else K
+  copy_a: width_a % 8 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: width_b % 8 != 0
+  bytes_a: 16 * height_a * cdiv(width_a, 8) if copy_a else 0  # of the copies
+  bytes_b: 16 * height_b * cdiv(width_b, 8) if copy_b else 0
+  box_a: 64 if TRANS_A else BM / CLUSTER_N
+  box_b: BN / CLUSTER_M if TRANS_B else 64 / pieces_b
 require:
   - cluster <= 2                # larger ones leave multiprocessors without work
   - BM * BN <= 49152            # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
-  - (M if TRANS_A else K) % 8 == 0   # TMA needs rows that are multiples of 16 bytes
-  - (K if TRANS_B else N) % 8 == 0
-  - N % 8 == 0
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
 tensor_maps:
-  - {operand: A, box: [64, 64 / pieces_a if TRANS_A else BM / CLUSTER_N], swizzle: 128}
-  - {operand: B, box: [64, BN / CLUSTER_M if TRANS_B else 64 / pieces_b], swizzle: 128}
-  - {operand: C, box: [64, 16], swizzle: 128}
-grid:
-  - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
-block:
-  - 384
-shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+  - {operand: A, box: [64, box_a], swizzle: 128, when: not copy_a}
+  - {operand: B, box: [64, box_b], swizzle: 128, when: not copy_b}
+  - {operand: C, box: [64, 16], swizzle: 128, when: N % 8 == 0}
+  - operand: workspace          # the copy of A, and that of B
+    shape: [width_a, height_a]
+    pitch: cdiv(width_a, 8) * 8
+    box: [64, box_a]
+    swizzle: 128
+    when: copy_a
+  - operand: workspace
+    offset: bytes_a
+    shape: [width_b, height_b]
+    pitch: cdiv(width_b, 8) * 8
+    box: [64, box_b]
+    swizzle: 128
+    when: copy_b
+workspace: bytes_a + bytes_b
+launches:
+  - symbol: pad
+    grid: [8 * SMS]
+    block: [256]
+    when: copy_a or copy_b
+  - symbol: gemm
+    grid:
+      - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
+    block: [384]
+    shared: STAGES * ((BM + BN) * 128 + 16) + 32768
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
@@ -56,9 +80,13 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // stmatrix, whose banks the swizzle keeps apart, and TMA stores them while the warp goes on: 128 bytes of a row at
 // a time instead of the 16 that four lanes hold.
 //
+// TMA wants rows that are multiples of 16 bytes. Other operands are copied to the workspace first, with longer rows,
+// and a warp stores its rows of C itself.
+//
 // Bound by the power limit: the tensor cores run at 1.5 GHz instead of 1.98 GHz at 8192 on an H200.
 
 #include "cluster.cuh"
+#include "pad.cuh"
 
 using Cluster = Member<CLUSTER_M, CLUSTER_N>;
 constexpr int kRasterRows = 2048;  // of C that are walked together
@@ -77,9 +105,30 @@ struct Raster {
     }
 };
 
+// What TMA fetches: the operands, or their copies in the workspace.
+struct Operands {
+    int rows_a, columns_a, rows_b, columns_b;  // as stored
+    bool copies_a, copies_b;
+
+    __device__ Operands(int M, int N, int K)
+        : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
+          copies_a(columns_a % kWide != 0), copies_b(columns_b % kWide != 0) {}
+};
+
+extern "C" __global__ void __launch_bounds__(kPadThreads)
+    pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
+        const CUtensorMap* maps) {
+    const Operands stored(M, N, K);
+    const int first = blockIdx.x * kPadThreads + threadIdx.x, threads = gridDim.x * kPadThreads;
+    TA* const copy = static_cast<TA*>(workspace);
+    if (stored.copies_a) pad_matrix(A, copy, stored.rows_a, stored.columns_a, first, threads);
+    const size_t before = stored.copies_a ? size_t(stored.rows_a) * padded(stored.columns_a) : 0;
+    if (stored.copies_b) pad_matrix(B, copy + before, stored.rows_b, stored.columns_b, first, threads);
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         const CUtensorMap* maps) {
+         void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
     const Ring<kBoxes> ring{address(shared)};
     const Raster raster{(M + BM * CLUSTER_M - 1) / (BM * CLUSTER_M), (N + BN * CLUSTER_N - 1) / (BN * CLUSTER_N)};
@@ -94,11 +143,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     Place place;
     if (group == kGroups) {
         if (kParts > 1) release_registers<40>();
+        const Operands stored(M, N, K);
+        const CUtensorMap *const map_a = maps + (stored.copies_a ? 3 : 0), *const map_b = maps + (stored.copies_b ? 4 : 1);
         for (int tile = first; thread == 0 && tile < tiles; tile += stride) {
             const int2 at = raster.origin(tile, block);
             for (int step = 0; step < steps; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                block.fetch_stage(ring, place.stage, maps, at, step * kDepth);
+                block.fetch_stage(ring, place.stage, map_a, map_b, at, step * kDepth);
             }
         }
         __syncwarp();
@@ -124,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
         const int2 at = raster.origin(tile, block);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-            store_boxes(sum[part], ring, stored, maps + 2, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
+            store_boxes<true>(sum[part], ring, stored, maps + 2, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
                         C, bias);
     }
     wait_for_stores();

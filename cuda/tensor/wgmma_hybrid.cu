@@ -196,11 +196,12 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
     Work w;
     if (group == kGroups) {
         if (kParts > 1) release_registers<40>();
+        const CUtensorMap* const map_a = maps + (IS_LARGE ? 0 : 2);
         for (int turn = 0; thread == 0 && schedule.work(turn, w); ++turn) {
             const int2 at = schedule.origin(w.tile, block.row, block.column);
             for (int step = w.begin; step < w.end; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                block.fetch_stage(ring, place.stage, maps + (IS_LARGE ? 0 : 2), at, step * kDepth);
+                block.fetch_stage(ring, place.stage, map_a, map_a + 1, at, step * kDepth);
             }
         }
         if (!IS_LARGE && thread == 0) await_launch_before();  // this launch ends after the first one
@@ -239,7 +240,7 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
         const int2 at = schedule.origin(w.tile, block.row, block.column);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-            store_boxes(sum[part], ring, stored, maps + 4, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
+            store_boxes<false>(sum[part], ring, stored, maps + 4, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
                         C, bias);
     }
     wait_for_stores();

@@ -16,7 +16,8 @@ FAMILIES = {
     "hopper": (SIZES, "f32", "sgemm_cp_async sgemm_schedule sgemm_tma sgemm_splitk sgemm"),
     "libraries": (SIZES, "f32", "cublas cublas_default cublas_pedantic cublaslt"),
     "tensor": (SIZES, "bf16,f16,tf32", "wmma mma_sync"),
-    "warp groups": (OF_16_BYTES, "bf16,f16", "wgmma wgmma_ring wgmma_cluster wgmma_hybrid"),
+    "warp groups": (OF_16_BYTES, "bf16,f16", "wgmma wgmma_ring wgmma_hybrid"),
+    "clusters": (OF_16_BYTES + SIZES, "bf16,f16", "wgmma_cluster"),
 }
 
 

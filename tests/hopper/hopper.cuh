@@ -54,13 +54,14 @@ template <int LATER> void wait_for_reads() {
 }
 inline void wait_for_stores() { wait_for_reads<0>(); }
 
+inline unsigned load_shared(unsigned from) { return machine.block().at<unsigned>(from); }
+
 inline unsigned pack(float low, float high) { return TC(low).bits | TC(high).bits << 16; }
 inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     Block& block = machine.block();
-    const int lane = machine.me->number % 32, first = machine.me->number - lane;
-    block.named_rows[machine.me->number] = row;
-    __syncwarp();
-    for (int j = 0; j < 4; ++j) block.at<unsigned>(block.named_rows[first + 8 * j + lane / 4] + lane % 4 * 4) = v[j];
+    const int lane = machine.me->number % 32;
+    const auto rows = exchange(row);
+    for (int j = 0; j < 4; ++j) block.at<unsigned>(rows[8 * j + lane / 4] + lane % 4 * 4) = v[j];
     __syncwarp();
 }
 
@@ -79,13 +80,17 @@ inline void start_next_launch() {}
 inline void await_launch_before() {}
 
 inline void begin_products() {}
+inline WarpGroup& find_group() { return machine.block().warp_groups[machine.me->number / 128]; }
 inline void commit_products() {
-    machine.me->groups.push_back(std::move(machine.me->products));
-    machine.me->products.clear();
+    ++machine.me->committed;
+    find_group().meeting.wait(128);
 }
 template <int LATER> void wait_for_products() {
-    for (auto& groups = machine.me->groups; groups.size() > LATER; groups.pop_front())
-        for (Task& product : groups.front()) product();
+    WarpGroup& group = find_group();
+    for (; group.done + LATER < machine.me->committed; ++group.done) {
+        for (Task& product : group.batches.front()) product();
+        group.batches.pop_front();
+    }
 }
 
 // Element k of row or column x of an operand: PTX ISA, "Matrix descriptor" and "Strides" of wgmma.
@@ -103,7 +108,10 @@ template <int N, int MAJOR_A, int MAJOR_B> void multiply_add(float (&d)[N / 2], 
     float* const sums = d;
     Block& block = machine.block();
     const int lane = machine.me->number % 32, row = machine.me->number % 128 / 32 * 16 + lane / 4;
-    machine.me->products.push_back([=, &block] {
+    WarpGroup& group = find_group();
+    const size_t batch = machine.me->committed - group.done;
+    if (group.batches.size() <= batch) group.batches.resize(batch + 1);
+    group.batches[batch].push_back([=, &block] {
         for (int i = 0; i < N / 2; ++i) {
             const int m = row + i / 2 % 2 * 8, n = i / 4 * 8 + lane % 4 * 2 + i % 2;
             float sum = adds ? sums[i] : 0;

@@ -1,5 +1,5 @@
-// Launches the kernels SYMBOLS of the file KERNEL one after the other: `launch FOLDER M N K BETA LAST THREADS
-// {GRID_X GRID_Y CLUSTER}... {WIDTH HEIGHT PITCH BOX_WIDTH BOX_HEIGHT OPERAND}...`. FOLDER holds the files A, B, C,
+// Launches the kernels SYMBOLS of the file KERNEL one after the other: `launch FOLDER M N K BETA LAST
+// {GRID_X GRID_Y THREADS CLUSTER}... {WIDTH HEIGHT PITCH BOX_WIDTH BOX_HEIGHT OPERAND OFFSET}...`. FOLDER holds the files A, B, C,
 // bias and workspace; C and workspace are written back. LAST is a number that some kernels want.
 #include <array>
 #include <fstream>
@@ -26,16 +26,20 @@ static std::vector<char> A, B, C, bias, workspace;
 static std::vector<CUtensorMap> maps;
 static std::function<void()> kernel;
 
-// With the standard arguments, or with a workspace and a number.
-using Plain = void(int, int, int, float, const TA*, const TB*, float, TC*, const TC*, const CUtensorMap*);
-using Working = void(int, int, int, float, const TA*, const TB*, float, TC*, const TC*, void*, const CUtensorMap*, int);
-static void call(Plain* function) {
+// A kernel has the standard arguments up to bias, and then some of its own.
+template <typename... OWN> using Kernel = void(int, int, int, float, const TA*, const TB*, float, TC*, const TC*, OWN...);
+template <typename... OWN> static void call_with(Kernel<OWN...>* function, OWN... own) {
     function(M, N, K, 1.5f, reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), beta,
-             reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), maps.data());
+             reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), own...);
 }
-static void call(Working* function) {
-    function(M, N, K, 1.5f, reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), beta,
-             reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), workspace.data(), maps.data(), last);
+static void call(Kernel<const CUtensorMap*>* function) {
+    call_with<const CUtensorMap*>(function, maps.data());
+}
+static void call(Kernel<void*, const CUtensorMap*>* function) {
+    call_with<void*, const CUtensorMap*>(function, workspace.data(), maps.data());
+}
+static void call(Kernel<void*, const CUtensorMap*, int>* function) {
+    call_with<void*, const CUtensorMap*, int>(function, workspace.data(), maps.data(), last);
 }
 template <typename... F> static std::vector<std::function<void()>> list_kernels(F*... functions) {
     return {[functions] { call(functions); }...};
@@ -75,9 +79,10 @@ static const char* run_launch() {
         }
     }
     for (Thread& thread : machine.all) free(thread.context.uc_stack.ss_sp);
-    const bool waits = std::any_of(machine.all.begin(), machine.all.end(), [](const Thread& thread) {
-        return !thread.stores.empty() || !thread.groups.empty() || !thread.products.empty();
-    });
+    bool waits = false;
+    for (const Thread& thread : machine.all) waits |= !thread.stores.empty();
+    for (const Block& block : machine.blocks)
+        for (const auto& [number, group] : block.warp_groups) waits |= !group.batches.empty();
     return alive ? "deadlock" : waits ? "a thread ended before its products or stores" : "";
 }
 
@@ -87,23 +92,23 @@ int main(int, char** arguments) {
     const auto number = [&] { return atol(*next++); };
     M = number(), N = number(), K = number();
     beta = atof(*next++);
-    last = number(), machine.threads = number();
+    last = number();
     A = read_file("A"), B = read_file("B"), C = read_file("C"), bias = read_file("bias");
     workspace = read_file("workspace");
     const auto kernels = list_kernels(SYMBOLS);
-    std::vector<std::array<unsigned, 3>> launches(kernels.size());
+    std::vector<std::array<unsigned, 4>> launches(kernels.size());
     for (auto& launch : launches)
         for (unsigned& value : launch) value = number();
     while (*next) {
         CUtensorMap map{nullptr, number(), number(), number(), int(number()), int(number())};
         const char operand = **next++;
-        map.base = (operand == 'A' ? A : operand == 'B' ? B : C).data();
+        map.base = (operand == 'A' ? A : operand == 'B' ? B : operand == 'C' ? C : workspace).data() + number();
         maps.push_back(map);
     }
     for (size_t i = 0; i < kernels.size(); ++i) {
         kernel = kernels[i];
         gridDim = {launches[i][0], launches[i][1]};
-        machine.cluster = launches[i][2];
+        machine.threads = launches[i][2], machine.cluster = launches[i][3];
         const std::string fault = run_launch();
         if (fault.size()) {
             printf("%s\n", fault.c_str());

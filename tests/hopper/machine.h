@@ -3,6 +3,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +27,10 @@ using std::min;
 struct int2 {
     int x, y;
 };
+struct uint4 {
+    unsigned x, y, z, w;
+};
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct float4 {
     float x, y, z, w;
 };
@@ -84,26 +89,34 @@ struct Meeting {
     void wait(int members);
 };
 
+using Task = std::function<void()>;
+
+// A warp group multiplies as one: its products are done for all of its threads or for none.
+struct WarpGroup {
+    Meeting meeting;
+    std::deque<std::vector<Task>> batches;  // those that nobody has waited for
+    size_t done = 0;                        // batches before them
+};
+
 struct Block {
     std::vector<char> memory;
     std::map<unsigned, Barrier> barriers;
     Meeting all;
     std::map<int, Meeting> warps;
     Meeting groups;  // all but the one that fetches
-    std::map<int, unsigned> named_rows;  // by thread, for store_matrices
+    std::map<int, WarpGroup> warp_groups;
+    std::map<int, unsigned> spoken;  // by thread: what a warp exchanges
 
     template <typename T> T& at(unsigned address) { return reinterpret_cast<T&>(memory.at(address)); }
     // TMA and wgmma exchange the 16-byte parts of rows of 128 bytes.
     uint16_t& swizzled(unsigned address) { return at<uint16_t>(address ^ (address >> 7 & 7) << 4); }
 };
 
-using Task = std::function<void()>;
 struct Thread {
     ucontext_t context;
     int block, number;
     bool ended = false;
-    std::vector<Task> products;  // not yet committed
-    std::deque<std::vector<Task>> groups;
+    size_t committed = 0;  // batches of products
     std::deque<Task> stores;
 };
 
@@ -138,6 +151,7 @@ inline void Meeting::wait(int members) {
     machine.moved = true;
     if (++present == members) {
         present = 0, ++round;
+        machine.yield();  // nobody goes on at once
         return;
     }
     const unsigned mine = round;
@@ -145,3 +159,18 @@ inline void Meeting::wait(int members) {
 }
 inline void __syncthreads() { machine.block().all.wait(machine.threads); }
 inline void __syncwarp() { machine.block().warps[machine.me->number / 32].wait(32); }
+
+// The values of the lanes of a warp, from `spoken`; all lanes call this.
+inline std::array<unsigned, 32> exchange(unsigned mine) {
+    const int number = machine.me->number, first = number / 32 * 32;
+    machine.block().spoken[number] = mine;
+    __syncwarp();
+    std::array<unsigned, 32> all;
+    for (int lane = 0; lane < 32; ++lane) all[lane] = machine.block().spoken[first + lane];
+    __syncwarp();
+    return all;
+}
+inline unsigned __shfl_down_sync(unsigned, unsigned value, int by) {
+    const int lane = machine.me->number % 32 + by;
+    return exchange(value)[min(lane, 31)];
+}

@@ -18,7 +18,8 @@ from gemmbench.planning.problems.problem import Problem
 
 HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
 SMS = {"wgmma_hybrid": 22}
-CLUSTERS = {"multiply_large": 8, "multiply_small": 2}
+CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1}
+UNUSED = [0, 0, 0, 0, 0, "A", 0]  # a tensor map
 ALPHA, BF16 = 1.5, ml_dtypes.bfloat16
 CASES = [
     ("wgmma", "BM=128 BN=128", "nn", (200, 136, 72), 0.0),
@@ -28,6 +29,8 @@ CASES = [
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (520, 136, 264), 0.0),
     ("wgmma_cluster", "BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tn", (520, 392, 72), -0.5),
     ("wgmma_cluster", "BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (264, 520, 136), 0.0),
+    ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (261, 133, 135), 0.0),
+    ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (131, 259, 71), -0.5),
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 520, 200), -0.5),
 ]
 
@@ -69,12 +72,13 @@ def launch(tmp_path):
             problem.K,
             beta,
             plan.arguments[-1].value if plan.arguments else 0,
-            plan.launches[0][1].threads,
         ]
         for symbol, geometry in plan.launches:
-            numbers += [*geometry.grid[:2], CLUSTERS.get(symbol, own)]
+            numbers += [*geometry.grid[:2], geometry.threads, CLUSTERS.get(symbol, own)]
         for tensor in plan.tensor_maps:
-            numbers += [*tensor.shape, *tensor.strides, *tensor.box, tensor.operand]
+            numbers += (
+                [*tensor.shape, *tensor.strides, *tensor.box, tensor.operand, tensor.offset] if tensor else UNUSED
+            )
         done = subprocess.run(
             ["./launch", ".", *map(str, numbers)],
             cwd=tmp_path,
