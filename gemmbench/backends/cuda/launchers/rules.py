@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-from gemmbench.errors import LaunchError, NotOffered
+from gemmbench.backends.cuda.system.driver import load_bindings
+from gemmbench.errors import LaunchError
 
 _GLOBAL, _RELAXED = "GLOBAL", "RELAXED"
 _NEXT_STEP = "a launch may only queue work on the stream that it is given"
@@ -26,7 +26,7 @@ def count_kernels(queue: Callable[[], object], stream: Any, host: str, take_last
     It must have been launched once before, so that its code is loaded. `take_last_error` returns the last error
     of a CUDA call in it. Raises LaunchError, which says what it does that a window cannot contain.
     """
-    driver, error = _open_driver(), take_last_error()
+    driver, error = load_bindings("launchers"), take_last_error()
     try:
         nodes = _record(driver, queue, stream, _GLOBAL)
     except LaunchError as fault:
@@ -94,10 +94,3 @@ def _ask(driver: Any, call: str, *arguments: Any) -> Any:
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")
     return values[0] if len(values) == 1 else values
-
-
-def _open_driver() -> Any:
-    try:
-        return import_module("cuda.bindings.driver")
-    except ImportError as fault:
-        raise NotOffered("launchers need cuda-bindings: pip install 'gemmbench[cuda]'") from fault

@@ -8,13 +8,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib import import_module
 from itertools import cycle
 from types import ModuleType
 from typing import Any
 
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
-from gemmbench.errors import LaunchError, NotOffered
+from gemmbench.backends.cuda.system.driver import load_bindings
+from gemmbench.errors import LaunchError
 
 _LEAST_GRAPHS = (
     4  # where one graph is launched again and again: a graph must not be launched again while its last launch waits
@@ -59,7 +59,7 @@ def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
 
 def count_nodes(queue: Callable[[], object], stream: Any) -> int:
     """How many kernels and copies a graph of what `queue` queues has. Raises LaunchError, NotOffered."""
-    driver = _open_driver()
+    driver = load_bindings("graphs")
     graph = _record(driver, queue, stream)
     code, *found = driver.cuGraphGetNodes(graph)
     _ask(driver, "cuGraphDestroy", graph)
@@ -68,17 +68,9 @@ def count_nodes(queue: Callable[[], object], stream: Any) -> int:
     return int(found[-1])
 
 
-def _open_driver() -> ModuleType:
-    """The driver with its graphs. Raises NotOffered."""
-    try:
-        return import_module("cuda.bindings.driver")
-    except ImportError as fault:
-        raise NotOffered("graphs need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
-
-
 def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
     """Open the driver, and launch once. Raises NotOffered."""
-    driver = _open_driver()
+    driver = load_bindings("graphs")
     calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
     stream.synchronize()
     return driver

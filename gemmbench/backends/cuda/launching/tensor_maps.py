@@ -8,12 +8,12 @@ illegal instruction.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
+from gemmbench.backends.cuda.system.driver import load_bindings
 from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Plan, TiledTensor
 
@@ -45,10 +45,7 @@ def encode_maps(plan: Plan, places: Places) -> np.ndarray:
 
     Raises NotOffered.
     """
-    try:
-        driver = import_module("cuda.bindings.driver")
-    except ImportError as fault:
-        raise NotOffered("tensor maps need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
+    driver = load_bindings("tensor maps")
     words = np.zeros((len(places), len(plan.tensor_maps), BYTES // 8), np.uint64)
     for index, place in enumerate(places):
         at = dict(zip(_OPERANDS, place, strict=True))

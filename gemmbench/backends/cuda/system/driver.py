@@ -1,5 +1,6 @@
-"""pycuda's driver interface, imported when a GPU is needed: modules of this package import without
-pycuda.
+"""The driver's interfaces, imported when a GPU is needed: modules of this package import without them.
+
+pycuda's serves most purposes; cuda.bindings, which nvmath-python brings, has what pycuda lacks.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 
 from gemmbench.backends.cuda.system import probe
-from gemmbench.errors import DeviceError
+from gemmbench.errors import DeviceError, NotOffered
 
 
 def load_driver() -> ModuleType:
@@ -22,3 +23,11 @@ def load_driver() -> ModuleType:
     except module.Error as fault:
         raise DeviceError(f"CUDA does not start: {probe.why_no_gpu() or fault}") from fault
     return module
+
+
+def load_bindings(purpose: str) -> ModuleType:
+    """`cuda.bindings.driver`, for what `purpose` names: "graphs". Raises NotOffered if it is not installed."""
+    try:
+        return import_module("cuda.bindings.driver")
+    except ImportError as fault:
+        raise NotOffered(f"{purpose} need cuda-bindings: pip install 'gemmbench[cuda]'") from fault

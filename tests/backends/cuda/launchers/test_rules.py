@@ -66,7 +66,7 @@ def count(monkeypatch):
 
     def count(driver, launch=lambda: None, *errors):
         left = list(errors)
-        monkeypatch.setattr(rules, "import_module", lambda name: driver)
+        monkeypatch.setattr(rules, "load_bindings", lambda purpose: driver)
         try:
             return rules.count_kernels(launch, SimpleNamespace(handle=7), "run", lambda: left.pop(0) if left else "")
         finally:
