@@ -137,7 +137,7 @@ class CudaBackend:
 
         Raises LaunchError, NotOffered, OutOfMemory.
         """
-        with translate_errors((self._cuda.Error,), plan.variant.name):
+        with translate_errors((self._cuda.Error, *Kernel.errors), plan.variant.name):
             if plan.variant.is_python:
                 return self._functions.load(plan.variant)
             if plan.variant.is_library:

@@ -47,12 +47,12 @@ _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace"
 _RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
-_ONE_LAUNCH = ("symbol", "grid", "block", "shared")
-_FIRST_TMA = 90  # compute capability
+_ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl")
+_FIRST_TMA = _FIRST_PDL = 90  # compute capability
 _COMPILED = ("file", "define", "include", "flags", "maxregcount")
 _CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
-_CUDA = ("grid", "block", "sass", *_COMPILED, *_CALLED)
+_CUDA = ("grid", "block", "pdl", "sass", *_COMPILED, *_CALLED)
 _LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", "sass", "epilogue")
 _DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
@@ -86,7 +86,6 @@ class ManifestReader:
     def build_variant(self, sections: SectionReader, params: tuple[tuple[str, Values], ...]) -> Variant:
         """Return the variant, its keys checked one by one."""
         manifest, launches = self.manifest, self.read_launches(sections)
-        min_sm = max(manifest.min_sm, _FIRST_TMA * bool(manifest.tensor_maps))
         return Variant(
             name=self.path.stem,
             summary=manifest.summary,
@@ -95,7 +94,7 @@ class ManifestReader:
             devices=_DEVICES[self.kind],
             precisions=tuple(manifest.precisions),
             layouts=self.list_layouts(),
-            min_sm=0 if self.host else min_sm,
+            min_sm=0 if self.host else self.min_sm,
             arch=tuple(str(name) for name in manifest.arch),
             params=params,
             require=sections.read_expressions(("require",), manifest.require),
@@ -121,6 +120,11 @@ class ManifestReader:
             code=read_code(self.document, manifest, sections, self.code, self.path.parent),
             call=self.read_call(sections),
         )
+
+    @property
+    def min_sm(self) -> int:
+        """The lowest compute capability that can run it, by `min_sm` and by what it uses."""
+        return max(self.manifest.min_sm, _FIRST_TMA * bool(self.manifest.tensor_maps))
 
     @property
     def kind(self) -> str:
@@ -199,6 +203,17 @@ class ManifestReader:
             self.refuse_keys("launches", _ONE_LAUNCH)
         elif not self.manifest.symbol:
             raise self.document.error_at((), "missing key `symbol`: the name of the kernel")
+        self.check_pdl()
+
+    def check_pdl(self) -> None:
+        """Raise SpecError for programmatic dependent launch on a GPU that may lack it."""
+        each = enumerate(self.manifest.launches)
+        declared = [("pdl",)] if self.manifest.pdl else [("launches", at, "pdl") for at, one in each if one.pdl]
+        named = [name.rstrip("af") for name in map(str, self.manifest.arch)]
+        oldest = min((int(name) for name in named if name.isdigit()), default=0)
+        if declared and max(self.min_sm, oldest) < _FIRST_PDL:
+            message = "pdl: needs compute capability 9.0; write `min_sm: 90`"
+            raise self.document.error_at(declared[0], message)
 
     def check_module(self, module: PythonModule) -> None:
         """Raise SpecError for keys that a Python function cannot have, and for a function with other arguments."""
@@ -274,7 +289,7 @@ class ManifestReader:
         self.check_symbol(("symbol",), manifest.symbol)
         if self.host:
             return (Launch(manifest.symbol, (), (), sections.read_expression(("shared",), manifest.shared)),)
-        written = LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared)
+        written = LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared, manifest.pdl)
         return (self.mark_mangled(sections.read_launch((), written)),)
 
     def read_tile(self, sections: SectionReader) -> tuple[Expression, ...]:

@@ -54,6 +54,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z, one expression per line.
         shared: Bytes of dynamic shared memory per block, an expression.
+        pdl: `true` for programmatic dependent launch: the kernel may begin before the launch before it has
+            ended, and waits with `griddepcontrol.wait`. Needs `min_sm: 90`.
         min_sm: The lowest compute capability that can run it: 80 means 8.0.
         arch: Architectures whose code runs only there, such as `[90a]`. Empty: any from `min_sm`
             on.
@@ -85,7 +87,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
             (`#include <cuda.h>`).
         launches: Kernels that are launched one after the other, instead of `symbol`, `grid`,
-            `block` and `shared`. All have the same arguments, and the time is that of all of them.
+            `block`, `shared` and `pdl`. All have the same arguments, and the time is that of all of them.
         pick: Rules that choose another variant for a problem. A file with `pick` has no kernel of
             its own.
         sass: Conditions on the machine code of the hottest loop, one expression per line.
@@ -116,6 +118,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     grid: list[str | int] = []
     block: list[str | int] = []
     shared: str | int = 0
+    pdl: bool = False
     min_sm: int = 50
     arch: list[str | int] = []
     params: dict[str, Any] = {}

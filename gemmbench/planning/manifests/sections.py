@@ -29,6 +29,7 @@ class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z.
         shared: Bytes of dynamic shared memory per block.
+        pdl: `true` if it may begin before the launch before it has ended.
         when: A condition; where it is 0, the launch is left out.
     """
 
@@ -36,6 +37,7 @@ class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
     grid: list[Text]
     block: list[Text]
     shared: Text = 0
+    pdl: bool = False
     when: Text | None = None
 
 
@@ -134,6 +136,7 @@ class SectionReader:
             grid=self.read_expressions((*path, "grid"), written.grid),
             block=self.read_expressions((*path, "block"), written.block),
             shared=self.read_expression((*path, "shared"), written.shared),
+            pdl=written.pdl,
             when=self.read_optional((*path, "when"), written.when),
             line=self.document.line((*path, "symbol")),
         )

@@ -78,6 +78,15 @@ class Chain:
         return any(step.variant.call.reads_c for step in self.steps)
 
     @property
+    def pdl(self) -> bool:
+        """A launch may begin before the launch before it has ended."""
+        return any(step.pdl for step in self.steps)
+
+    def without_pdl(self) -> Chain:
+        """The same chain, whose launches begin when the launch before them has ended."""
+        return replace(self, steps=tuple(step.without_pdl() for step in self.steps))
+
+    @property
     def kernel_key(self) -> tuple[object, ...]:
         """Problem, row and configuration, as a Record has it."""
         return (self.problem, self.name, *sorted(self.config.values))

@@ -76,7 +76,8 @@ def _write_symbol(variant: Variant, launch: Launch, names: Names, problem: Probl
 def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: Target) -> Geometry:
     grid = _triple(evaluate(variant, expression, names) for expression in launch.grid)
     block = _triple(evaluate(variant, expression, names) for expression in launch.block)
-    geometry = Geometry(grid, block, evaluate(variant, launch.shared, names))
+    pdl = launch.pdl and target.is_gpu
+    geometry = Geometry(grid, block, evaluate(variant, launch.shared, names), pdl)
     _check_limits(variant, launch, geometry, target)
     return geometry
 

@@ -35,11 +35,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The numbers of one launch: blocks, threads per block, dynamic shared bytes."""
+    """The numbers of one launch: blocks, threads per block, dynamic shared bytes.
+
+    With `pdl` (programmatic dependent launch) it may begin before the launch before it has ended.
+    """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared: int
+    pdl: bool = False
 
     @property
     def blocks(self) -> int:
@@ -146,6 +150,16 @@ class Plan:
     def split_launches(self) -> tuple[Plan, ...]:
         """Return one plan per launch, with only that launch."""
         return tuple(replace(self, geometry=one[1], launches=(one,)) for one in self.launches)
+
+    @property
+    def pdl(self) -> bool:
+        """One of its launches may begin before the launch before it has ended."""
+        return any(geometry.pdl for _, geometry in self.launches)
+
+    def without_pdl(self) -> Plan:
+        """The same plan, whose launches begin when the launch before them has ended."""
+        launches = tuple((symbol, replace(geometry, pdl=False)) for symbol, geometry in self.launches)
+        return replace(self, geometry=launches[-1][1], launches=launches) if self.pdl else self
 
     @cached_property
     def defines(self) -> tuple[tuple[str, str], ...]:

@@ -145,3 +145,43 @@ def test_launch_bounds_may_stand_before_the_symbol(write_kernel):
 def test_precisions_and_layouts_are_known_ones(faulty, changed, message):
     ((key, text),) = changed.items()
     assert faulty(f"{key}: {text}", **changed).startswith(message)
+
+
+TWO = ["symbol: gemm\n    grid: [N]\n    block: [64]", "symbol: gemm\n    grid: [N]\n    block: [64]\n    pdl: true"]
+SEVERAL = {"symbol": None, "grid": None, "block": None, "launches": TWO}
+
+
+@pytest.mark.parametrize("keys", [{"min_sm": "90"}, {"arch": "[90a, 100a]"}, {"min_sm": "80", "arch": "[120]"}])
+def test_a_launch_may_begin_before_the_one_in_front_of_it_has_ended(write_kernel, keys):
+    assert read_variant(write_kernel(pdl="true", **keys)).launch.pdl
+    assert [launch.pdl for launch in read_variant(write_kernel(**SEVERAL, **keys)).launches] == [False, True]
+
+
+@pytest.mark.parametrize("keys", [{}, {"min_sm": "80"}, {"arch": "[80, 90a]"}, {"arch": "[a]"}])
+def test_pdl_needs_a_gpu_that_has_it(faulty, keys):
+    message = "pdl: needs compute capability 9.0; write `min_sm: 90`"
+    assert faulty("pdl: true", pdl="true", **keys) == message
+    assert faulty("pdl: true", **SEVERAL, **keys) == message
+
+
+def test_tensor_maps_ensure_that_the_gpu_has_pdl(write_kernel):
+    maps = ["operand: A\n    box: [32, 32]"]
+    assert read_variant(write_kernel(pdl="true", tensor_maps=maps)).launch.pdl
+
+
+@pytest.mark.parametrize(
+    ("present", "keys"),
+    [
+        ("launches", {**SEVERAL, "min_sm": "90"}),
+        ("host", {"symbol": None, "grid": None, "block": None, "host": "run"}),
+        ("pick", {"symbol": None, "grid": None, "block": None, "pick": ["variant: tiled"]}),
+    ],
+)
+def test_pdl_belongs_to_a_launch_of_gemmbench(faulty, present, keys):
+    assert faulty("pdl: false", pdl="false", **keys) == f"pdl: cannot be combined with `{present}`; remove it"
+
+
+def test_a_cpp_file_has_no_pdl(faulty):
+    body = 'extern "C" void gemm(int M, int N, int K, float alpha) {}'
+    message = faulty("pdl: true", name="mine.cpp", body=body, grid=None, block=None, pdl="true")
+    assert message == "pdl: a .cpp file has no pdl, because it is one host function; remove it"

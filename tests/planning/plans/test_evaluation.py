@@ -56,6 +56,23 @@ def test_the_main_launch_is_the_last_that_takes_place(plan):
     assert (found.symbols, found.geometry.threads) == (("gemm", "turn"), 256)
 
 
+def test_only_a_gpu_overlaps_launches(plan):
+    launches = [LAUNCHES[0], f"{LAUNCHES[1]}\n    pdl: true"]
+    found = plan(Problem(8, 4, 33, "tn"), **{**SEVERAL, "launches": launches}, min_sm="90")
+    assert [geometry.pdl for _, geometry in found.launches] == [False, True]
+    assert (found.pdl, found.geometry.pdl) == (True, True)
+    cpu = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 34, is_gpu=False)
+    assert not plan(Problem(8, 4, 33, "tn"), cpu, pdl="true", min_sm="90").pdl
+
+
+def test_a_plan_without_overlap_differs_in_nothing_else(plan):
+    found = plan(Problem(8, 4, 33), pdl="true", min_sm="90")
+    assert found.without_pdl() != found
+    assert not found.without_pdl().pdl
+    usual = plan(Problem(8, 4, 33), min_sm="90")
+    assert (usual.without_pdl(), usual.launches) == (usual, found.without_pdl().launches)
+
+
 def test_a_tile_is_evaluated_where_it_is_declared(plan):
     assert plan(Problem(8, 4, 33)).tile is None
     assert plan(Problem(8, 4, 33), tile="[M, 2 * N]").tile == (8, 8)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gemmbench.backends.cuda.launching import tensor_maps
 from gemmbench.backends.cuda.launching.arguments import ScalarMemory, list_declared, list_standard
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
+from gemmbench.backends.cuda.launching.overlapping_launch import (
+    BindingsError,
+    BindingsFunction,
+    BindingsModule,
+    pack_overlapping_launch,
+)
 from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
 from gemmbench.backends.cuda.system.driver import load_driver
@@ -27,14 +32,17 @@ class Kernel:
     `smem` is the most shared memory of a block.
     """
 
-    errors: tuple[type[Exception], ...] = ()
+    errors: tuple[type[Exception], ...] = (BindingsError,)
 
     def __init__(self, path: str, arch: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
         """Load a cubin for `arch` ("90a").
 
-        Raises LaunchError if a block needs more shared memory than `smem`, and pycuda's errors.
+        If one of its launches may overlap with the one before it, all are launched through cuda.bindings, so that
+        they share the variables of one module. Raises LaunchError if a block needs more shared memory than
+        `smem`, NotOffered, BindingsError, and pycuda's errors.
         """
-        module = load_cubin(path, arch)
+        overlaps = any(geometry.pdl for _, geometry in launches)
+        module = BindingsModule(path) if overlaps else load_cubin(path, arch)
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
 
@@ -69,10 +77,13 @@ class _KernelLaunch:
         self._function, self._geometry = function, geometry
         self.words = _describe_launch(symbol, geometry, function.num_regs)
 
-    def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> partial[None]:
+    def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> Callable[[], None]:
         """A callable that queues the launch with these arguments."""
-        where = self._geometry.grid, self._geometry.block, stream
-        return pack_launch(self._function, *where, layout, *arguments, shared=self._geometry.shared)
+        function, geometry = self._function, self._geometry
+        launch = geometry.grid, geometry.block, stream, layout, *arguments
+        if isinstance(function, BindingsFunction):
+            return pack_overlapping_launch(function, *launch, shared=geometry.shared, pdl=geometry.pdl)
+        return pack_launch(function, *launch, shared=geometry.shared)
 
 
 def _describe_launch(symbol: str, geometry: Geometry, registers: int) -> str:
