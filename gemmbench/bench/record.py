@@ -52,7 +52,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         peaks: What the device reached at best when it was measured (`--peaks`).
         flops_per_cycle: Floating-point operations of the whole device in one cycle, by precision.
         software: Versions of driver, toolkit, compiler and libraries.
-        policy: How rows were measured: cache, data, rounds, `until`, time limits, gate.
+        policy: How rows were measured: cache, data, rounds, `until`, time limits, gate, PDL.
         host: The CPU, if rows ran on it besides a GPU.
         cores: Cores of that CPU.
         conditions: How the GPU is set up: power limit in W, ECC, MIG, persistence mode, and its
@@ -213,6 +213,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         data: Contents of A and B.
         seed: Their seed.
         gated: False if host time may be in the samples.
+        pdl: Whether launches could begin before the launch before them had ended (programmatic dependent
+            launch). False in older files.
     """
 
     variant: str
@@ -236,6 +238,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     data: str = ""
     seed: Integer = 0
     gated: bool = True
+    pdl: bool = False
 
     @property
     def ranked(self) -> bool:

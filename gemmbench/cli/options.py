@@ -78,6 +78,11 @@ def seed_option() -> Any:
     return option("--seed", type=INTEGER, heading=PROBLEM, help="Seed of the data.")
 
 
+def pdl_option() -> Any:
+    text = "Let launches overlap where a manifest says `pdl`."
+    return option("--pdl/--no-pdl", default=True, heading=MEASURING, help=text)
+
+
 def out_option() -> Any:
     text = "Folder for the results."
     return option(
@@ -199,6 +204,7 @@ class MeasureOptions:
         heading=MEASURING,
         help="Queue launches behind a gate (short kernels need it).",
     )
+    pdl: bool = pdl_option()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from gemmbench.cli.options import (
     DeviceOptions,
     LimitOptions,
     ShapeOptions,
+    pdl_option,
     seed_option,
     style_option,
 )
@@ -54,6 +55,7 @@ class VerifyOptions:
     shape: ShapeOptions
     where: DeviceOptions
     seed: int | None = seed_option()
+    pdl: bool = pdl_option()
     limit: LimitOptions
     style: str | None = style_option()
 
@@ -68,6 +70,7 @@ class VerifyOptions:
             seed=self.seed,
             limits=self.limit.limits,
             exit_first=self.exit_first,
+            pdl=self.pdl,
         )
 
 

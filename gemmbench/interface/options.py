@@ -30,6 +30,7 @@ class VerifyOptions(TypedDict, total=False):
         precision, layout: a name or several, such as "f32" or ["nn", "nt"].
         params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
         seed: seed of the data.
+        pdl: False launches kernels whose manifest says `pdl` without overlap.
         compile_limit, launch_limit, sweep_limit: time limits in seconds.
     """
 
@@ -38,6 +39,7 @@ class VerifyOptions(TypedDict, total=False):
     layout: Names | None
     params: Params | None
     seed: int | None
+    pdl: bool | None
     compile_limit: float | None
     launch_limit: float | None
     sweep_limit: float | None
@@ -61,6 +63,7 @@ class SweepOptions(VerifyOptions, total=False):
         sustained: seconds of steady load for each row, for its speed, watts and joules on a GPU; 0: none.
         peaks: True also measures the limits of a GPU, for the roofline (about 2 s).
         gate: False launches without the gate that hides the time of the host.
+        pdl: False launches kernels whose manifest says `pdl` without overlap.
         with_transfers, panels, streams: also measure whole jobs with their copies, cut into panels.
         compile_limit, launch_limit, sweep_limit: time limits in seconds.
     """
@@ -127,6 +130,7 @@ def sweep_overrides(variants: tuple[str, ...], options: SweepOptions) -> SweepOv
         sustained=options.get("sustained"),
         peaks=options.get("peaks"),
         gate=options.get("gate") is not False,
+        pdl=options.get("pdl") is not False,
     )
 
 
@@ -144,6 +148,7 @@ def verify_request(
         str(kernels) if kernels else None,
         options.get("seed"),
         time_limits(options),
+        pdl=options.get("pdl") is not False,
     )
 
 
@@ -166,7 +171,7 @@ def shell_command(command: str, variants: Sequence[str], others: Sequence[str], 
     words = ["gemmbench", command, *variants, *others]
     chosen = sweep_overrides((), options)
     flags: dict[str, object] = {"sizes": chosen.sizes, "precision": chosen.precisions, "layout": chosen.layouts}
-    named = (*flags, "params", "peaks", "gate", "with_transfers")
+    named = (*flags, "params", "peaks", "gate", "pdl", "with_transfers")
     flags |= {name: value for name, value in options.items() if name not in named}
     for name, value in flags.items():
         words += [] if value is None else ["--" + name.replace("_", "-"), str(value)]
@@ -174,5 +179,6 @@ def shell_command(command: str, variants: Sequence[str], others: Sequence[str], 
         words += ["--param", text]
     words += ["--peaks"] if chosen.peaks else []
     words += [] if chosen.gate else ["--no-gate"]
+    words += [] if chosen.pdl else ["--no-pdl"]
     words += ["--with-transfers"] if options.get("with_transfers") else []
     return shlex.join(words)

@@ -43,6 +43,7 @@ MEANINGS = {
     "S": f"short windows: shorter than {1e3 * LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
     "R": "reads C: the kernel reads C although beta is 0, and is verified on a C without NaN",
+    "P": "PDL: launches may begin before the launch before them has ended",
     "U": "ungated: host time may be in some samples",
 }
 """Every letter, in the order in which rows show them."""
@@ -123,6 +124,8 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
     if not record.gated and row.environment.on_gpu(record.backend):
         yield "U", "the gate was off, or opened by itself twice while a window was queued"
+    if record.pdl:
+        yield "P", "the manifest declares `pdl`, so a launch alone takes longer than the time per launch"
     if record.reads_c:
         yield "R", "the manifest declares `reads_c`"
     if record.cache in ("hot", "partly cold"):

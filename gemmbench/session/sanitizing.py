@@ -149,7 +149,8 @@ def _make_network_command(variant: Variant, request: VerifyRequest, machine: Mac
 
 
 def _list_common_words(request: VerifyRequest, machine: Machine) -> tuple[str, ...]:
-    return to_words([("--kernels", request.kernels), ("--seed", request.seed), ("--device", machine.choice.option)])
+    options = [("--kernels", request.kernels), ("--seed", request.seed), ("--device", machine.choice.option)]
+    return (*to_words(options), "--no-pdl")
 
 
 def _list_param_words(request: VerifyRequest) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class VerifyRequest:
     """What to verify; None or empty means all that a variant declares, and the shapes where kernels break.
 
     With `every` all configurations are verified, otherwise one change per parameter. With `exit_first`
-    the first failure ends it.
+    the first failure ends it. `pdl` is as in a policy.
     """
 
     variants: tuple[str, ...] = ()
@@ -46,6 +46,7 @@ class VerifyRequest:
     seed: int | None = None
     limits: TimeLimits = field(default_factory=TimeLimits)
     exit_first: bool = False
+    pdl: bool = True
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
         expanded += plan_verification(variant, request, machine)
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
-    policy = Policy(seed=check_seed(request.seed or 0))
+    policy = Policy(seed=check_seed(request.seed or 0), pdl=request.pdl)
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         failures = FailureReport(reporter)
 

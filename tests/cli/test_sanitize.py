@@ -47,7 +47,7 @@ def test_a_clean_variant_is_one_line_a_tool_and_one_process_a_tool(sanitize):
         ["tiled", "all 3", "memcheck", "0", "clean"],
         ["tiled", "all 3", "racecheck", "0", "clean"],
     ]
-    words = "verify tiled --sizes 33x65x17,256x256x64 --precision f32 --device cuda:1"
+    words = "verify tiled --sizes 33x65x17,256x256x64 --precision f32 --device cuda:1 --no-pdl"
     assert calls == [f"memcheck {words}", f"racecheck {words}"]
 
 
@@ -57,7 +57,8 @@ def test_tools_shapes_layouts_and_parameters_may_be_chosen(sanitize):
     )
     assert rows(said) == [["tiled", "all 2", "initcheck", "0", "clean"]]
     assert call == (
-        "initcheck verify tiled --sizes 8 --precision f32 --layout tn --seed 4 --device cuda:1 --param TILE=16,32"
+        "initcheck verify tiled --sizes 8 --precision f32 --layout tn --seed 4 --device cuda:1 --no-pdl "
+        "--param TILE=16,32"
     )
 
 
@@ -99,7 +100,7 @@ def test_kernels_of_networks_run_through_mlp(sanitize):
     said, (call,) = sanitize("mlp_fused", "--sanitize", "memcheck")
     assert said.code == 0
     assert call.startswith("memcheck mlp mlp_fused --batch 33 --weights random --rounds 1 ")
-    assert call.endswith("--device cuda:1") and "--baseline mlp_fused" in call
+    assert call.endswith("--device cuda:1 --no-pdl") and "--baseline mlp_fused" in call
 
 
 def test_by_default_every_kernel_and_no_library_is_watched(sanitize, gemmbench):

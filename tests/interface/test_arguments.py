@@ -80,10 +80,17 @@ def test_every_option_reaches_the_session():
 
 
 def test_the_recorded_command_measures_the_same_in_a_shell():
-    options = {"sizes": [64, (1, 2, 3)], "params": {"BM": 8}, "until": "1%", "gate": False, "max_time": 0.5}
+    options = {
+        "sizes": [64, (1, 2, 3)],
+        "params": {"BM": 8},
+        "until": "1%",
+        "gate": False,
+        "pdl": False,
+        "max_time": 0.5,
+    }
     assert shell_command("run", ["a b"], ["--config", "quick", "--device", "cpu"], options) == (
         "gemmbench run 'a b' --config quick --device cpu --sizes 64,1x2x3 "
-        "--until 1% --max-time 0.5 --param BM=8 --no-gate"
+        "--until 1% --max-time 0.5 --param BM=8 --no-gate --no-pdl"
     )
 
 

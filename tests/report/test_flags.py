@@ -47,6 +47,7 @@ def slowed_by(name):
         ("H", {"cache": "hot"}, {"cache": "cold"}),
         ("H", {"cache": "partly cold"}, {}),
         ("R", {"reads_c": True}, {}),
+        ("P", {"pdl": True}, {}),
     ],
 )
 def test_each_letter_has_a_threshold(row, letter, changed, near):
@@ -90,7 +91,7 @@ def test_letters_have_one_order(row):
         "cache": "hot",
     }
     assert flag_letters(row(1e-7, launches=1, **many)) == "GCTOFSH"
-    assert set("GCTONBFSHRU") == set(MEANINGS)
+    assert set("GCTONBFSHRPU") == set(MEANINGS)
 
 
 def test_a_row_with_an_ungated_window_is_marked_unless_that_was_asked_for(row, environment):

@@ -108,7 +108,7 @@ class ChainBatch(Batch[Record]):
             packed = self.parameters.pack(self.problem_or_network).tobytes()
             parts += [hashlib.sha256(packed).hexdigest(), self.parameters.digits is not None]
         for chain, built in zip(self.chains, self.built, strict=True):
-            numbers = [(step.geometry, step.workspace) for step in chain.steps]
+            numbers = [(step.launches, step.workspace) for step in chain.steps]
             parts += [chain.name, chain.config, chain.device, numbers, *map(name_code, built)]
         return hash_parts(self.policy, *parts)
 

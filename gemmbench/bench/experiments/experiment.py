@@ -60,7 +60,8 @@ def _make_workload(batch: ChainBatch, thorough: bool) -> Workload:
 
 
 def _make_trial(batch: ChainBatch, number: int) -> Trial:
-    trial = Trial(batch.chains[number], number)
+    chain = batch.chains[number]
+    trial = Trial(chain if batch.policy.pdl else chain.without_pdl(), number)
     for built in batch.built[number]:
         if isinstance(built, Artifact):
             trial.artifacts.append(built)

@@ -17,9 +17,9 @@ from gemmbench.planning.plans.plan import Plan
 def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> None:
     """Launch a plan on uniform data, bound as for timing: once to warm up, once for the profiler.
 
-    Raises PlanError. The back end must be one whose executables are `base.Profiled`.
+    Its launches do not overlap. Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """
-    problem = plan.problem
+    plan, problem = plan.without_pdl(), plan.problem
     inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta)
     with ExitStack() as held:
         arena = Arena(backend, GemmLayout(problem), 1)

@@ -77,6 +77,7 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "data": policy.data,
         "seed": policy.seed,
         "gated": policy.gate and measurement.gated,
+        "pdl": trial.chain.pdl,
     }
 
 

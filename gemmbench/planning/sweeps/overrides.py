@@ -10,7 +10,13 @@ from typing import Literal
 
 Cache = Literal["cold", "hot"]
 Fill = Literal["uniform", "normal", "zeros", "ones", "ints"]
-_OPTIONS = {"precisions": "--precision", "layouts": "--layout", "params": "--param", "gate": "--no-gate"}
+_OPTIONS = {
+    "precisions": "--precision",
+    "layouts": "--layout",
+    "params": "--param",
+    "gate": "--no-gate",
+    "pdl": "--no-pdl",
+}
 
 
 @dataclass
@@ -34,6 +40,7 @@ class SweepOverrides:
     sustained: float | None = None
     peaks: bool | None = None
     gate: bool = True
+    pdl: bool = True
 
     def list_given(self) -> list[str]:
         """The options that change something, as they are typed; variants are no option."""

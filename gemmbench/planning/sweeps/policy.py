@@ -57,8 +57,9 @@ class Policy:
     A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and stops once
     its 95 % interval is narrower than +- `until` of its value (0: it never stops early). `window`
     is the minimum of seconds in a timed window, `gate` whether launches queue behind a gate, and
-    `sustained` the seconds of steady load for each row (0: none, None: by precision). `peaks` is
-    whether to measure the device's peaks before the first plan.
+    `pdl` whether the launches overlap whose manifest says so. `sustained` is the seconds of steady
+    load for each row (0: none, None: by precision), and `peaks` whether to measure the device's
+    peaks before the first plan.
     """
 
     cache: Cache = "cold"
@@ -68,6 +69,7 @@ class Policy:
     max_time: float = 5.0
     window: float = 1e-3
     gate: bool = True
+    pdl: bool = True
     sustained: float | None = None
     until: float = 0.005
     peaks: bool = False
@@ -99,6 +101,7 @@ def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
         rounds=usual.rounds if rounds is None else rounds,
         max_time=choose("max_time", _check_time),
         gate=reader.options.gate,
+        pdl=reader.options.pdl,
         sustained=choose("sustained", _check_sustained),
         until=until,
         peaks=written.peaks if reader.options.peaks is None else reader.options.peaks,

@@ -26,6 +26,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     details.CLOCK_DIFFERENCE,
     *sustained.COLUMNS,
     details.GRAPH,
+    details.PDL,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
@@ -46,6 +47,7 @@ _WIDE = pick_columns(
     "FLOP/B",
     "% of bound",
     "class",
+    "PDL",
     "clock (GHz)",
     "clock (%)",
     "deg C",

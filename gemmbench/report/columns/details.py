@@ -7,6 +7,7 @@ import math
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.report.columns.column import Column
+from gemmbench.report.columns.identity import AnyRow
 from gemmbench.report.columns.sustained import ENERGY
 from gemmbench.report.flags import flag_letters, notable_letters
 from gemmbench.report.row import Row
@@ -213,6 +214,13 @@ PLACEMENTS: tuple[Column[Row], ...] = (
     ),
 )
 GRAPH: Column[Row] = Column("graph", "1 if launches were recorded as CUDA graphs", lambda row: int(row.record.graph))
+PDL: Column[AnyRow] = Column(
+    "pdl",
+    "1 if launches could begin before the launch before them had ended (programmatic dependent launch)",
+    lambda row: int(row.record.pdl),
+    "PDL",
+    lambda row: "yes" if row.record.pdl else "-",
+)
 CLOCK_DIFFERENCE: Column[Row] = Column(
     "clock_difference_percent",
     "how much higher the SM clock was than the baseline's in the same rounds, in percent: that part of the difference",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gemmbench.report.columns.column import Column, pick_columns
+from gemmbench.report.columns.details import PDL
 from gemmbench.report.columns.identity import IDENTITY
 from gemmbench.report.text import count_noun, number, with_interval
 from gemmbench.report.transfer_rows import TransferRow
@@ -164,7 +165,7 @@ _CONFIGURATION: Column[TransferRow] = Column(
     heading="configuration", cell=lambda row: row.record.configuration or "-", fold=True
 )
 
-COLUMNS: tuple[Column[TransferRow], ...] = (*_IDENTITY, *_JOB, *_TOTAL, *_PARTS, *_BOUNDS, *_METHOD)
+COLUMNS: tuple[Column[TransferRow], ...] = (*_IDENTITY, *_JOB, *_TOTAL, *_PARTS, *_BOUNDS, *_METHOD, PDL)
 """The columns of the exports, in order; new ones may only follow the last."""
 
 TABLE = pick_columns(

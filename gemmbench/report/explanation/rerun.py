@@ -32,6 +32,8 @@ def rerun_command(environment: Environment, record: Record) -> str:
         words += ["--baseline", environment.baseline]
     if environment.policy.get("gate") is False:
         words.append("--no-gate")
+    if environment.policy.get("pdl") is False:
+        words.append("--no-pdl")
     return shlex.join([*words, *_keep_options(environment, record)])
 
 

@@ -131,6 +131,7 @@ def _describe_method(row: Row) -> Iterator[str]:
     yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
     launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
     launches += ", as a CUDA graph" if record.graph else f" ({record.no_graph})" if record.no_graph else ""
+    launches += ", each of which may begin before the one before it has ended" if record.pdl else ""
     yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
     yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
 

@@ -44,7 +44,8 @@ def open_digit_server(request: NetworkRequest, machine: Machine, port: int = 0) 
     """
     planned = plan_network_rows(request, machine)
     _require_digits(planned)
-    able = [row for row in planned.rows if not row.reason]
+    rows = planned.rows if planned.sweep.policy.pdl else [row.without_pdl() for row in planned.rows]
+    able = [row for row in rows if not row.reason]
     if not able:
         raise DeviceError(f"no row can run here: {planned.rows[0].reason}")
     with ThreadPoolExecutor(1, "digits") as owner:

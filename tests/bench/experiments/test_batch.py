@@ -75,7 +75,8 @@ def make_batch(make_plan):
         **more,
     ):
         plan = make_plan(name, problem, config)
-        plan = replace(plan, geometry=geometry or plan.geometry)
+        if geometry:
+            plan = replace(plan, geometry=geometry, launches=(("gemm", geometry),))
         built = Artifact(key, "", Build()) if isinstance(key, str) else key
         batch = make_gemm_batch((plan,), (built,), policy or Policy(), **more)
         return replace(batch, index=index, phase=phase)
@@ -97,6 +98,7 @@ def test_the_same_batch_has_the_same_key_wherever_it_stands(make_batch):
         {"problem": Problem(32, 24, 16, layout="nt")},
         {"config": {"T": 8}},
         {"geometry": Geometry((2, 1, 1), (16, 16, 1), 0)},
+        {"geometry": Geometry((1, 1, 1), (16, 16, 1), 0, pdl=True)},
         {"name": "tiled"},
         {"phase": "final"},
         {"policy": Policy(seed=1)},
@@ -104,6 +106,7 @@ def test_the_same_batch_has_the_same_key_wherever_it_stands(make_batch):
         {"policy": Policy(cache="hot")},
         {"policy": Policy(data="ones")},
         {"policy": Policy(gate=False)},
+        {"policy": Policy(pdl=False)},
         {"policy": Policy(until=0.01)},
         {"anchors": ("cublas",)},
     ],

@@ -80,8 +80,9 @@ def test_a_param_that_is_none_is_refused_with_both_forms(sweep, text):
 
 
 def test_the_measuring_policy_is_changed_key_by_key(sweep):
-    found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False).policy
-    assert (found.cache, found.data, found.rounds, found.max_time, found.gate) == ("hot", "ints", 3, 0.25, False)
+    found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False, pdl=False).policy
+    assert (found.cache, found.data, found.rounds, found.max_time) == ("hot", "ints", 3, 0.25)
+    assert (found.gate, found.pdl) == (False, False)
     assert found.seed == 1
     assert sweep(seed=0).policy.seed == 0
 

@@ -161,7 +161,16 @@ def test_a_wide_table_has_the_columns_that_are_not_empty(make_run, paired):
     }
     assert [cells[1][name] for name in ("row", "registers", "blocks", "W")] == ["2", "-", "-", "-"]
     unwatched = table_columns(compare_rows(make_run(paired("naive", MS))).rows, wide=True)
-    assert "deg C" not in [column.heading for column in unwatched]
+    assert not {"deg C", "PDL"} & {column.heading for column in unwatched}
+
+
+def test_a_wide_table_and_the_exports_say_whose_launches_overlap(make_run, paired):
+    run = make_run(paired("mine", MS, pdl=True), paired("naive", MS))
+    rows = compare_rows(run).rows
+    (column,) = [column for column in table_columns(rows, wide=True) if column.heading == "PDL"]
+    assert {row.record.variant: column.cell(row) for row in rows} == {"mine": "yes", "naive": "-"}
+    exported = export_kernels(compare_rows(run))
+    assert {each["variant"]: each["pdl"] for each in exported} == {"mine": 1, "naive": 0}
 
 
 def test_rows_are_numbered_through_all_problems(make_run, paired):

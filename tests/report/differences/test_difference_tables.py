@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from gemmbench.report.comparison import compare_rows
@@ -48,6 +49,14 @@ def test_the_footer_names_what_else_was_different(report, paired):
     changes = {"device": "Other GPU", "policy": {"cache": "hot"}, "software": {"driver": "2.0"}}
     text = "\n".join(report(pair(paired), pair(paired), **changes).footer)
     assert "Measured differently: device Fake GPU -> Other GPU, cache None -> hot, driver 1.0 -> 2.0." in text
+
+
+def test_the_footer_names_the_rows_whose_launches_overlap_in_one_run_only(report, paired):
+    usual, overlapping = pair(paired), [msgspec.structs.replace(pair(paired)[0], pdl=True), pair(paired)[1]]
+    line = "Launches overlap (PDL) in the {} only: tiled at 64 nn f32 T=8."
+    assert line.format("run") in report(usual, overlapping).footer
+    assert line.format("reference") in report(overlapping, usual).footer
+    assert not any("PDL" in line for line in report(overlapping, overlapping).footer)
 
 
 def test_a_status_that_changed_shows_both(report, paired):

@@ -110,12 +110,19 @@ def test_the_command_has_every_option_that_a_row_depends_on(environment, paired)
     record = paired(
         "mine", MS, cache="hot", gated=False, alpha=0.1, beta=-1.0, M=3, seed=7, picked="x", config={"T": 8}
     )
-    changed = {"command": "gemmbench compare --device", "baseline": "", "policy": {"gate": False}}
+    changed = {"command": "gemmbench compare --device", "baseline": "", "policy": {"gate": False, "pdl": False}}
     typed = msgspec.structs.replace(environment, **changed)
     assert rerun_command(typed, record) == (
         "gemmbench run mine --sizes 3x64x64 --precision f32 --layout nn --alpha 0.10000000000000001 --beta -1 "
-        "--cache hot --data uniform --seed 7 --no-gate --device fake"
+        "--cache hot --data uniform --seed 7 --no-gate --no-pdl --device fake"
     )
+
+
+def test_a_row_whose_launches_overlap_says_so(make_run, paired):
+    (row,) = compare_rows(make_run(paired("mine", MS, MS, pdl=True, launches=8))).rows
+    said = dict(explain_in_paragraphs(row))
+    assert "8 launches back to back, each of which may begin before the one before it has ended, " in said["How"]
+    assert said["Flag P"].startswith("PDL: ")
 
 
 def test_the_command_of_a_network_is_that_of_mlp(environment, paired):

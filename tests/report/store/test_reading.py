@@ -32,6 +32,17 @@ def test_reading_returns_what_was_written(written, environment):
     assert (run.environment, run.records, run.path, run.warning) == (environment, records, path, "")
 
 
+def test_a_row_keeps_whether_its_launches_overlapped_and_an_older_file_has_none(tmp_path, environment, make_record):
+    path = tmp_path / "run.jsonl"
+    with store.Journal(store.Run(environment, path=path)) as journal:
+        journal.write(make_record("mine", [1e-3], pdl=True))
+    assert [record.pdl for record in store.read(path).records] == [True]
+    older = [json.loads(line) for line in path.read_text().splitlines()]
+    del older[1]["pdl"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in older))
+    assert [record.pdl for record in store.read(path).records] == [False]
+
+
 def test_every_row_is_one_line_of_json_with_all_its_samples(written):
     lines = [json.loads(line) for line in written[0].read_text().splitlines()]
     assert [line["row"] for line in lines] == ["environment", "record", "record", "record"]

@@ -43,7 +43,7 @@ class TransferBatch(Batch[TransferRecord]):
 
     def key(self, task: TransferTask) -> str:
         """A hash of all that the rows of a task depend on, except the machine."""
-        code = [(piece.panel, piece.plan.geometry, piece.artifact.key) for piece in (task.whole, *task.panels)]
+        code = [(piece.panel, piece.plan.launches, piece.artifact.key) for piece in (task.whole, *task.panels)]
         plan = task.whole.plan
         return hash_parts(self.policy, plan.problem, self.cut, plan.variant.name, plan.config, code, task.why_not)
 

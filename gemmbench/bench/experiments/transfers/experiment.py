@@ -48,7 +48,7 @@ def _measure(experiment: TransferExperiment, trials: Sequence[list[ModeTrial]]) 
 
 
 def _make_trials(batch: TransferBatch, number: int) -> list[ModeTrial]:
-    task = batch.tasks[number]
+    task = batch.tasks[number] if batch.policy.pdl else batch.tasks[number].without_pdl()
     chain, whole, panels = make_chain(task.whole.plan), (task.whole,), task.panels
     streams = min(batch.cut.streams, max(len(panels), 1))
     trials = [

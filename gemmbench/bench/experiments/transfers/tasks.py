@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from gemmbench.backends.base import Artifact, Compiler
@@ -27,6 +27,11 @@ class TransferTask:
     whole: Piece
     panels: tuple[Piece, ...]
     why_not: str = ""
+
+    def without_pdl(self) -> TransferTask:
+        """The same task, whose launches begin when the launch before them has ended."""
+        whole, *panels = (replace(piece, plan=piece.plan.without_pdl()) for piece in (self.whole, *self.panels))
+        return replace(self, whole=whole, panels=tuple(panels))
 
 
 def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
