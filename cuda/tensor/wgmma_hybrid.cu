@@ -42,6 +42,7 @@ launches:
     grid: [2 * small]
     block: [384]
     shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+    pdl: true
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
