@@ -2,7 +2,7 @@
 summary: computes with two bf16 parts of each factor
 order: 40
 symbol: gemm
-precisions: [f32]
+precisions: [f32, 3xtf32]
 layouts: [nn]
 grid:
   - cdiv(N, 16)

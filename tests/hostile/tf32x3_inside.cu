@@ -2,7 +2,7 @@
 summary: computes with two TF32 parts of each factor
 order: 44
 symbol: gemm
-precisions: [f32]
+precisions: [f32, 3xtf32]
 layouts: [nn]
 grid:
   - cdiv(N, 16)

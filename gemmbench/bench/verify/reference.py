@@ -22,7 +22,7 @@ from gemmbench.bench.operands.fill import Operands, is_cached, make_operands
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.product_classes import CLASSES, is_weaker
+from gemmbench.planning.problems.product_classes import CLASSES, choose_weaker
 from gemmbench.planning.sweeps.overrides import Fill
 
 _FULL_CHECK_LIMIT = 1024**3
@@ -128,8 +128,8 @@ class Reference:
         """How far C may differ from C64 on the compared rows."""
         if declared not in self._bounds:
             unit = ROUNDING_FACTOR * self.problem.precision.accumulator.unit
-            if declared and is_weaker(declared, self.problem.precision.product_class):
-                unit += CLASSES[declared].largest * 2.0**-23
+            if self.problem.precision.may_split_factors(declared):
+                unit += CLASSES[choose_weaker(declared, self.problem.precision.product_class)].largest * 2.0**-23
             self._bounds[declared] = np.asarray(unit * self.scale + self._storage_error)
         return self._bounds[declared]
 

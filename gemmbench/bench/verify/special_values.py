@@ -26,7 +26,6 @@ from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.product_classes import is_weaker
 from gemmbench.planning.problems.storage import FLOAT64
 
 NOT_FINITE, SUBNORMAL, OVERFLOW = "NaN and infinity", "subnormal", "overflow"
@@ -96,8 +95,8 @@ class SpecialValues:
         return np.asarray(rounding + 2 * (self.problem.K + 1) * step)
 
     def judge(self, result: np.ndarray, declared: str = "") -> Check:
-        """Compare a result. Products of a weaker class that is `declared` may turn infinities into NaN."""
-        weak = bool(declared) and is_weaker(declared, self.problem.precision.product_class)
+        """Compare a result. Products of parts, and a weaker class that is `declared`, may turn infinities into NaN."""
+        weak = self.problem.precision.may_split_factors(declared)
         if weak and self.rule == SUBNORMAL:  # parts of a small number are smaller still
             return Check(True, self.rule)
         with np.errstate(all="ignore"):

@@ -73,3 +73,9 @@ TF32_TENSOR = PeakRates(
     at_half_rate=HALF_TENSOR.at_half_rate,
     of_tensor_cores=True,
 )
+# Three TF32 products for each product of f32, where that is faster than the CUDA cores: not on GeForce cards, nor
+# on professional ones of compute capability 8.6, 8.9 and 12.
+TRIPLE_TF32 = PeakRates(
+    {sm: max(rate / 3, FP32_CORES.by_capability[sm]) for sm, rate in TF32_TENSOR.by_capability.items()},
+    of_tensor_cores=True,
+)

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.problems.peak_rates import FP32_CORES, FP64_TENSOR, HALF_TENSOR, TF32_TENSOR, PeakRates
+from gemmbench.planning.problems.peak_rates import (
+    FP32_CORES,
+    FP64_TENSOR,
+    HALF_TENSOR,
+    TF32_TENSOR,
+    TRIPLE_TF32,
+    PeakRates,
+)
+from gemmbench.planning.problems.product_classes import is_weaker
 from gemmbench.planning.problems.storage import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, StorageType
 
 Granularity = Literal["none", "tensor", "row", "block"]
@@ -50,8 +58,10 @@ class Precision:
     `a`, `b` and `c` are the storage types of the operands, `scalar` that of alpha and beta.
     `factor_bits` is the number of significand bits of A and B that enter a product (11 for TF32,
     whose operands are stored with 24). `product_class` is what verification must find: the class of
-    the error that a single product has. `min_sm` is the first compute capability whose hardware
-    offers it (0: all), `peak` its peak rates.
+    the error that a single product has. With `splits_factors` a product may be the sum of products of
+    parts of its factors, and has an error before it is summed; otherwise it is exact in the
+    accumulator or rounded once. `min_sm` is the first compute capability whose hardware offers it
+    (0: all), `peak` its peak rates.
     """
 
     name: str
@@ -65,10 +75,15 @@ class Precision:
     scale: ScaleFormat = ScaleFormat()
     min_sm: int = 0
     peak: PeakRates = field(default=PeakRates(), compare=False)
+    splits_factors: bool = False
 
     def storage(self, operand: str) -> StorageType:
         """The type of A, B or C. A workspace holds copies of A and B, in the type of A."""
         return {"A": self.a, "B": self.b, "C": self.c, "workspace": self.a}[operand]
+
+    def may_split_factors(self, declared: str = "") -> bool:
+        """A product may have an error before it is summed: here, or in a weaker class that is `declared`."""
+        return self.splits_factors or (bool(declared) and is_weaker(declared, self.product_class))
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -93,6 +108,7 @@ class Precision:
 
 
 _FLOAT32_SUMS = Accumulator(FLOAT32, exact_bits=24)
+_TENSOR_SUMS = Accumulator(FLOAT32, exact_bits=24, truncates=True)
 
 _ALL = (
     Precision(
@@ -111,12 +127,25 @@ _ALL = (
         a=FLOAT32,
         b=FLOAT32,
         c=FLOAT32,
-        accumulator=Accumulator(FLOAT32, exact_bits=24, truncates=True),
+        accumulator=_TENSOR_SUMS,
         scalar=FLOAT32,
         factor_bits=11,
         product_class="tf32",
         min_sm=80,
         peak=TF32_TENSOR,
+    ),
+    Precision(
+        name="3xtf32",
+        a=FLOAT32,
+        b=FLOAT32,
+        c=FLOAT32,
+        accumulator=_TENSOR_SUMS,
+        scalar=FLOAT32,
+        factor_bits=24,
+        product_class="3xtf32",
+        splits_factors=True,
+        min_sm=80,
+        peak=TRIPLE_TF32,
     ),
     Precision(
         name="f64",

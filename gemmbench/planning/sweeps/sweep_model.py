@@ -22,7 +22,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
             `512:4096:512` for a range.
         shapes: Lists of M, N and K.
         axes: Values of M, N and K; every combination is measured.
-        precisions: `f32`, `tf32`, `f64`, `f16`, `bf16`.
+        precisions: `f32`, `tf32`, `3xtf32`, `f64`, `f16`, `bf16`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         alpha: C = alpha A B + beta C.
         beta: With 0, C is not read.

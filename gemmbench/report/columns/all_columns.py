@@ -6,6 +6,7 @@ To add a column, append it to `COLUMNS`; with a heading, name it in `_WIDE` as w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gemmbench.report.columns import details, gemm, network, sustained
 from gemmbench.report.columns.column import Column, pick_columns
@@ -54,7 +55,8 @@ _WIDE = pick_columns(
     "W",
     "GFLOPS/W",
 )
-_AFTER_SPEEDS = ("error (u)", "launches", "error", "status")
+_ERROR = "error (u)"
+_AFTER_SPEEDS = (_ERROR, "launches", "error", "status")
 _SUSTAINED = pick_columns(COLUMNS, "sustained TFLOPS", "sustained % of {baseline}", "sustained W", "sustained GHz", "J")
 
 
@@ -62,9 +64,11 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     """The columns of a table of these rows.
 
     Those of a steady load appear if a row had one, flags if a row has any, and with `wide` every
-    detail that a row has.
+    detail that a row has. The error is never hidden where products are sums of products of parts.
     """
     columns = list(network.table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
+    if any(row.record.problem.precision.splits_factors for row in rows):
+        columns = [replace(column, hide=0) if column.heading == _ERROR else column for column in columns]
     last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)
     columns[last:last] = [column for column in _SUSTAINED if _is_filled(column, rows)]
     if any(notable_letters(row) for row in rows):

@@ -156,7 +156,7 @@ def test_a_declared_class_is_accepted_and_a_weaker_one_is_not(declared, way, acc
 def test_each_precision_finds_its_own_class(name, layout):
     products = make_single_products(Problem(40, 24, 128, layout, name), seed=3)
     check = products.judge(compute(products, lambda a, b: a @ b))
-    assert check.ok and check.product_class == ("f32" if name == "tf32" else name)
+    assert check.ok and check.product_class == ("f32" if name in ("tf32", "3xtf32") else name)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,10 @@ def test_each_precision_finds_its_own_class(name, layout):
         ("tf32", "TF32, truncated", "tf32", True),
         ("tf32", "three bf16 products", "bf16x3", True),
         ("tf32", "bf16", "bf16", False),
+        ("3xtf32", "six bf16 products", "bf16x6", True),
+        ("3xtf32", "three TF32 products", "3xtf32", True),
+        ("3xtf32", "three bf16 products", "bf16x3", False),
+        ("3xtf32", "TF32", "tf32", False),
         ("f16", "bf16", "bf16", False),
         ("f64", "f32", "f32", False),
         ("f64", "TF32", "tf32", False),

@@ -116,6 +116,12 @@ def test_alpha_is_never_1_while_integers_are_checked(verify):
     assert verify("ignores_alpha", Problem(35, 128, 133, alpha=1.0)).diagnosis == "alpha ignored"
 
 
+@pytest.mark.parametrize(("name", "status"), [("tf32x3_inside", "ok"), ("bf16x3_inside", "wrong")])
+def test_under_3xtf32_products_of_parts_are_ranked_by_their_class(verify, name, status):
+    record = verify(name, replace(PROBLEM, precision_name="3xtf32"))
+    assert (record.status, record.ranked) == (status, status == "ok"), record.reason
+
+
 def test_every_kernel_with_a_fault_in_special_values_has_an_expectation():
     assert {path.stem for path in VALUES.glob("*.cu")} == set(EXPECTED_OF_VALUES)
 

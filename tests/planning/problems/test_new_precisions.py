@@ -8,7 +8,6 @@ from gemmbench.backends.cuda.system.device import flops_per_cycle
 from gemmbench.backends.source import compiler_text
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.verify.reference import Reference
-from gemmbench.errors import NotOffered
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.peak_rates import PeakRates
@@ -35,14 +34,8 @@ NEW = (
     Precision("int8", INT8, INT8, INT32, Accumulator(INT32, exact_bits=31), INT32, 7, "int8", min_sm=75),
     Precision("int4", INT4, INT4, INT32, Accumulator(INT32, exact_bits=31), INT32, 3, "int4", min_sm=75),
     Precision("f16_sums", FLOAT16, FLOAT16, FLOAT16, Accumulator(FLOAT16, exact_bits=11), FLOAT16, 11, "f16_sums"),
-    Precision(
-        *("3xtf32", FLOAT32, FLOAT32, FLOAT32, Accumulator(FLOAT32, exact_bits=24, truncates=True), FLOAT32),
-        *(24, "3xtf32"),
-        min_sm=80,
-        peak=PeakRates({90: 2048 / 3}),
-    ),
 )
-NAMES = [new.name for new in NEW]
+NAMES = ["3xtf32", *(new.name for new in NEW)]
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +53,7 @@ def plan_of(name: str) -> Plan:
 
 def test_no_new_precision_is_offered_yet(monkeypatch):
     monkeypatch.undo()
-    assert list(PRECISIONS) == ["f32", "tf32", "f64", "f16", "bf16"]
+    assert list(PRECISIONS) == ["f32", "tf32", "3xtf32", "f64", "f16", "bf16"]
 
 
 @pytest.mark.parametrize(
@@ -153,23 +146,22 @@ def test_a_right_result_passes_and_a_wrong_one_fails(name):
 def test_peaks_come_from_the_record():
     rates = flops_per_cycle("NVIDIA H200", 90, 132)
     assert rates["e4m3"] == 132 * 8192
-    assert rates["3xtf32"] == pytest.approx(rates["tf32"] / 3)
+    assert rates["3xtf32"] == pytest.approx(rates["tf32"] / 3)  # faster than the CUDA cores
     assert "int8" not in rates
 
 
 def test_cublas_finds_the_compute_type_by_the_accumulator():
-    names = ("f32", "tf32", "bf16", "f16_sums", "int8", "e4m3")
+    names = ("f32", "3xtf32", "tf32", "bf16", "f16_sums", "int8", "e4m3")
     found = {name: _compute_type(PRECISIONS[name], PEDANTIC) for name in names}
     assert found == {
         "f32": "COMPUTE_32F_PEDANTIC",
+        "3xtf32": "COMPUTE_32F_PEDANTIC",
         "tf32": "COMPUTE_32F_FAST_TF32",
         "bf16": "COMPUTE_32F",
         "f16_sums": "COMPUTE_16F",
         "int8": "COMPUTE_32I",
         "e4m3": "COMPUTE_32F",
     }
-    with pytest.raises(NotOffered, match="3xtf32"):
-        _compute_type(PRECISIONS["3xtf32"])
 
 
 def test_scale_factors_have_a_granularity_and_a_type():

@@ -59,6 +59,7 @@ def test_precisions_hold_the_numbers_of_their_formats():
     assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == {
         "f32": 4,
         "tf32": 4,
+        "3xtf32": 4,
         "f64": 8,
         "f16": 2,
         "bf16": 2,

@@ -176,3 +176,11 @@ def test_a_wide_table_and_the_exports_say_whose_launches_overlap(make_run, paire
 def test_rows_are_numbered_through_all_problems(make_run, paired):
     run = make_run(paired("naive", MS), paired("tiled", MS, order=2.0), paired("naive", MS, size=128))
     assert [row.number for row in compare_rows(run).rows] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("precision", "hides"), [("f32", True), ("3xtf32", False)])
+def test_a_narrow_screen_shows_the_error_of_products_of_parts(make_run, paired, precision, hides):
+    run = make_run(paired("naive", *[MS] * 5, precision_name=precision, error=0.5, checked=True))
+    rows = compare_rows(run).rows
+    hidden = {column.heading: bool(column.hide) for column in table_columns(rows)}
+    assert hidden["error (u)"] is hides

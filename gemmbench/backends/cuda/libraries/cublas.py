@@ -17,6 +17,7 @@ from gemmbench.backends.cuda.libraries.variants import (
     DEFAULT,
     KERNELS,
     PEDANTIC,
+    computes_in_f32,
     library_types,
     open_library,
     to_column_major,
@@ -52,7 +53,7 @@ class Cublas:
         """
         if self._workspace.reserve(plan.workspace):
             self._api.set_workspace(self._handle, self._workspace.address, self._workspace.nbytes)
-        if plan.problem.precision_name != "f32":
+        if not computes_in_f32(plan.problem.precision):
             return self._fix_arguments(plan, addresses, "")
         if plan.variant.name == CUBLAS_PEDANTIC.name:
             return self._fix_arguments(plan, addresses, PEDANTIC)

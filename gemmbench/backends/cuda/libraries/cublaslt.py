@@ -22,6 +22,7 @@ from gemmbench.backends.cuda.libraries.variants import (
     PEDANTIC,
     ColumnMajor,
     Types,
+    computes_in_f32,
     library_types,
     open_library,
     to_column_major,
@@ -80,7 +81,7 @@ class CublasLt:
         tensor cores either.
         """
         epilogue, kinds = _EPILOGUES[plan.epilogue], [types]
-        if plan.epilogue and plan.problem.precision_name == "f32":
+        if plan.epilogue and computes_in_f32(plan.problem.precision):
             kinds.append(replace(types, compute=int(import_module("nvmath.bindings.cublas").ComputeType.COMPUTE_32F)))
         for kind in kinds:
             matmul = _Matmul(self._api, to_column_major(plan.problem), kind, epilogue)

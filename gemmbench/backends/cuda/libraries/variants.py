@@ -34,14 +34,18 @@ ALGORITHMS = 64
 DEFAULT, PEDANTIC = "default math", "pedantic math"
 """The two ways in which cuBLAS computes f32 without tensor cores; pedantic restricts its choice of kernels."""
 
-MATH = "f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, summed in f32"
-_MATH_LT = "f32 pedantic, tf32 fast, f16 and bf16 on tensor cores, summed in f32"
+MATH = (
+    "f32 and 3xtf32 in f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, "
+    "summed in f32"
+)
+_MATH_LT = "f32 and 3xtf32 in pedantic f32, tf32 fast, f16 and bf16 on tensor cores, summed in f32"
 
-_PRECISIONS = ("f32", "tf32", "f64", "f16", "bf16")
+_PRECISIONS = ("f32", "tf32", "3xtf32", "f64", "f16", "bf16")
+_IN_F32 = ("f32", "3xtf32")
 # cublasComputeType_t by the accumulator's type; sums in f32 of f32 products are distinguished
 # by the class of the product.
 _COMPUTE = {"float32": "COMPUTE_32F", "float64": "COMPUTE_64F", "float16": "COMPUTE_16F", "int32": "COMPUTE_32I"}
-_COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F", "tf32": "COMPUTE_32F_FAST_TF32"}
+_COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F", "3xtf32": "COMPUTE_32F", "tf32": "COMPUTE_32F_FAST_TF32"}
 # cudaDataType_t
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14}
 _TYPES |= {"float8_e4m3fn": 28, "float8_e5m2": 29}
@@ -58,7 +62,7 @@ CUBLAS = Variant(
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
 )
 CUBLAS_DEFAULT, CUBLAS_PEDANTIC = (
-    replace(CUBLAS, name=name, summary=f"cuBLAS in f32 with {math} only", order=order, precisions=("f32",))
+    replace(CUBLAS, name=name, summary=f"cuBLAS in f32 with {math} only", order=order, precisions=_IN_F32)
     for name, math, order in (("cublas_default", DEFAULT, 1001), ("cublas_pedantic", PEDANTIC, 1002))
 )
 CUBLASLT = Variant(
@@ -126,7 +130,7 @@ class Types:
 
 
 def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
-    """The types of a problem; `math` is for f32.
+    """The types of a problem; `math` is for what is computed in f32.
 
     Raises NotOffered on GPUs before the precision, such as TF32 before sm_80.
     """
@@ -139,13 +143,18 @@ def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
     return Types(a, b, c, _TYPES[precision.scalar.name], int(compute), precision.scalar.name)
 
 
+def computes_in_f32(precision: Precision) -> bool:
+    """Whether cuBLAS multiplies float32 without tensor cores; 3xtf32 is compared with that."""
+    return precision.name in _IN_F32
+
+
 def _compute_type(precision: Precision, math: str = DEFAULT) -> str:
     """The name of the compute type of a precision. Raises NotOffered where cuBLAS has none."""
     if precision.a != FLOAT32:
         return _COMPUTE[precision.accumulator.type.name]
     if precision.product_class not in _COMPUTE_FLOAT32:
         raise NotOffered(f"cuBLAS has no compute type for {precision.name}")
-    pedantic = precision.name == "f32" and math == PEDANTIC
+    pedantic = computes_in_f32(precision) and math == PEDANTIC
     return "COMPUTE_32F_PEDANTIC" if pedantic else _COMPUTE_FLOAT32[precision.product_class]
 
 

@@ -98,6 +98,11 @@ def test_cublas_uses_the_faster_math_and_names_it(asked, faster, compute):
     assert calls.choice == faster and compute_types(calls, asked) == [compute, compute]
 
 
+def test_3xtf32_is_compared_with_the_math_of_f32(asked):
+    calls = Cublas(STREAM, 90, EITHER).calls(make_plan(precision="3xtf32"), SETS)
+    assert calls.choice == DEFAULT and compute_types(calls, asked) == [COMPUTE_32F, COMPUTE_32F]
+
+
 def test_other_precisions_have_no_choice(asked):
     assert Cublas(STREAM, 90, EITHER).calls(make_plan(precision="f16"), SETS).choice == ""
 
