@@ -5,9 +5,9 @@ import pytest
 
 from gemmbench.backends.base import Range, ScaledArray
 from gemmbench.backends.fake.kernels import FakeMemory
-from gemmbench.planning.problems.storage import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from gemmbench.planning.problems.storage import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64
 
-TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16]
+TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3, E5M2]
 COUNT, STEP = 300_001, 1 << 22
 """Elements of an array, and bytes from one array to the next."""
 

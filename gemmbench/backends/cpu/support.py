@@ -26,7 +26,7 @@ _NEEDS_GPU = (
     (re.compile(r"\bCUtensorMap\b"), "tensor maps"),
     (re.compile(r"<cuda/|\bcuda::|<cuda_pipeline|\b__pipeline_\w+"), "asynchronous copies or barriers"),
     (re.compile(r"<<<"), "a launch of its own"),
-    (re.compile(r"<cuda_fp[468]\.h>|\b__nv_fp[468]\w*"), "8-bit floating point"),
+    (re.compile(r"<cuda_fp[46]\.h>|\b__nv_fp[46]\w*"), "4-bit or 6-bit floating point"),
 )
 
 

@@ -11,6 +11,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 __device__ unsigned long long nanoseconds()
 {
@@ -77,7 +78,7 @@ struct ScaledArray {
     double factor;                      // a power of two
 };
 
-/* Sixteen bits are scaled and compared as floats, which hold all of their values exactly. */
+/* Sixteen and eight bits are scaled and compared as floats, which hold all of their values exactly. */
 template <class T> struct Wide { using type = float; };
 template <> struct Wide<double> { using type = double; };
 
@@ -125,6 +126,8 @@ FOR_TYPE(float, float32)
 FOR_TYPE(double, float64)
 FOR_TYPE(__half, float16)
 FOR_TYPE(__nv_bfloat16, bfloat16)
+FOR_TYPE(__nv_fp8_e4m3, float8_e4m3fn)
+FOR_TYPE(__nv_fp8_e5m2, float8_e5m2)
 
 struct Range {
     unsigned long long start, end;  // addresses

@@ -111,7 +111,7 @@ class Reference:
     @cached_property
     def _inverse_units(self) -> np.ndarray:
         """1 / (u (|alpha| |A| |B| + |beta| |C0|)) on the compared rows, 0 where that is 0."""
-        unit = self.problem.precision.accumulator.unit * self.scale
+        unit = self.problem.sum_unit * self.scale
         return np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
 
     @cached_property
@@ -127,7 +127,7 @@ class Reference:
     def _bound(self, declared: str) -> np.ndarray:
         """How far C may differ from C64 on the compared rows."""
         if declared not in self._bounds:
-            unit = ROUNDING_FACTOR * self.problem.precision.accumulator.unit
+            unit = ROUNDING_FACTOR * self.problem.sum_unit
             if self.problem.precision.may_split_factors(declared):
                 unit += CLASSES[choose_weaker(declared, self.problem.precision.product_class)].largest * 2.0**-23
             self._bounds[declared] = np.asarray(unit * self.scale + self._storage_error)

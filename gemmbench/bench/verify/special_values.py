@@ -87,11 +87,9 @@ class SpecialValues:
     @cached_property
     def _bound(self) -> np.ndarray:
         """How far a finite element may be off: by rounding, and by a subnormal step for every operation."""
-        precision = self.problem.precision
         step = _find_limits(self.problem, "C").step
-        rounding = ROUNDING_FACTOR * precision.accumulator.unit * self._scale + 2 * precision.result_unit * np.abs(
-            self.want
-        )
+        storage = 2 * self.problem.precision.result_unit * np.abs(self.want)
+        rounding = ROUNDING_FACTOR * self.problem.sum_unit * self._scale + storage
         return np.asarray(rounding + 2 * (self.problem.K + 1) * step)
 
     def judge(self, result: np.ndarray, declared: str = "") -> Check:
@@ -210,14 +208,17 @@ def _make_subnormal(problem: Problem, seed: int) -> Operands:
 
 
 def _make_large(problem: Problem, seed: int) -> Operands:
-    """Factors next to the largest number, and sums that just fit; one row and column whose sum does not."""
+    """Factors next to the largest number, and sums that just fit; one row and column whose sum does not.
+
+    Where C has a larger range than A and B, all sums fit.
+    """
     a, b, c = _draw(problem, seed)
-    exponent, result = (int(np.frexp(_find_limits(problem, name).largest)[1]) - 1 for name in "AC")
-    small = result - exponent - int(np.ceil(np.log2(problem.K))) - 1
-    a[:, ::2] *= 2.0**exponent
-    b[::2] *= 2.0**small
-    a[:, 1::2] *= 2.0**small
-    b[1::2] *= 2.0**exponent
-    b[:, -1] = np.copysign(2.0 ** (exponent // 2 + 1), a[-1])
-    a[-1] = np.copysign(2.0 ** (exponent // 2 + 1), a[-1])
+    in_a, in_b, in_c = (int(np.frexp(_find_limits(problem, name).largest)[1]) - 1 for name in "ABC")
+    product = in_c - int(np.ceil(np.log2(problem.K))) - 1
+    a[:, ::2] *= 2.0**in_a
+    b[::2] *= 2.0 ** min(product - in_a, in_b)
+    a[:, 1::2] *= 2.0 ** min(product - in_b, in_a)
+    b[1::2] *= 2.0**in_b
+    b[:, -1] = np.copysign(2.0 ** (in_b // 2 + 1), a[-1])
+    a[-1] = np.copysign(2.0 ** (in_a // 2 + 1), a[-1])
     return _store(problem, a, b, c)

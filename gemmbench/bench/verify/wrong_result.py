@@ -104,8 +104,8 @@ class WrongSample:
     def matches(self, values: np.ndarray) -> np.ndarray:
         """Where `values` (E or E x n) match: equal for integers, within rounding for real data."""
         got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, self.scale))
-        precision = self.wrong.problem.precision
+        problem = self.wrong.problem
         if self.wrong.exact:
-            return np.asarray(values.astype(precision.c.numpy_type()).astype(np.float64) == got)
-        bound = ROUNDING_FACTOR * precision.accumulator.unit * scale + 2 * precision.result_unit * np.abs(values)
+            return np.asarray(values.astype(problem.precision.c.numpy_type()).astype(np.float64) == got)
+        bound = ROUNDING_FACTOR * problem.sum_unit * scale + 2 * problem.precision.result_unit * np.abs(values)
         return np.asarray(np.abs(values - got) <= bound)

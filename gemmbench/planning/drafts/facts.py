@@ -19,6 +19,8 @@ PRECISIONS = {
     **dict.fromkeys(("double",), "f64"),
     **dict.fromkeys(("half", "__half"), "f16"),
     **dict.fromkeys(("__nv_bfloat16", "nv_bfloat16", "bf16"), "bf16"),
+    **dict.fromkeys(("__nv_fp8_e4m3",), "e4m3"),
+    **dict.fromkeys(("__nv_fp8_e5m2",), "e5m2"),
 }
 """The precision of a type of elements."""
 

@@ -34,7 +34,17 @@ _SCALARS = {"alpha": "alpha", "beta": "beta"}
 _PLACES = "d|dev|device|gpu|g|ptr|p|mat|matrix|global|gmem"
 _AFFIXES = (rf"^(?:{_PLACES})_+", rf"_+(?:{_PLACES})$")
 _WORDS = r"^(?:mat|matrix|ptr|dev|d)(?=[abc]$)|(?<=^[abc])(?:mat|matrix|ptr|dev|d)$|(?<=^[abc])data$"
-_FLOATS = ("float", "double", "half", "__half", "__nv_bfloat16", "nv_bfloat16", "bf16")
+_FLOATS = (
+    "float",
+    "double",
+    "half",
+    "__half",
+    "__nv_bfloat16",
+    "nv_bfloat16",
+    "bf16",
+    "__nv_fp8_e4m3",
+    "__nv_fp8_e5m2",
+)
 _CONVERSIONS = {
     **dict.fromkeys(("unsigned", "unsigned int", "uint", "uint32_t", "std::uint32_t"), "unsigned"),
     **dict.fromkeys(("long", "long int", "long long", "long long int", "int64_t", "std::int64_t", "ptrdiff_t"), "long"),

@@ -52,6 +52,11 @@ class Catalog:
         """The names of all variants, unordered."""
         return [*self._files, *self._libraries]
 
+    @property
+    def libraries(self) -> list[Variant]:
+        """The variants of libraries, in the order of the ladder."""
+        return _sort_ladder(variant for variant in self._libraries.values() if variant.is_library)
+
     def check_name(self, name: str) -> None:
         """Raise UsageError, with the nearest name, for an unknown name; read a kernel of a revision.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_FIRST_GEFORCE, _FIRST_TF32 = 75, 80
+_FIRST_GEFORCE, _FIRST_TF32, _FIRST_FP8 = 75, 80, 89
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,18 @@ HALF_TENSOR = PeakRates(
     at_half_rate=("NVIDIA L40",),
     of_tensor_cores=True,
 )
-# Half of that. A100 156 TFLOPS / 108 / 1.41 GHz, A40 74.8 / 84 / 1.74, RTX 3090 35.6 / 82 / 1.70, L40S 183 / 142 /
-# 2.52, RTX 4090 82.6 / 128 / 2.52, H100 SXM 495 / 132 / 1.83, B200 1125 / 148 / 1.85, RTX PRO 6000 Blackwell 251.9
-# / 188 / 2.62, RTX 5090 104.8 / 170 / 2.41.
+# Twice that, from compute capability 8.9 on: L40S 733 TFLOPS / 142 / 2.52, H100 SXM 1979 / 132 / 1.83, B200 4500 /
+# 148 / 1.85, RTX PRO 6000 Blackwell 1007.6 / 188 / 2.62. GeForce cards sum in f32 at half the rate here, too: RTX
+# 4090 330.3 / 128 / 2.52, RTX 5090 419 / 170 / 2.41. So does the L40: 362 / 142 / 2.49.
+FP8_TENSOR = PeakRates(
+    {sm: rate * 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_FP8},
+    geforce=1024,
+    at_half_rate=HALF_TENSOR.at_half_rate,
+    of_tensor_cores=True,
+)
+# Half of that of 16 bits. A100 156 TFLOPS / 108 / 1.41 GHz, A40 74.8 / 84 / 1.74, RTX 3090 35.6 / 82 / 1.70, L40S 183
+# / 142 / 2.52, RTX 4090 82.6 / 128 / 2.52, H100 SXM 495 / 132 / 1.83, B200 1125 / 148 / 1.85, RTX PRO 6000 Blackwell
+# 251.9 / 188 / 2.62, RTX 5090 104.8 / 170 / 2.41.
 TF32_TENSOR = PeakRates(
     {sm: rate / 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_TF32},
     geforce=256,

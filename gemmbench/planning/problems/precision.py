@@ -5,11 +5,13 @@ To add a precision, add its record to `_ALL`; the rest of gemmbench reads it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.problems.peak_rates import (
+    FP8_TENSOR,
     FP32_CORES,
     FP64_TENSOR,
     HALF_TENSOR,
@@ -18,7 +20,7 @@ from gemmbench.planning.problems.peak_rates import (
     PeakRates,
 )
 from gemmbench.planning.problems.product_classes import is_weaker
-from gemmbench.planning.problems.storage import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, StorageType
+from gemmbench.planning.problems.storage import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64, StorageType
 
 Granularity = Literal["none", "tensor", "row", "block"]
 
@@ -27,19 +29,29 @@ Granularity = Literal["none", "tensor", "row", "block"]
 class Accumulator:
     """The type sums are kept in; integers up to 2**exact_bits are summed without error.
 
-    Tensor cores may keep fewer bits than the type has, and truncate where others round.
+    Tensor cores may keep fewer bits than the type has, and truncate where others round. With
+    `promoted_every` they sum that many products, and such partial sums are added in the type itself.
     """
 
     type: StorageType
     exact_bits: int
     truncates: bool = False
+    promoted_every: int = 0
 
-    @property
-    def unit(self) -> float:
-        """Unit roundoff of a sum. Truncation doubles it; sums of integers have no error."""
+    def unit(self, products: int) -> float:
+        """Unit roundoff u of a sum of K `products`. Truncation doubles it; sums of integers have no error.
+
+        A promoted sum consists of K / n partial sums of n products each. The partial sum of the products
+        a b is off by u |a| |b|, which is n / K of u |A| |B|. Data have random signs, and truncation changes a
+        partial sum towards 0. So these errors have random signs too, and sqrt(K / n) of them remain of
+        K / n: sqrt(n / K) of u |A| |B|. Adding the partial sums costs the unit roundoff of the type.
+        """
         if self.type.is_integer:
             return 0.0
-        return 2.0**-self.exact_bits * (2 if self.truncates else 1)
+        unit = 2.0**-self.exact_bits * (2 if self.truncates else 1)
+        if not 0 < self.promoted_every < products:
+            return unit
+        return unit * math.sqrt(self.promoted_every / products) + self.type.unit
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,11 @@ class Precision:
         return tuple(dict.fromkeys(kind.header for kind in types if kind.header))
 
     @property
+    def is_scaled(self) -> bool:
+        """A and B have scale factors."""
+        return self.scale.granularity != "none"
+
+    @property
     def exact_bits(self) -> int:
         """Integers up to 2**exact_bits survive both the sum and its storage in C."""
         return min(self.accumulator.exact_bits, self.c.significand)
@@ -109,6 +126,30 @@ class Precision:
 
 _FLOAT32_SUMS = Accumulator(FLOAT32, exact_bits=24)
 _TENSOR_SUMS = Accumulator(FLOAT32, exact_bits=24, truncates=True)
+
+# Hopper's tensor cores keep about 14 bits of a sum of 8-bit products, and truncate. To be measured: 13 is on the
+# safe side.
+_FP8_BITS = 13
+_FAST_FP8_SUMS = Accumulator(FLOAT32, exact_bits=_FP8_BITS, truncates=True)
+_PROMOTED_FP8_SUMS = replace(_FAST_FP8_SUMS, promoted_every=128)
+
+
+def _make_fp8(name: str, a: StorageType, accumulator: Accumulator) -> Precision:
+    """A in either 8-bit type, B in e4m3, C in bf16; each factor of a tensor is 1 here, so nothing is scaled."""
+    return Precision(
+        name=name,
+        a=a,
+        b=E4M3,
+        c=BFLOAT16,
+        accumulator=accumulator,
+        scalar=FLOAT32,
+        factor_bits=a.significand,
+        product_class=name.partition("_")[0],
+        scale=ScaleFormat("tensor", FLOAT32),
+        min_sm=89,
+        peak=FP8_TENSOR,
+    )
+
 
 _ALL = (
     Precision(
@@ -181,6 +222,10 @@ _ALL = (
         min_sm=80,
         peak=HALF_TENSOR,
     ),
+    _make_fp8("e4m3", E4M3, _PROMOTED_FP8_SUMS),
+    _make_fp8("e4m3_fast", E4M3, _FAST_FP8_SUMS),
+    _make_fp8("e5m2", E5M2, _PROMOTED_FP8_SUMS),
+    _make_fp8("e5m2_fast", E5M2, _FAST_FP8_SUMS),
 )
 PRECISIONS = {record.name: record for record in _ALL}
 

@@ -66,6 +66,11 @@ class Problem:
         types = {"TA": precision.a.ctype, "TB": precision.b.ctype, "TC": precision.c.ctype}
         return types | {"TACC": precision.accumulator.type.ctype}
 
+    @property
+    def sum_unit(self) -> float:
+        """Unit roundoff of the sum of an element of C."""
+        return self.precision.accumulator.unit(self.K)
+
     def storage(self, operand: str) -> StorageType:
         """How the elements of A, B or C are stored; a workspace holds copies of A and B."""
         return self.precision.storage(operand)

@@ -101,15 +101,30 @@ def plan_sweep(
 
 
 def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, explicit: bool) -> str:
-    """The sweep's baseline if it can run here, else the default one; an explicit one must run."""
-    name = sweep.baseline or devices.default_baseline
+    """The sweep's baseline if it can run here in every precision, else the default one; an explicit one must run."""
+    default = _choose_default(sweep, catalog, devices)
+    name = sweep.baseline or default
     with at_line(sweep.location, sweep.baseline_line):
         variant = catalog.get(name)
-    if choose_backend(variant, devices.primary, devices.targets) in devices.targets:
+    runs = choose_backend(variant, devices.primary, devices.targets) in devices.targets
+    if runs and (explicit or variant.fault or _offers_precisions(variant, sweep)):
         return name
     if explicit:
-        raise UsageError(f"baseline {name} needs a GPU; use --baseline {devices.default_baseline}")
+        raise UsageError(f"baseline {name} needs a GPU; use --baseline {default}")
+    return default
+
+
+def _choose_default(sweep: Sweep, catalog: Catalog, devices: AvailableDevices) -> str:
+    """The default baseline; where it lacks a precision of the sweep, the first library that has them all."""
+    for variant in (catalog.get(devices.default_baseline), *catalog.libraries):
+        is_here = choose_backend(variant, devices.primary, devices.targets) == devices.primary
+        if is_here and _offers_precisions(variant, sweep):
+            return variant.name
     return devices.default_baseline
+
+
+def _offers_precisions(variant: Variant, sweep: Sweep) -> bool:
+    return {problem.precision_name for problem in sweep.problems} <= set(variant.precisions)
 
 
 def _look_up_variants(sweep: Sweep, catalog: Catalog) -> list[Variant]:

@@ -22,13 +22,14 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
             `512:4096:512` for a range.
         shapes: Lists of M, N and K.
         axes: Values of M, N and K; every combination is measured.
-        precisions: `f32`, `tf32`, `3xtf32`, `f64`, `f16`, `bf16`.
+        precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         alpha: C = alpha A B + beta C.
         beta: With 0, C is not read.
         params: Values to try for every variant that has the parameter, such as `{TILE: [16, 32]}`,
             or `all`.
-        baseline: The variant that counts as 100 %. Empty: cublas on a GPU, openblas on a CPU.
+        baseline: The variant that counts as 100 %. Empty: cublas on a GPU, openblas on a CPU. Where it
+            lacks a precision of the sweep, the first library that has them all, such as cublaslt for fp8.
         measure: How to measure; see below.
         on_cpu: Keys that replace those above where kernels run on the CPU.
         post: The table of a post that this sweep repeats; see below.

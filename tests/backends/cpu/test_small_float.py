@@ -1,5 +1,6 @@
 """half and bfloat16: conversions bit by bit, arithmetic rounded once."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -118,3 +119,67 @@ def test_fma_rounds_once_and_operators_twice(bench, bfloat, to_bits, to_value):
 def test_pairs(bench):
     result = bench.run(bench.plan(PAIRS, (1, 8, 1)))
     np.testing.assert_array_equal(result, [[3.5, 7, 5, 6, 8, 3, 1, 1]])
+
+
+# alpha 0: the float of the byte in A. 1: A rounded to a byte. 2: as 1, from an int. 3: as 0 and 1, four at a time.
+EIGHT_BITS = """
+#include <cuda_fp8.h>
+SIGNATURE {
+    for (int i = 0; i < M * N; ++i) {
+        FORMAT small(A[i]);
+        if (alpha == 0) small.__x = int(A[i]), C[i] = float(small);
+        if (alpha == 1) C[i] = small.__x;
+        if (alpha == 2) C[i] = FORMAT(int(A[i])).__x;
+        if (alpha == 3 && i % 4 == 0) {
+            const float4 v = float4(QUAD(make_float4(A[i], A[i + 1], A[i + 2], A[i + 3])));
+            C[i] = v.x, C[i + 1] = v.y, C[i + 2] = v.z, C[i + 3] = v.w;
+        }
+    }
+}
+"""
+FP8_FORMATS = pytest.mark.parametrize(("kind", "largest"), [("float8_e4m3fn", 448), ("float8_e5m2", 57344)])
+
+
+def convert_fp8(bench, values, kind, what):
+    name = kind.removeprefix("float8_").removesuffix("fn")
+    text = EIGHT_BITS.replace("FORMAT", f"__nv_fp8_{name}").replace("QUAD", f"__nv_fp8x4_{name}")
+    return bench.run(bench.plan(text, (1, values.size, 1)), values.reshape(1, -1).astype(np.float32), alpha=what)[0]
+
+
+def decode_fp8(patterns, kind):
+    return patterns.astype(np.uint8).view(getattr(ml_dtypes, kind)).astype(np.float32)
+
+
+@FP8_FORMATS
+def test_every_byte_is_decoded(bench, kind, largest):
+    patterns = np.arange(256, dtype=np.uint8)
+    result, expected = convert_fp8(bench, patterns, kind, 0), decode_fp8(patterns, kind)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))
+
+
+@FP8_FORMATS
+def test_encoding_to_a_byte_rounds_to_nearest_even_and_saturates(bench, kind, largest):
+    numbers = decode_fp8(np.arange(256), kind)
+    numbers = np.sort(numbers[np.isfinite(numbers)])
+    ties = (numbers[1:] + numbers[:-1]) / 2
+    around = [np.nextafter(ties, np.float32(side)) for side in (-np.inf, np.inf)]
+    random = np.random.default_rng(1).standard_normal(5000).astype(np.float32)
+    special = np.array([0, -0.0, np.inf, -np.inf, 1e-8, -1e-45, 3.4e38, largest * 1.01], np.float32)
+    values = np.concatenate([numbers, ties, *around, random, special, -special])
+    clipped = np.clip(values, -largest, largest).astype(getattr(ml_dtypes, kind)).view(np.uint8)
+    np.testing.assert_array_equal(convert_fp8(bench, values, kind, 1), clipped)
+
+
+@FP8_FORMATS
+def test_integers_and_quadruples_are_converted(bench, kind, largest):
+    whole = np.array([0, 1, -3, 17, 100, -448, 5, 16_777_217], np.float32)
+    expected = np.clip(whole, -largest, largest).astype(getattr(ml_dtypes, kind))
+    np.testing.assert_array_equal(convert_fp8(bench, whole, kind, 2), expected.view(np.uint8))
+    np.testing.assert_array_equal(convert_fp8(bench, whole, kind, 3), expected.astype(np.float32))
+
+
+@FP8_FORMATS
+def test_nan_stays_nan_in_a_byte(bench, kind, largest):
+    patterns = convert_fp8(bench, np.array([np.nan, -np.nan], np.float32), kind, 1)
+    assert np.isnan(decode_fp8(patterns, kind)).all()

@@ -21,7 +21,7 @@ KERNEL = Variant("k", "", 0, "kernel", ("cuda", "cpu"), ("f32",), ("nn",))
         ("void gemm(const CUtensorMap* maps);", "tensor maps"),
         ("cuda::barrier<cuda::thread_scope_block> b;", "asynchronous copies or barriers"),
         ("__pipeline_commit();", "asynchronous copies or barriers"),
-        ("#include <cuda_fp8.h>", "8-bit floating point"),
+        ("#include <cuda_fp4.h>", "4-bit or 6-bit floating point"),
         ("__device__ unsigned counter;", "a __device__ variable"),
         ("static __device__ __align__(16) float partial[1024] = {};", "a __device__ variable"),
         ("__device__ int ticket{0};", "a __device__ variable"),

@@ -10,13 +10,9 @@ from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.peak_rates import PeakRates
 from gemmbench.planning.problems.precision import PRECISIONS, Accumulator, Precision, ScaleFormat
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.storage import (
-    BFLOAT16,
-    E4M3,
-    E5M2,
     FLOAT16,
     FLOAT32,
     INT8,
@@ -25,17 +21,13 @@ from gemmbench.planning.problems.storage import (
 )
 
 INT4 = StorageType("int4", 4, 3, 0, "unsigned char")
-FP8_SUMS = Accumulator(FLOAT32, exact_bits=14, truncates=True)
-PER_TENSOR = ScaleFormat("tensor", FLOAT32)
 
 NEW = (
-    Precision("e4m3", E4M3, E4M3, BFLOAT16, FP8_SUMS, FLOAT32, 4, "e4m3", PER_TENSOR, 89, PeakRates({90: 8192})),
-    Precision("e5m2", E5M2, E4M3, FLOAT32, FP8_SUMS, FLOAT32, 4, "e5m2", PER_TENSOR, 89, PeakRates({90: 8192})),
     Precision("int8", INT8, INT8, INT32, Accumulator(INT32, exact_bits=31), INT32, 7, "int8", min_sm=75),
     Precision("int4", INT4, INT4, INT32, Accumulator(INT32, exact_bits=31), INT32, 3, "int4", min_sm=75),
     Precision("f16_sums", FLOAT16, FLOAT16, FLOAT16, Accumulator(FLOAT16, exact_bits=11), FLOAT16, 11, "f16_sums"),
 )
-NAMES = ["3xtf32", *(new.name for new in NEW)]
+NAMES = ["3xtf32", "e4m3", "e4m3_fast", "e5m2", "e5m2_fast", *(new.name for new in NEW)]
 
 
 @pytest.fixture(autouse=True)
@@ -53,14 +45,14 @@ def plan_of(name: str) -> Plan:
 
 def test_no_new_precision_is_offered_yet(monkeypatch):
     monkeypatch.undo()
-    assert list(PRECISIONS) == ["f32", "tf32", "3xtf32", "f64", "f16", "bf16"]
+    assert list(PRECISIONS) == ["f32", "tf32", "3xtf32", "f64", "f16", "bf16", "e4m3", "e4m3_fast", "e5m2", "e5m2_fast"]
 
 
 @pytest.mark.parametrize(
     ("name", "a", "b", "c"),
     [
         ("e4m3", 6 * 7, 7 * 5, 2 * 6 * 5),
-        ("e5m2", 6 * 7, 7 * 5, 4 * 6 * 5),
+        ("e5m2", 6 * 7, 7 * 5, 2 * 6 * 5),
         ("int8", 6 * 7, 7 * 5, 4 * 6 * 5),
         ("int4", 6 * 4, 7 * 3, 4 * 6 * 5),  # a row of 7 takes 28 bits: 4 bytes
         ("f16_sums", 2 * 6 * 7, 2 * 7 * 5, 2 * 6 * 5),
@@ -77,7 +69,7 @@ def test_each_operand_has_the_bytes_of_its_own_type(name, a, b, c):
     ("name", "types"),
     [
         ("e4m3", ["__nv_fp8_e4m3", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
-        ("e5m2", ["__nv_fp8_e5m2", "__nv_fp8_e4m3", "float", "float"]),
+        ("e5m2", ["__nv_fp8_e5m2", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
         ("int8", ["signed char", "signed char", "int", "int"]),
         ("int4", ["unsigned char", "unsigned char", "int", "int"]),
         ("f16_sums", ["__half", "__half", "__half", "__half"]),
@@ -98,8 +90,10 @@ def test_the_headers_of_all_types_are_included_once():
 @pytest.mark.parametrize(
     ("name", "unit", "result_unit", "exact_bits"),
     [
-        ("e4m3", 2**-13, 2**-8, 8),
-        ("e5m2", 2**-13, 2**-24, 14),
+        ("e4m3", 2**-14 + 2**-24, 2**-8, 8),  # the error of 16 partial sums is a quarter of that of one
+        ("e4m3_fast", 2**-12, 2**-8, 8),
+        ("e5m2", 2**-14 + 2**-24, 2**-8, 8),
+        ("e5m2_fast", 2**-12, 2**-8, 8),
         ("int8", 0, 0, 31),
         ("int4", 0, 0, 31),
         ("f16_sums", 2**-11, 2**-11, 11),
@@ -108,7 +102,13 @@ def test_the_headers_of_all_types_are_included_once():
 )
 def test_verification_gets_its_units_from_the_record(name, unit, result_unit, exact_bits):
     precision = PRECISIONS[name]
-    assert (precision.accumulator.unit, precision.result_unit, precision.exact_bits) == (unit, result_unit, exact_bits)
+    found = precision.accumulator.unit(16 * 128), precision.result_unit, precision.exact_bits
+    assert found == (unit, result_unit, exact_bits)
+
+
+def test_promotion_changes_nothing_where_there_is_one_partial_sum():
+    for products in (1, 128):
+        assert PRECISIONS["e4m3"].accumulator.unit(products) == PRECISIONS["e4m3_fast"].accumulator.unit(products)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -145,7 +145,7 @@ def test_a_right_result_passes_and_a_wrong_one_fails(name):
 
 def test_peaks_come_from_the_record():
     rates = flops_per_cycle("NVIDIA H200", 90, 132)
-    assert rates["e4m3"] == 132 * 8192
+    assert rates["e4m3"] == rates["e5m2_fast"] == 2 * rates["bf16"] == 132 * 8192
     assert rates["3xtf32"] == pytest.approx(rates["tf32"] / 3)  # faster than the CUDA cores
     assert "int8" not in rates
 

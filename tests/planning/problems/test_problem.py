@@ -53,9 +53,9 @@ def test_a_batch_multiplies_work_and_bytes_and_is_part_of_the_key():
 
 def test_precisions_hold_the_numbers_of_their_formats():
     f32, tf32 = PRECISIONS["f32"], PRECISIONS["tf32"]
-    assert (f32.factor_bits, f32.accumulator.unit, f32.result_unit) == (24, 2**-24, 2**-24)
+    assert (f32.factor_bits, f32.accumulator.unit(64), f32.result_unit) == (24, 2**-24, 2**-24)
     assert tf32.factor_bits == 11
-    assert tf32.accumulator.unit == 2 * f32.accumulator.unit
+    assert tf32.accumulator.unit(64) == 2 * f32.accumulator.unit(64)
     assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == {
         "f32": 4,
         "tf32": 4,
@@ -63,6 +63,10 @@ def test_precisions_hold_the_numbers_of_their_formats():
         "f64": 8,
         "f16": 2,
         "bf16": 2,
+        "e4m3": 1,
+        "e4m3_fast": 1,
+        "e5m2": 1,
+        "e5m2_fast": 1,
     }
 
 

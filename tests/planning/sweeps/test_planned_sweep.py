@@ -58,3 +58,21 @@ def test_what_cannot_run_is_skipped_with_its_reason(plan):
 def test_a_parameter_that_no_variant_has_is_refused(plan):
     with pytest.raises(UsageError, match="parameter 'X'"):
         plan("late", params=("X=1",))
+
+
+@pytest.mark.parametrize(
+    ("precisions", "baseline"),
+    [("f32", "cublas"), ("bf16", "cublaslt"), ("f32,bf16", "cublaslt")],
+)
+def test_the_first_library_with_every_precision_is_the_baseline(write_kernel, make_variant, precisions, baseline):
+    folder = write_kernel("late.cu", precisions="[f32, bf16]").parent
+    libraries = [
+        make_variant("cublas", kind="library", devices=("cuda",), order=50),
+        make_variant("cublaslt", kind="library", devices=("cuda",), order=60, precisions=("f32", "bf16")),
+        make_variant("openblas", kind="library", devices=("cpu",), order=40, precisions=("f32", "bf16")),
+    ]
+    devices = AvailableDevices("cuda", {"cuda": GPU, "cpu": HOST}, "cublas", lambda *_: "")
+    options = SweepOverrides(("late",), sizes="16", precisions=precisions)  # the config names cublas
+    assert plan_sweep("quick", options, Catalog([folder], libraries), devices).sweep.baseline == baseline
+    explicit = SweepOverrides(("late",), sizes="16", precisions=precisions, baseline="cublas")
+    assert plan_sweep("quick", explicit, Catalog([folder], libraries), devices).sweep.baseline == "cublas"

@@ -15,6 +15,7 @@ import numpy as np
 
 from gemmbench.backends.cuda.launching.kernel import Addresses
 from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.libraries.fp8 import UnitScale, check_fp8, list_fp8_attributes
 from gemmbench.backends.cuda.libraries.library_workspace import LibraryWorkspace
 from gemmbench.backends.cuda.libraries.variants import (
     ALGORITHMS,
@@ -44,16 +45,19 @@ class CublasLt:
         self._api, self._handle = open_library("cublasLt")
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
         self._workspace = LibraryWorkspace()
+        self._scale = UnitScale()
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
         Sums in f32 of f16 or bf16 products are not rounded before the last addition. The
         configuration's ALGO is the rank in the heuristic's list; raises NotOffered if
-        that list is shorter. A bias belongs to a column of C, a row of what cuBLASLt computes.
+        that list is shorter, or if it has no fp8 for this problem. A bias belongs to a column of C, a row of
+        what cuBLASLt computes.
         """
         self._workspace.reserve(plan.workspace)
         types = library_types(plan.problem, self._sm, PEDANTIC)
+        check_fp8(plan.problem, self._sm)
         limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(addresses)}
         if plan.problem.precision.rounds_result:
             limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
@@ -80,11 +84,13 @@ class CublasLt:
         If pedantic f32 has no algorithm with this epilogue, plain f32 is used: it does not use
         tensor cores either.
         """
-        epilogue, kinds = _EPILOGUES[plan.epilogue], [types]
+        attributes, kinds = {"EPILOGUE": _EPILOGUES[plan.epilogue]}, [types]
+        if plan.problem.precision.is_scaled:
+            attributes |= list_fp8_attributes(plan.problem.precision, self._scale.address)
         if plan.epilogue and computes_in_f32(plan.problem.precision):
             kinds.append(replace(types, compute=int(import_module("nvmath.bindings.cublas").ComputeType.COMPUTE_32F)))
         for kind in kinds:
-            matmul = _Matmul(self._api, to_column_major(plan.problem), kind, epilogue)
+            matmul = _Matmul(self._api, to_column_major(plan.problem), kind, attributes)
             try:
                 offered = matmul.list_algorithms(self._handle, limits, *biases[:1])
             except self._api.cuBLASLtError as fault:
@@ -96,19 +102,20 @@ class CublasLt:
         return matmul, offered
 
     def close(self) -> None:
-        """Free handle and workspace."""
+        """Free handle, workspace and scale."""
         self._api.destroy(self._handle)
         self._workspace.free()
+        self._scale.free()
 
 
 class _Matmul:
     """The descriptors of one product, freed with the object.
 
-    It is column-major, so B is its first operand.
+    It is column-major, so B is its first operand. `attributes` are further ones of cublasLtMatmulDesc_t.
     """
 
-    def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, epilogue: int):
-        self._api, self._types, self._shape, self._epilogue = api, types, shape, epilogue
+    def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, attributes: Mapping[str, int]):
+        self._api, self._types, self._shape, self._attributes = api, types, shape, attributes
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
         self.layouts = (
@@ -124,7 +131,7 @@ class _Matmul:
         """
         api, types = self._api, self._types
         created = self._keep(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
-        values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), "EPILOGUE": self._epilogue}
+        values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), **self._attributes}
         if bias:
             values["BIAS_POINTER"] = bias
         for name, value in values.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gemmbench.errors import NotOffered
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.problems.precision import Precision
+from gemmbench.planning.problems.precision import PRECISIONS, Precision
 from gemmbench.planning.problems.problem import LAYOUTS, Problem
 from gemmbench.planning.problems.storage import FLOAT32
 
@@ -38,9 +38,10 @@ MATH = (
     "f32 and 3xtf32 in f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, "
     "summed in f32"
 )
-_MATH_LT = "f32 and 3xtf32 in pedantic f32, tf32 fast, f16 and bf16 on tensor cores, summed in f32"
+_MATH_LT = "f32 and 3xtf32 in pedantic f32, tf32 fast, f16, bf16 and fp8 on tensor cores, summed in f32"
 
-_PRECISIONS = ("f32", "tf32", "3xtf32", "f64", "f16", "bf16")
+_UNSCALED = tuple(name for name, precision in PRECISIONS.items() if not precision.is_scaled)
+"""The precisions of cuBLAS: only cuBLASLt takes scale factors."""
 _IN_F32 = ("f32", "3xtf32")
 # cublasComputeType_t by the accumulator's type; sums in f32 of f32 products are distinguished
 # by the class of the product.
@@ -56,7 +57,7 @@ CUBLAS = Variant(
     order=1000,
     kind="library",
     devices=("cuda",),
-    precisions=_PRECISIONS,
+    precisions=_UNSCALED,
     layouts=LAYOUTS,
     workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
@@ -71,7 +72,7 @@ CUBLASLT = Variant(
     order=1010,
     kind="library",
     devices=("cuda",),
-    precisions=_PRECISIONS,
+    precisions=tuple(PRECISIONS),
     layouts=LAYOUTS,
     params=(("ALGO", tuple(range(ALGORITHMS))),),
     epilogue=("bias", "relu"),

@@ -1,13 +1,16 @@
 """How cuBLAS is set up and called, on bindings that write down what they are asked."""
 
+import ctypes
 import sys
 from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 from gemmbench.backends.cuda.libraries.cublas import Cublas
-from gemmbench.backends.cuda.libraries.cublaslt import CublasLt
+from gemmbench.backends.cuda.libraries.cublaslt import CublasLt, _Matmul
+from gemmbench.backends.cuda.libraries.fp8 import list_fp8_attributes
 from gemmbench.backends.cuda.libraries.math_choice import MathChoice
 from gemmbench.backends.cuda.libraries.variants import (
     CUBLAS,
@@ -17,6 +20,8 @@ from gemmbench.backends.cuda.libraries.variants import (
     DEFAULT,
     PEDANTIC,
     WORKSPACE,
+    Types,
+    to_column_major,
 )
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
@@ -142,3 +147,31 @@ def test_algorithms_that_add_in_f16_or_bf16_are_not_asked_for(asked, monkeypatch
         library.calls(make_plan(CUBLASLT, precision, WORKSPACE + 512), SETS)
     assert limits["MAX_WORKSPACE_BYTES"] == WORKSPACE + 512 and limits["MIN_ALIGNMENT_D_BYTES"] == 256
     assert limits.get("REDUCTION_SCHEME_MASK") == mask  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+
+
+class Attributes:
+    """Bindings of descriptors: every attribute has 64 bits, and those that are set are kept."""
+
+    class MatmulDescAttribute(IntEnum):
+        TRANSA, TRANSB, EPILOGUE, A_SCALE_POINTER, B_SCALE_POINTER, FAST_ACCUM = range(6)
+
+    def __init__(self):
+        self.held = {}
+
+    def __getattr__(self, name):
+        return lambda *_: 1
+
+    def get_matmul_desc_attribute_dtype(self, which):
+        return np.int64
+
+    def matmul_desc_set_attribute(self, target, which, address, nbytes):
+        self.held[which.name] = ctypes.c_int64.from_address(address).value
+
+
+@pytest.mark.parametrize(("precision", "fast"), [("e4m3", 0), ("e4m3_fast", 1), ("e5m2", 0), ("e5m2_fast", 1)])
+def test_fp8_has_both_operands_along_k_and_their_scales(precision, fast):
+    problem, api = Problem(32, 48, 64, "nt", precision), Attributes()
+    attributes = {"EPILOGUE": 1, **list_fp8_attributes(problem.precision, 512)}
+    _Matmul(api, to_column_major(problem), Types(28, 28, 14, 0, 68, "float32"), attributes).operation()
+    transposed = {"TRANSA": 1, "TRANSB": 0}  # column-major, B first
+    assert api.held == transposed | attributes and attributes["FAST_ACCUM"] == fast

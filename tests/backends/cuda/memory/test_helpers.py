@@ -15,10 +15,10 @@ import pytest
 import gemmbench
 from gemmbench.backends.base import Range, ScaledArray
 from gemmbench.backends.fake.kernels import FakeMemory
-from gemmbench.planning.problems.storage import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from gemmbench.planning.problems.storage import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64
 
 BACKENDS = Path(gemmbench.__file__).parent / "backends"
-TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16]
+TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3, E5M2]
 COUNT, STEP = 1001, 1 << 14
 BLOCKS = 33
 PRELUDE = """
@@ -29,6 +29,7 @@ PRELUDE = """
 #include "words.h"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
+#include "cuda_fp8.h"
 using std::min;
 using std::max;
 struct Index { unsigned x, y; };

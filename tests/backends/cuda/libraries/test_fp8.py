@@ -1,0 +1,40 @@
+"""What cuBLASLt is asked for in fp8, and what it does not have."""
+
+import pytest
+
+from gemmbench.backends.cuda.libraries.fp8 import check_fp8, list_fp8_attributes
+from gemmbench.errors import NotOffered
+from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.problems.problem import LAYOUTS, Problem
+
+FP8 = ("e4m3", "e4m3_fast", "e5m2", "e5m2_fast")
+
+
+@pytest.mark.parametrize("name", FP8)
+def test_fast_sums_are_asked_for_by_precision(name):
+    wanted = {"A_SCALE_POINTER": 512, "B_SCALE_POINTER": 512, "FAST_ACCUM": int(name.endswith("_fast"))}
+    assert list_fp8_attributes(PRECISIONS[name], 512) == wanted
+
+
+@pytest.mark.parametrize(("sm", "offered"), [(89, ["nt"]), (90, ["nt"]), (100, [*LAYOUTS]), (120, ["nt"])])
+def test_both_operands_run_along_k_except_on_blackwell_for_data_centers(sm, offered):
+    assert [layout for layout in LAYOUTS if not why_refused(Problem(64, 64, 64, layout, "e4m3"), sm)] == offered
+    assert why_refused(Problem(64, 64, 64, "nn", "e5m2"), 90) == "cuBLASLt has e5m2 in layout nt only, not in nn"
+
+
+@pytest.mark.parametrize(("shape", "offered"), [((7, 32, 48), True), ((64, 24, 48), False), ((64, 32, 40), False)])
+def test_rows_of_a_b_and_c_are_multiples_of_16(shape, offered):
+    why = why_refused(Problem(*shape, "nt", "e4m3"), 90)
+    assert why == ("" if offered else "cuBLASLt has e4m3 only where N and K are multiples of 16")
+
+
+def test_other_precisions_are_not_restricted():
+    assert all(not why_refused(Problem(7, 5, 3, "tn", name), 90) for name in PRECISIONS if name not in FP8)
+
+
+def why_refused(problem, sm):
+    try:
+        check_fp8(problem, sm)
+    except NotOffered as fault:
+        return str(fault)
+    return ""
