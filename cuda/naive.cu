@@ -2,7 +2,7 @@
 summary: one thread per element of C, a warp runs down a column
 order: 10
 symbol: gemm
-precisions: [f32, f64, f16, bf16, e4m3, e4m3_fast, e5m2, e5m2_fast]
+precisions: [f32, f64, f16, f16_f16, bf16, e4m3, e4m3_fast, e5m2, e5m2_fast]
 layouts: [nn, nt, tn, tt]
 params:
   BX: [16, 32, 8]               # threads along M
@@ -49,5 +49,5 @@ extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, co
         sum += TACC(A[row * a_i + k * a_k]) * TACC(B[k * b_k + column * b_j]);
     }
     TC* c = C + size_t(row) * N + column;
-    *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
+    *c = TC(beta == TACC(0) ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
 }

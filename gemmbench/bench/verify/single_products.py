@@ -35,6 +35,7 @@ _KEPT_BITS = (4, 8, 11, 17, 24)
 """Bits that fewer or smaller parts keep: fp8, bf16, TF32 and f16, two parts of bf16, f32."""
 _SURELY_IMPRECISE = CLASSES["tf32"].largest
 """An error of this size comes from a precision; a larger one may also come from a wrong element."""
+_NARROW = 16
 _LARGEST_EXPONENT = 4  # of alpha, so that no result leaves the range of f16
 _STORED = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
 """The class of an exact product of two numbers as they are stored; other types have their own names."""
@@ -132,7 +133,7 @@ class SingleProducts:
 
     def _find_class(self, error: ProductError) -> str:
         stored = _STORED.get(self.problem.storage("A").name, self.problem.precision.product_class)
-        most = 1.0 if self.problem.precision.rounds_result else self._rounding  # C may be truncated to 16 bits
+        most = 1.0 if self.problem.storage("C").bits == _NARROW else self._rounding  # C may be truncated to 16 bits
         if error.largest <= most:
             return stored
         scale = 2.0 ** (24 - self.problem.storage("C").significand)

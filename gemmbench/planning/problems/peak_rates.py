@@ -64,9 +64,12 @@ HALF_TENSOR = PeakRates(
     at_half_rate=("NVIDIA L40",),
     of_tensor_cores=True,
 )
-# Twice that, from compute capability 8.9 on: L40S 733 TFLOPS / 142 / 2.52, H100 SXM 1979 / 132 / 1.83, B200 4500 /
-# 148 / 1.85, RTX PRO 6000 Blackwell 1007.6 / 188 / 2.62. GeForce cards sum in f32 at half the rate here, too: RTX
-# 4090 330.3 / 128 / 2.52, RTX 5090 419 / 170 / 2.41. So does the L40: 362 / 142 / 2.49.
+# With sums in f16, where GeForce cards have the full rate: RTX 2080 Ti 107.6 TFLOPS / 68 / 1.55, RTX 3090 142 / 82 /
+# 1.70, RTX 4090 330.3 / 128 / 2.52.
+HALF_SUMS_TENSOR = PeakRates(HALF_TENSOR.by_capability, of_tensor_cores=True)
+# Twice the rate of sums in f32, from compute capability 8.9 on: L40S 733 TFLOPS / 142 / 2.52, H100 SXM 1979 / 132 /
+# 1.83, B200 4500 / 148 / 1.85, RTX PRO 6000 Blackwell 1007.6 / 188 / 2.62. GeForce cards sum in f32 at half the rate
+# here, too: RTX 4090 330.3 / 128 / 2.52, RTX 5090 419 / 170 / 2.41. So does the L40: 362 / 142 / 2.49.
 FP8_TENSOR = PeakRates(
     {sm: rate * 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_FP8},
     geforce=1024,

@@ -14,6 +14,7 @@ from gemmbench.planning.problems.peak_rates import (
     FP8_TENSOR,
     FP32_CORES,
     FP64_TENSOR,
+    HALF_SUMS_TENSOR,
     HALF_TENSOR,
     TF32_TENSOR,
     TRIPLE_TF32,
@@ -98,6 +99,11 @@ class Precision:
         return self.splits_factors or (bool(declared) and is_weaker(declared, self.product_class))
 
     @property
+    def keeps_multiples(self) -> bool:
+        """A result is exactly twice as large where A is: sums in f16 may be subnormal, and then lose bits."""
+        return self.accumulator.type.is_integer or self.accumulator.type.exponent >= FLOAT32.exponent
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """What declares the C++ types of this precision, in order."""
         types = self.a, self.b, self.c, self.accumulator.type
@@ -127,6 +133,7 @@ class Precision:
 _FLOAT32_SUMS = Accumulator(FLOAT32, exact_bits=24)
 _TENSOR_SUMS = Accumulator(FLOAT32, exact_bits=24, truncates=True)
 
+_FLOAT16_SUMS = Accumulator(FLOAT16, exact_bits=11, truncates=True)
 # Hopper's tensor cores keep about 14 bits of a sum of 8-bit products, and truncate. To be measured: 13 is on the
 # safe side.
 _FP8_BITS = 13
@@ -209,6 +216,17 @@ _ALL = (
         factor_bits=11,
         product_class="f16",
         peak=HALF_TENSOR,
+    ),
+    Precision(
+        name="f16_f16",
+        a=FLOAT16,
+        b=FLOAT16,
+        c=FLOAT16,
+        accumulator=_FLOAT16_SUMS,
+        scalar=FLOAT16,
+        factor_bits=11,
+        product_class="f16",
+        peak=HALF_SUMS_TENSOR,
     ),
     Precision(
         name="bf16",

@@ -185,7 +185,7 @@ def test_a_precision_refuses_a_weaker_class(name, way, found, accepted):
     assert (check.product_class, check.ok) == (found, accepted)
 
 
-@pytest.mark.parametrize("name", ["f16", "bf16"])
+@pytest.mark.parametrize("name", ["f16", "f16_f16", "bf16"])
 def test_c_may_be_truncated_to_16_bits(name):
     products = make_single_products(Problem(40, 24, 128, precision_name=name), seed=3)
     exact = compute(products, lambda a, b: a @ b)

@@ -13,7 +13,6 @@ from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.precision import PRECISIONS, Accumulator, Precision, ScaleFormat
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.storage import (
-    FLOAT16,
     FLOAT32,
     INT8,
     INT32,
@@ -25,9 +24,8 @@ INT4 = StorageType("int4", 4, 3, 0, "unsigned char")
 NEW = (
     Precision("int8", INT8, INT8, INT32, Accumulator(INT32, exact_bits=31), INT32, 7, "int8", min_sm=75),
     Precision("int4", INT4, INT4, INT32, Accumulator(INT32, exact_bits=31), INT32, 3, "int4", min_sm=75),
-    Precision("f16_sums", FLOAT16, FLOAT16, FLOAT16, Accumulator(FLOAT16, exact_bits=11), FLOAT16, 11, "f16_sums"),
 )
-NAMES = ["3xtf32", "e4m3", "e4m3_fast", "e5m2", "e5m2_fast", *(new.name for new in NEW)]
+NAMES = ["3xtf32", "f16_f16", "e4m3", "e4m3_fast", "e5m2", "e5m2_fast", *(new.name for new in NEW)]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +43,19 @@ def plan_of(name: str) -> Plan:
 
 def test_no_new_precision_is_offered_yet(monkeypatch):
     monkeypatch.undo()
-    assert list(PRECISIONS) == ["f32", "tf32", "3xtf32", "f64", "f16", "bf16", "e4m3", "e4m3_fast", "e5m2", "e5m2_fast"]
+    assert list(PRECISIONS) == [
+        "f32",
+        "tf32",
+        "3xtf32",
+        "f64",
+        "f16",
+        "f16_f16",
+        "bf16",
+        "e4m3",
+        "e4m3_fast",
+        "e5m2",
+        "e5m2_fast",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +65,7 @@ def test_no_new_precision_is_offered_yet(monkeypatch):
         ("e5m2", 6 * 7, 7 * 5, 2 * 6 * 5),
         ("int8", 6 * 7, 7 * 5, 4 * 6 * 5),
         ("int4", 6 * 4, 7 * 3, 4 * 6 * 5),  # a row of 7 takes 28 bits: 4 bytes
-        ("f16_sums", 2 * 6 * 7, 2 * 7 * 5, 2 * 6 * 5),
+        ("f16_f16", 2 * 6 * 7, 2 * 7 * 5, 2 * 6 * 5),
         ("3xtf32", 4 * 6 * 7, 4 * 7 * 5, 4 * 6 * 5),
     ],
 )
@@ -72,7 +82,7 @@ def test_each_operand_has_the_bytes_of_its_own_type(name, a, b, c):
         ("e5m2", ["__nv_fp8_e5m2", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
         ("int8", ["signed char", "signed char", "int", "int"]),
         ("int4", ["unsigned char", "unsigned char", "int", "int"]),
-        ("f16_sums", ["__half", "__half", "__half", "__half"]),
+        ("f16_f16", ["__half", "__half", "__half", "__half"]),
         ("3xtf32", ["float", "float", "float", "float"]),
     ],
 )
@@ -96,7 +106,7 @@ def test_the_headers_of_all_types_are_included_once():
         ("e5m2_fast", 2**-12, 2**-8, 8),
         ("int8", 0, 0, 31),
         ("int4", 0, 0, 31),
-        ("f16_sums", 2**-11, 2**-11, 11),
+        ("f16_f16", 2**-10, 2**-11, 11),
         ("3xtf32", 2**-23, 2**-24, 24),
     ],
 )
@@ -146,19 +156,20 @@ def test_a_right_result_passes_and_a_wrong_one_fails(name):
 def test_peaks_come_from_the_record():
     rates = flops_per_cycle("NVIDIA H200", 90, 132)
     assert rates["e4m3"] == rates["e5m2_fast"] == 2 * rates["bf16"] == 132 * 8192
+    assert rates["f16_f16"] == rates["f16"] and flops_per_cycle("NVIDIA GeForce RTX 4090", 89, 128)["f16_f16"] == 131072
     assert rates["3xtf32"] == pytest.approx(rates["tf32"] / 3)  # faster than the CUDA cores
     assert "int8" not in rates
 
 
 def test_cublas_finds_the_compute_type_by_the_accumulator():
-    names = ("f32", "3xtf32", "tf32", "bf16", "f16_sums", "int8", "e4m3")
+    names = ("f32", "3xtf32", "tf32", "bf16", "f16_f16", "int8", "e4m3")
     found = {name: _compute_type(PRECISIONS[name], PEDANTIC) for name in names}
     assert found == {
         "f32": "COMPUTE_32F_PEDANTIC",
         "3xtf32": "COMPUTE_32F_PEDANTIC",
         "tf32": "COMPUTE_32F_FAST_TF32",
         "bf16": "COMPUTE_32F",
-        "f16_sums": "COMPUTE_16F",
+        "f16_f16": "COMPUTE_16F",
         "int8": "COMPUTE_32I",
         "e4m3": "COMPUTE_32F",
     }

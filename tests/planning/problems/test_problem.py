@@ -62,6 +62,7 @@ def test_precisions_hold_the_numbers_of_their_formats():
         "3xtf32": 4,
         "f64": 8,
         "f16": 2,
+        "f16_f16": 2,
         "bf16": 2,
         "e4m3": 1,
         "e4m3_fast": 1,

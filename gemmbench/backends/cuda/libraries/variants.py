@@ -36,9 +36,9 @@ DEFAULT, PEDANTIC = "default math", "pedantic math"
 
 MATH = (
     "f32 and 3xtf32 in f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, "
-    "summed in f32"
+    "summed in f32, f16_f16 in f16"
 )
-_MATH_LT = "f32 and 3xtf32 in pedantic f32, tf32 fast, f16, bf16 and fp8 on tensor cores, summed in f32"
+_MATH_LT = "f32 and 3xtf32 in pedantic f32, tf32 fast, f16, bf16 and fp8 on tensor cores, summed in f32, f16_f16 in f16"
 
 _UNSCALED = tuple(name for name, precision in PRECISIONS.items() if not precision.is_scaled)
 """The precisions of cuBLAS: only cuBLASLt takes scale factors."""

@@ -20,7 +20,11 @@ class GemmCase:
     inputs: Inputs
     reference: Reference
     declared: str = ""
-    is_linear = True
+
+    @property
+    def is_linear(self) -> bool:
+        """As AuditCase."""
+        return self.reference.problem.precision.keeps_multiples
 
     @property
     def rows(self) -> np.ndarray:
