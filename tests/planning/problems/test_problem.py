@@ -64,6 +64,8 @@ def test_precisions_hold_the_numbers_of_their_formats():
         "f16": 2,
         "f16_f16": 2,
         "bf16": 2,
+        "f16_f32": 2,
+        "bf16_f32": 2,
         "e4m3": 1,
         "e4m3_fast": 1,
         "e5m2": 1,
