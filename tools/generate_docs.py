@@ -24,6 +24,7 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin flags -->                  the letters that mark a row
     <!-- begin exit-codes -->             the exit codes and their errors
     <!-- begin keys MODEL -->             the keys of a file: manifest, launch, tensor-map, pick, config, ...
+    <!-- begin precisions -->            how each precision stores its operands and sums products
     <!-- begin variables -->              the environment variables of the options
     <!-- begin file PATH -->              a file of the repository
     <!-- begin script PATH -->            a Python script in cells, as a page

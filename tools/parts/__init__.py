@@ -1,7 +1,7 @@
 """The kinds of generated parts, and what writes each.
 
 tables      tables of results: kernels, transfers, posts, claims
-listings    what the code declares: columns, flags, exit codes, keys of files, variables
+listings    what the code declares: columns, flags, exit codes, keys of files, precisions, variables
 sources     files of the repository, and the output of commands
 charts      pictures of results
 recorded    tables of the programs in benchmarks/, steps from rung to rung, text files

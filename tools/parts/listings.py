@@ -1,4 +1,4 @@
-"""Parts that list what the code declares: columns, flags, exit codes, keys of files, variables."""
+"""Parts that list what the code declares: columns, flags, exit codes, keys of files, precisions, variables."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
 from gemmbench.planning.networks.network_config import NetworkModel, NetworkPostModel, NetworkRowModel
+from gemmbench.planning.problems.precision import PRECISIONS, Precision
 from gemmbench.planning.schema import read_attributes
 from gemmbench.planning.sweeps.policy import MeasureModel
 from gemmbench.planning.sweeps.post import PostModel, PostRowModel, PublishedModel
@@ -106,10 +107,32 @@ def _write_variables(_: Page) -> str:
     return format_table(["variable", "option", "commands"], rows)
 
 
+def _write_precisions(_: Page) -> str:
+    """How each precision stores its operands and sums products."""
+    rows = [
+        [f"`{name}`", *(precision.storage(operand).name for operand in "ABC"), _describe_sums(precision)]
+        for name, precision in PRECISIONS.items()
+    ]
+    return format_table(["precision", "A", "B", "C", "sums"], rows)
+
+
+def _describe_sums(precision: Precision) -> str:
+    sums = precision.accumulator
+    parts = [sums.type.name]
+    if sums.exact_bits != sums.type.significand:
+        parts.append(f"{sums.exact_bits} bits")
+    if sums.truncates:
+        parts.append("may be truncated")
+    if sums.promoted_every:
+        parts.append(f"promoted every {sums.promoted_every} products")
+    return ", ".join(parts)
+
+
 KINDS: Mapping[str, Callable[..., str]] = {
     "columns": _write_columns,
     "flags": _write_flags,
     "exit-codes": _write_exit_codes,
     "keys": _write_keys,
+    "precisions": _write_precisions,
     "variables": _write_variables,
 }
