@@ -49,7 +49,7 @@ verify-posts: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --precision f32 $(call names,cuda/posts)
 
 verify-narrow: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --precision f64,f16,bf16 --sizes 33x65x17 --layout nn
+	$(BIN)/gemmbench verify --device cpu --precision f64,f16,f16_f16,f16_f32,bf16,bf16_f32,e4m3,e5m2 --sizes 33x65x17 --layout nn
 
 clean:
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build/manual

@@ -2,7 +2,7 @@
 summary: one thread per element of C, a warp runs along a row
 order: 20
 symbol: gemm
-precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast]
+precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2]
 layouts: [nn, nt, tn, tt]
 params:
   BX: [128, 256, 32, 16, 8]     # threads along N

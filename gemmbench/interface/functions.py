@@ -156,7 +156,7 @@ def verify(
     >>> import gemmbench
     >>> checks = gemmbench.verify("tiled", sizes=[33, (1, 37, 5)], device="fake")
     >>> checks.ok, len(checks.records), checks.failures
-    (True, 96, [])
+    (True, 192, [])
     """
     reporter = NotebookReporter(progress)
     request = replace(verify_request(list_names(variants), every, kernels, options), exit_first=exit_first)

@@ -23,7 +23,7 @@ def test_the_json_says_what_a_variant_needs(gemmbench):
     rows = {row["name"]: row for row in listed(gemmbench("list", "--device", "fake", "--json"))}
     tiled = rows["tiled"]
     assert (tiled["precisions"], tiled["layouts"], tiled["configurations"]) == (
-        ["f32", "f64", "f16", "bf16"],
+        ["f32", "f64", "f16", "bf16", "f16_f32", "bf16_f32", "e4m3", "e5m2"],
         ["nn", "nt", "tn", "tt"],
         3,
     )
