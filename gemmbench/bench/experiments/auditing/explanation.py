@@ -35,7 +35,7 @@ def explain(turns: tuple[Turn, Turn], factors: Sequence[float], case: AuditCase)
     if failed.differs:
         return _make_check(failed.check, "order of sums", _ORDER)
     multiples = [case.find_multiple(sample) for sample in failed.samples]
-    known = _explain_stale(second) if first.unchanged else None
+    known = _explain_stale(first, second, right_at_first=multiples[:1] == [CHANGE * factors[0]])
     known = known or _explain_old_operands(multiples, factors) or _explain_other_sets(multiples, factors)
     if known:
         return _make_check(failed.check, *known)
@@ -47,13 +47,17 @@ def _make_check(check: Check, cause: str, words: str) -> Check:
     return replace(check, rule="audit", message=words, diagnosis=Diagnosis(cause, words, picture))
 
 
-def _explain_stale(second: Turn) -> Cause | None:
+def _explain_stale(first: Turn, second: Turn, right_at_first: bool) -> Cause | None:
     """C holds what it held before: does the kernel write at all, and when?"""
-    if second.check is None:
+    if first.unchanged and second.check is None:
         return "skips a filled C", f"{_STALE}: it is computed only where C is NaN"
-    if all(np.isnan(sample.astype(np.float64)).all() for sample in second.samples):
+    if (first.unchanged or right_at_first) and _holds_only_nan(second):
         return "stops writing", f"{_STALE}, and NaN where it held NaN: the kernel has stopped writing"
     return None
+
+
+def _holds_only_nan(turn: Turn) -> bool:
+    return bool(turn.samples) and all(np.isnan(sample.astype(np.float64)).all() for sample in turn.samples)
 
 
 def _explain_old_operands(multiples: Multiples, factors: Sequence[float]) -> Cause | None:

@@ -12,6 +12,7 @@ from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.auditing.turns import Turns
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
+from tests.bench.experiments.auditing.audited_launches import is_audited
 
 POLICY = Policy(rounds=16, until=0.0)
 FOUR_SETS = Problem(300, 280, 260)
@@ -48,6 +49,17 @@ def test_a_kernel_that_stops_writing(audit):
     assert (bad.status, bad.check_rule, bad.diagnosis) == ("wrong", "audit", "stops writing")
     words = "C still holds the result of an earlier launch, and NaN where it held NaN: the kernel has stopped writing"
     assert bad.reason == f"audit check: {words}"
+
+
+def test_a_kernel_that_stops_writing_while_it_is_audited(audit):
+    launches = itertools.count()
+
+    def stops(step, at):
+        if not is_audited(step, at) or next(launches) < 2:
+            FakeStep.launch(step, at)
+
+    bad = audit(stops)
+    assert (bad.status, bad.check_rule, bad.diagnosis) == ("wrong", "audit", "stops writing")
 
 
 def test_a_kernel_that_always_reads_the_first_set(audit):

@@ -16,6 +16,7 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.policy import Policy
+from tests.bench.experiments.auditing.audited_launches import is_audited
 
 POLICY = Policy(rounds=10, until=0.0)
 FOUR_SETS = Problem(300, 280, 260)
@@ -43,13 +44,6 @@ def check_only_one_is_blamed(records, words):
 def spoil(step, at):
     """Change one element of B."""
     step._view(at.B, "B")[3, 4] += 1
-
-
-def is_audited(step, at):
-    """Whether B is negated, as only the audit does between launches of one executable."""
-    sign = np.sign(step._view(at.B, "B")[0, 0])
-    step.sign = getattr(step, "sign", sign)
-    return sign != step.sign
 
 
 def test_a_kernel_that_writes_into_b_from_its_sixth_launch_on(measure):
