@@ -24,6 +24,8 @@ from gemmbench.errors import DeviceError, LaunchError, name_signal
 
 _BOOT = "import sys; _, fd, *sys.path = sys.argv; from gemmbench.bench.worker.serve import main; main(int(fd))"
 """Sets sys.path before anything is imported: a file next to the user must not hide a module."""
+HEAP_SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
+"""The C library keeps freed memory: getting the pages of a large array anew takes as long as copying it."""
 _POLL = 0.2
 """Seconds between two checks for an interruption."""
 _STDERR = 2
@@ -51,7 +53,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=_STDERR,
                 pass_fds=[theirs.fileno()],
-                env=BLAS_SETTINGS | os.environ,
+                env=BLAS_SETTINGS | HEAP_SETTINGS | os.environ,
                 start_new_session=True,
             )
         self._stopping = False
