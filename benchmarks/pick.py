@@ -1,7 +1,7 @@
-"""Writes the `pick` entries of cuda/sgemm/sgemm.cu, which choose a kernel by shape, from a recorded sweep.
+"""Writes the `pick` entries of sgemm.cu or tgemm.cu, which choose a kernel by shape, from a recorded sweep.
 
-    gemmbench run -c sgemm_pick                        on the GPU in question
-    python benchmarks/pick.py results/RUN.jsonl ...    prints the entries; --write changes the manifest
+    gemmbench run -c sgemm_pick                              on the GPU in question; or tgemm_pick
+    python benchmarks/pick.py sgemm results/RUN.jsonl ...    prints the entries; --write changes the manifest
 
 This file divides problems into kinds, by conditions on the number of tiles. The sweep decides which
 configuration serves each kind: the one with the highest geometric mean, over the kind's problems, of its
@@ -13,6 +13,7 @@ import math
 import re
 import sys
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 from gemmbench.bench.record import Record
@@ -20,48 +21,90 @@ from gemmbench.bench.timing.stats import time_interval
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES, parse
 from gemmbench.report import store
 
-KERNEL = Path(__file__).parents[1] / "cuda" / "sgemm" / "sgemm.cu"
-LETS = {
-    # Tiles of 64 x 64 as sgemm_splitk counts them: up to four rows or columns beyond whole tiles do not count.
-    "small": "max(1, (M + 59) // 64) * max(1, (N + 59) // 64)",
-    "large": "cdiv(M, 128) * cdiv(N, 256)",
+CUDA = Path(__file__).parents[1] / "cuda"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A file with `pick` and what it picks from: candidates by the beginning of their names.
+
+    `lets` and `kinds` are expressions of a manifest; the first kind that holds is that of a problem. `fallback`
+    is the variant of the last entry, for GPUs on which no candidate runs.
+    """
+
+    kernel: Path
+    candidates: str
+    lets: dict[str, str]
+    kinds: tuple[str, ...]
+    fallback: str = ""
+
+
+FAMILIES = {
+    "sgemm": Family(
+        CUDA / "sgemm" / "sgemm.cu",
+        candidates="sgemm_",
+        lets={
+            # Tiles of 64 x 64 as sgemm_splitk counts them: up to four rows or columns beyond whole tiles do not count.
+            "small": "max(1, (M + 59) // 64) * max(1, (N + 59) // 64)",
+            "large": "cdiv(M, 128) * cdiv(N, 256)",
+        },
+        kinds=(
+            "small * 8 <= SMS and K >= 16 * max(M, N)",  # few tiles, long K
+            "small * 8 <= SMS",  # few tiles
+            "small * 2 <= SMS",  # less than a wave
+            "min(M, N) <= 64",  # a flat result
+            "min(M, N) <= 128",
+            "small <= 2 * SMS",  # about one wave, at two tiles per SM
+            "small <= 3 * SMS",  # a little more than that
+            "large <= SMS and large * 10 >= 9 * SMS",  # nearly one wave of large tiles
+            "small <= 8 * SMS",  # some waves
+            "",  # many
+        ),
+    ),
+    "tgemm": Family(
+        CUDA / "tensor" / "tgemm.cu",
+        candidates="wgmma_",
+        lets={
+            "large": "cdiv(M, 128) * cdiv(N, 256)",
+            "square": "cdiv(M, 128) * cdiv(N, 128)",
+            "small": "cdiv(M, 128) * cdiv(N, 64)",
+        },
+        kinds=(
+            "large >= 6 * SMS",
+            "large > 2 * SMS",
+            "small <= SMS",  # one wave of small tiles
+            "square <= SMS",
+            "M <= 128",  # a flat result
+            "large <= SMS",
+            "square > SMS",
+        ),
+        fallback="mma_sync",
+    ),
 }
-KINDS = (
-    "small * 8 <= SMS and K >= 16 * max(M, N)",  # few tiles, long K
-    "small * 8 <= SMS",  # few tiles
-    "small * 2 <= SMS",  # less than a wave
-    "min(M, N) <= 64",  # a flat result
-    "min(M, N) <= 128",
-    "small <= 2 * SMS",  # about one wave, at two tiles per SM
-    "small <= 3 * SMS",  # a little more than that
-    "large <= SMS and large * 10 >= 9 * SMS",  # nearly one wave of large tiles
-    "small <= 8 * SMS",  # some waves
-    "",  # many
-)
 
 
-def kind_of(record: Record, sms: int) -> str:
+def kind_of(record: Record, sms: int, family: Family) -> str:
     """Return the first kind whose condition the record's problem meets."""
     names = {"M": record.problem.M, "N": record.problem.N, "K": record.problem.K, "SMS": sms}
     known = (*PROBLEM_NAMES, *DEVICE_NAMES)
-    lets = {name: parse(text, known) for name, text in LETS.items()}
-    return next(kind for kind in KINDS if not kind or parse(kind, known, lets=lets).value(names))
+    lets = {name: parse(text, known) for name, text in family.lets.items()}
+    return next(kind for kind in family.kinds if not kind or parse(kind, known, lets=lets).value(names))
 
 
-def find_winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]:
+def find_winners(family: Family, runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]:
     """Return (condition, variant, parameters) for every measured kind of problem. Later runs override earlier ones."""
     seconds: dict[str, dict[tuple[int, int, int], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     candidates: dict[str, Record] = {}
     for run in runs:
         for record in run.records:
-            if record.status != "ok" or record.phase != "sweep" or not record.variant.startswith("sgemm"):
+            if record.status != "ok" or record.phase != "sweep" or not record.variant.startswith(family.candidates):
                 continue
             name = f"{record.variant} {record.configuration}"
             candidates[name] = record
             problem = record.problem.M, record.problem.N, record.problem.K
-            seconds[kind_of(record, run.environment.sms)][problem][name] = time_interval(record.by_round).value
+            seconds[kind_of(record, run.environment.sms, family)][problem][name] = _find_time(record)
     winners = []
-    for kind in KINDS:
+    for kind in family.kinds:
         problems = seconds.get(kind, {})
         if problems:
             name = _find_best(list(problems.values()))
@@ -69,13 +112,18 @@ def find_winners(runs: list[store.Run]) -> list[tuple[str, str, dict[str, int]]]
     return winners
 
 
+def _find_time(record: Record) -> float:
+    """Seconds per launch: under a steady load, which ranks kernels on tensor cores differently, if it had one."""
+    return record.sustained.time if record.sustained else time_interval(record.by_round).value
+
+
 def _find_best(problems: list[dict[str, float]]) -> str:
     complete = set.intersection(*(set(times) for times in problems))
     return max(complete, key=lambda name: sum(math.log(min(times.values()) / times[name]) for times in problems))
 
 
-def format_winners(winners: list[tuple[str, str, dict[str, int]]]) -> str:
-    """Return the winners as YAML. Consecutive kinds with the same winner become one entry."""
+def format_winners(winners: list[tuple[str, str, dict[str, int]]], fallback: str = "") -> str:
+    """Return the winners as YAML, then the fallback. Consecutive kinds with the same winner become one entry."""
     lines = []
     for number, (kind, variant, config) in enumerate(winners):
         following = winners[number + 1] if number + 1 < len(winners) else None
@@ -83,6 +131,7 @@ def format_winners(winners: list[tuple[str, str, dict[str, int]]]) -> str:
             continue
         lines += [f"  - when: {kind}", f"    variant: {variant}"] if kind else [f"  - variant: {variant}"]
         lines += [f"    params: {{{', '.join(f'{name}: {value}' for name, value in config.items())}}}"]
+    lines += [f"  - variant: {fallback}"] if fallback else []
     return "\n".join(lines) + "\n"
 
 
@@ -94,18 +143,22 @@ def _is_implied(kind: str, other: str) -> bool:
 def main() -> int:
     """Print the entries, or write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, nargs="+", help="results files of `gemmbench run -c sgemm_pick`")
-    parser.add_argument("--write", action="store_true", help=f"change {KERNEL.name}")
+    parser.add_argument("family", choices=FAMILIES, help="the file whose entries are wanted")
+    parser.add_argument(
+        "results", type=Path, nargs="+", help="results files of `gemmbench run -c sgemm_pick`, or tgemm_pick"
+    )
+    parser.add_argument("--write", action="store_true", help="change the manifest")
     arguments = parser.parse_args()
-    entries = format_winners(find_winners([store.read(path) for path in arguments.results]))
+    family = FAMILIES[arguments.family]
+    entries = format_winners(find_winners(family, [store.read(path) for path in arguments.results]), family.fallback)
     print(entries, end="")
     if arguments.write:
-        text = KERNEL.read_text()
-        lets = "".join(f"  {name}: {expression}\n" for name, expression in LETS.items())
+        text = family.kernel.read_text()
+        lets = "".join(f"  {name}: {expression}\n" for name, expression in family.lets.items())
         for key, lines, following in (("let", lets, "pick"), ("pick", entries, "source")):
             section = re.compile(rf"(?m)(^{key}:[^\n]*\n).*?(?=^{following}:)", flags=re.S)
             text = section.sub(rf"\g<1>{lines}", text)
-        KERNEL.write_text(text)
+        family.kernel.write_text(text)
     return 0
 
 

@@ -22,7 +22,10 @@ from gemmbench.planning.paths import data_folder
 ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
-SWEEPS = ("quick", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts")
+SWEEPS = (
+    *("quick", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts"),
+    *("tensor", "tgemm_pick", "shapes_60_bf16"),
+)
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},

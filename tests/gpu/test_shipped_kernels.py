@@ -22,6 +22,7 @@ FAMILIES = {
     "tensor": (SIZES, "bf16,f16,tf32", "wmma mma_sync"),
     "warp groups": (OF_16_BYTES, "bf16,f16", "wgmma wgmma_ring wgmma_hybrid"),
     "clusters": (OF_16_BYTES + SIZES, "bf16,f16", "wgmma_cluster"),
+    "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32", "tgemm"),
 }
 
 
