@@ -28,6 +28,8 @@ grid:
 block:
   - threads
 shared: STAGES * (BM + BN) * 128
+sass:
+  - spills == 0                  # in the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-instructions-mma
 ---*/
 

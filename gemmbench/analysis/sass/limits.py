@@ -20,6 +20,7 @@ def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
         "sm": sm,
         "instructions": facts.instructions,
         "ffma": facts.mix["FFMA"],
+        "tensor": facts.mix["tensor cores"],
         "conflicts": facts.conflicts,
         "reuse": facts.reuse,
         "spills": facts.mix["spills"],

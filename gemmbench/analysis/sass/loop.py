@@ -16,7 +16,8 @@ from gemmbench.analysis.sass.instructions import Instruction
 
 Edges = Sequence[Sequence[int]]
 
-_MATH = ("FFMA", "other math")
+_MAIN = ("FFMA", "tensor cores")
+_MATH = (*_MAIN, "other math")
 _BYTES = 16  # of an instruction
 _TARGET = re.compile(r"0x([0-9a-f]+)")
 _JUMPS = frozenset("BRA JMP CALL".split())
@@ -29,7 +30,7 @@ class Loop:
 
     `code_bytes` reaches from its first instruction to the end of its last. `inside` counts the
     instructions of inner loops. `ffma` and `path` count the FFMA and all instructions of one way
-    round the loop: the one with the most FFMA and, of those, the fewest instructions.
+    round the loop: the one with the most FFMA and products on tensor cores and, of those, the fewest instructions.
     """
 
     body: tuple[Instruction, ...]
@@ -43,16 +44,21 @@ class Loop:
         """Instructions that multiply or add floating-point numbers, tensor cores included."""
         return sum(instruction.kind in _MATH for instruction in self.body)
 
+    @property
+    def on_tensor_cores(self) -> int:
+        """Products on tensor cores."""
+        return sum(instruction.kind == "tensor cores" for instruction in self.body)
+
 
 def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
     """The loop with the most math, of those without an inner loop that has math; None if no loop has any.
 
-    Of two with as much, a kernel has one for aligned operands and one for others; the shorter is
+    A loop with products on tensor cores comes before one without. Of two with as much, a kernel has one for aligned operands and one for others; the shorter is
     that of benchmarks.
     """
     found = [loop for loop in find_loops(code) if loop.math]
     innermost = [loop for loop in found if not any(_contains(loop, other) for other in found)]
-    return max(innermost, key=lambda loop: (loop.math, -loop.path), default=None)
+    return max(innermost, key=lambda loop: (loop.on_tensor_cores, loop.math, -loop.path), default=None)
 
 
 def find_loops(code: Sequence[Instruction]) -> list[Loop]:
@@ -83,21 +89,22 @@ def _make_loop(code: Sequence[Instruction], after: Edges, members: set[int], fou
 
 
 def _shortest_way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> tuple[int, int]:
-    """Count FFMA and instructions from the header to a branch back to it.
+    """Count FFMA and instructions from the header to a branch back to it, on the way with the most of _MAIN.
 
     Inner loops run at most once.
     """
     header = min(members)
-    best, ends = {header: (0, 0)}, list[tuple[int, int]]()  # before each instruction: FFMA, minus instructions
+    best, ends = {header: (0, 0, 0)}, list[tuple[int, int, int]]()  # before each: _MAIN, minus instructions, FFMA
     for member in sorted(members):
         if member in best:
-            ffma, minus_instructions = best[member]
-            here = (ffma + (code[member].kind == "FFMA"), minus_instructions - 1)
+            main, minus_instructions, ffma = best[member]
+            kind = code[member].kind
+            here = (main + (kind in _MAIN), minus_instructions - 1, ffma + (kind == "FFMA"))
             for target in after[member]:
                 if target in members and target > member:
                     best[target] = max(here, best.get(target, here))
             ends += [here] if header in after[member] else []
-    ffma, minus_instructions = max(ends)
+    _, minus_instructions, ffma = max(ends)
     return ffma, -minus_instructions
 
 

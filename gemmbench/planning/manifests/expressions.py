@@ -23,7 +23,10 @@ PROBLEM_NAMES = ("M", "N", "K", "BYTES", "TRANS_A", "TRANS_B", "lda", "ldb", "ld
 NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
 # What is counted in the machine code of a loop.
-_COUNTS = ("instructions", "ffma", "conflicts", "reuse", "spills", "shared_loads", "load_distance", "code_bytes")
+_COUNTS = (
+    *("instructions", "ffma", "tensor", "conflicts", "reuse", "spills"),
+    *("shared_loads", "load_distance", "code_bytes"),
+)
 SASS_NAMES = ("BYTES", "sm", *_COUNTS)
 
 _LARGEST = 2**128

@@ -9,13 +9,15 @@ from gemmbench.analysis.sass.facts import LoopFacts
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 
-EXPLANATION = (
+_SPEEDS = (
     "Bound: the share of FFMA on the shortest path through the loop, at one instruction per cycle in each partition "
     "of an SM.",
     "Estimate: counts every instruction once, those of inner loops too, and register bank conflicts. Each of the two "
     "banks (register number modulo 2) is read once per cycle; operands kept by .reuse are not read again. A second "
     "read costs a cycle unless the next FFMA has a conflict in the other bank.",
     "Neither counts latency, bandwidth, barriers or instruction fetch.",
+)
+_LOADS = (
     "Wavefronts: those of a warp whose lanes read different words without bank conflicts; lanes that read the same "
     "words may need fewer.",
 )
@@ -75,9 +77,12 @@ class HottestLoop:
         facts = self.facts
         if facts is None:
             return f"{self.label}: no loop has arithmetic"
-        others = sorted((count, kind) for kind, count in facts.mix.items() if kind != "FFMA" and count)[::-1]
+        main = "tensor cores" if facts.mix["tensor cores"] else "FFMA"
+        others = sorted((count, kind) for kind, count in facts.mix.items() if kind != main and count)[::-1]
         most = ", ".join(f"{_share(count, facts.instructions)} {kind}" for count, kind in others[:3])
-        text = f"of {facts.instructions} instructions {_share(facts.mix['FFMA'], facts.instructions)} are FFMA"
+        share = _share(facts.mix[main], facts.instructions)
+        verb = "are FFMA" if main == "FFMA" else "run on tensor cores"
+        text = f"of {facts.instructions} instructions {share} {verb}"
         text += f", then {most}" if most else ""
         return f"{self.label}: {self._format_bound()}{text}{self._format_shared_loads()}"
 
@@ -107,7 +112,9 @@ def report_loops(loops: Sequence[HottestLoop]) -> Report:
     sentences = [loop.sentence() for loop in loops]
     if not any(columns):
         return Report([], sentences)
-    return Report([_tabulate_loops(loops, columns, sentences)], EXPLANATION)
+    notes = _SPEEDS if any(loop.speeds for loop in loops) else ()
+    notes += _LOADS if any(loop.facts and loop.facts.wavefronts for loop in loops) else ()
+    return Report([_tabulate_loops(loops, columns, sentences)], notes)
 
 
 def _tabulate_loops(loops: Sequence[HottestLoop], columns: Sequence[dict[str, str]], sentences: Sequence[str]) -> Table:

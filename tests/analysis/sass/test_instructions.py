@@ -47,7 +47,8 @@ def test_kernels_are_told_apart_and_their_lines_taken_to_pieces():
     ("line", "kind"),
     [
         ("FFMA R51, R4, R8, R51", "FFMA"),
-        ("HMMA.16816.F32 R4, R8, R12, R4", "other math"),
+        ("HMMA.16816.F32 R4, R8, R12, R4", "tensor cores"),
+        ("HGMMA.64x256x16.F32.BF16 R24, gdesc[UR8], R24, gsb0", "tensor cores"),
         ("HFMA2.MMA R0, R2, R4, R0", "other math"),
         ("HFMA2.MMA R0, -RZ, RZ, 0, 0", "integer and address"),
         ("LDS.U.128 R4, [R52]", "shared loads"),

@@ -66,3 +66,12 @@ def test_an_unknown_device_has_a_mix_and_no_speed(reading):
 
 def test_a_kernel_without_a_loop_gets_a_sentence():
     assert HottestLoop("BM=4", None, H200).sentence() == "BM=4: no loop has arithmetic"
+
+
+def test_a_loop_of_products_on_tensor_cores_has_no_bound_and_says_how_many_there_are():
+    code = "Function : k\n/*0000*/ HGMMA.64x256x16.F32.BF16 R24, gdesc[UR8], R24 ;\n/*0010*/ @P0 BRA 0x0 ;\n"
+    reading = HottestLoop("BM=8", LoopFacts(find_hottest_loop(parse_kernels(code)["k"])), H200)
+    assert reading.sentence() == (
+        "BM=8: of 2 instructions 1 (50.0 %) run on tensor cores, then 1 (50.0 %) control and barrier"
+    )
+    assert "Bound" not in report_loops([reading]).format("simple")
