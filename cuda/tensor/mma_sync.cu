@@ -51,7 +51,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 // load one by one.
 //
 // cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one
-// barrier for 128 bytes of K. Rows that are no multiples of 16 bytes are copied through registers.
+// barrier for 128 bytes of K. It comes before the last products of a tile, which run while the first fragments of
+// the next tile load. Rows that are no multiples of 16 bytes are copied through registers.
 //
 // A warp of 64 x 64 loads 32 registers of fragments for 32 products, so that the rate of mma.sync should
 // bound it.
@@ -130,20 +131,25 @@ template <int EXTENT, bool ALONG_K> struct Tile {
     template <typename T>
     static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
                                 bool wide) {
+        static_assert(kThreads % PARTS == 0, "a thread copies the same part of every row");
+        constexpr int STRIDE = kThreads / PARTS;
+        const int part = threadIdx.x % PARTS, first = threadIdx.x / PARTS, column = column0 + part * kWide;
+        const T* from = matrix + size_t(row0 + first) * columns + column;
+        if (wide) {
 #pragma unroll
-        for (int i = 0; i < (ROWS * PARTS + kThreads - 1) / kThreads; ++i) {
-            const int e = i * kThreads + threadIdx.x, row = row0 + e / PARTS, column = column0 + e % PARTS * kWide;
-            if (ROWS * PARTS % kThreads != 0 && e >= ROWS * PARTS) break;
-            const unsigned to = tile + place(e / PARTS, e % PARTS);
-            const T* from = matrix + size_t(row) * columns + column;
-            if (wide) {
-                const bool inside = row < rows && column < columns;
-                copy_async(to, inside ? from : matrix, inside);
-            } else {
-                uint4 part = {0, 0, 0, 0};
+            for (int row = 0; row < ROWS; row += STRIDE) {
+                if (ROWS % STRIDE != 0 && row + first >= ROWS) break;
+                const bool inside = row0 + first + row < rows && column < columns;
+                copy_async(tile + place(first + row, part), inside ? from + size_t(row) * columns : matrix, inside);
+            }
+        } else {
+#pragma unroll 1
+            for (int row = first; row < ROWS; row += STRIDE) {
+                uint4 v = {0, 0, 0, 0};
                 for (int j = 0; j < kWide; ++j)
-                    if (row < rows && column + j < columns) reinterpret_cast<T*>(&part)[j] = from[j];
-                store_shared(to, part);
+                    if (row0 + row < rows && column + j < columns)
+                        reinterpret_cast<T*>(&v)[j] = matrix[size_t(row0 + row) * columns + column + j];
+                store_shared(tile + place(row, part), v);
             }
         }
     }
@@ -196,27 +202,32 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         }
         commit_copies();
     };
-    for (int tile = 0; tile < STAGES - 1; ++tile) copy(tile);
+    unsigned a[2][kTilesM][4], b[2][kTilesN / 2][4];  // fragments for this instruction along K and the next
+    const auto load = [&](int tile, int step) {
+        const unsigned stage = stages + tile % STAGES * kStage;
+#pragma unroll
+        for (int m = 0; m < kTilesM; ++m) TileA::load<true>(a[step % 2][m], stage, warp_row + m * 16, step);
+#pragma unroll
+        for (int n = 0; n < kTilesN / 2; ++n)
+            TileB::load<false>(b[step % 2][n], stage + kTileA, warp_column + n * 16, step);
+    };
+    // After this the tile has arrived, and nobody reads the one before it any more.
+    const auto await_tile = [] {
+        wait_for_copies<STAGES - 2>();
+        __syncthreads();
+    };
 
     float sum[kTilesM][kTilesN][4] = {};
+    for (int tile = 0; tile < STAGES - 1; ++tile) copy(tile);
+    await_tile();
+    load(0, 0);
     for (int tile = 0; tile < tiles; ++tile) {
-        wait_for_copies<STAGES - 2>();
-        __syncthreads();  // this tile has arrived; nobody reads the last one any more
-        copy(tile + STAGES - 1);
-        const unsigned stage = stages + tile % STAGES * kStage;
-        unsigned a[2][kTilesM][4], b[2][kTilesN / 2][4];  // for this step and the next
-        const auto load = [&](int step) {
-#pragma unroll
-            for (int m = 0; m < kTilesM; ++m)
-                TileA::load<true>(a[step % 2][m], stage, warp_row + m * 16, step);
-#pragma unroll
-            for (int n = 0; n < kTilesN / 2; ++n)
-                TileB::load<false>(b[step % 2][n], stage + kTileA, warp_column + n * 16, step);
-        };
-        load(0);
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-            if (step + 1 < kSteps) load(step + 1);
+            if (step == kSteps - 1) await_tile();
+            if (step < kSteps - 1) load(tile, step + 1);
+            else load(tile + 1, 0);
+            if (step == 0) copy(tile + STAGES - 1);
 #pragma unroll
             for (int m = 0; m < kTilesM; ++m)
 #pragma unroll

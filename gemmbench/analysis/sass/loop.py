@@ -53,8 +53,8 @@ class Loop:
 def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
     """The loop with the most math, of those without an inner loop that has math; None if no loop has any.
 
-    A loop with products on tensor cores comes before one without. Of two with as much, a kernel has one for aligned operands and one for others; the shorter is
-    that of benchmarks.
+    A loop with products on tensor cores comes before one without. Of two with as much, a kernel has one
+    for aligned operands and one for others; the shorter is that of benchmarks.
     """
     found = [loop for loop in find_loops(code) if loop.math]
     innermost = [loop for loop in found if not any(_contains(loop, other) for other in found)]

@@ -112,7 +112,7 @@ def report_loops(loops: Sequence[HottestLoop]) -> Report:
     sentences = [loop.sentence() for loop in loops]
     if not any(columns):
         return Report([], sentences)
-    notes = _SPEEDS if any(loop.speeds for loop in loops) else ()
+    notes = [*_SPEEDS] if any(loop.speeds for loop in loops) else []
     notes += _LOADS if any(loop.facts and loop.facts.wavefronts for loop in loops) else ()
     return Report([_tabulate_loops(loops, columns, sentences)], notes)
 
