@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+struct __nv_fp8_e5m2;  // of <cuda_fp8.h>, which other types do without
+
 __device__ inline unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
 // ---- Barriers: they count arrivals and bytes. A phase is over when both are complete.
@@ -185,11 +187,13 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define SUMS_128 SUMS_64, SUMS_32(32)
 #define SUMS_192 SUMS_128, SUMS_32(64)
 #define SUMS_256 SUMS_192, SUMS_32(96)
-// The operands behind the sums are numbered on: A, B, whether to add, and whether A and B run along M and N.
-#define PRODUCT(N, TYPE, A, B, ADDS, ALONG_M, ALONG_N)                                                             \
-    asm volatile("{ .reg .pred adds; setp.ne.s32 adds, %" ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" #N          \
-                 "k16.f32." TYPE "." TYPE " {" NAMES_##N "}, %" A ", %" B ", adds, 1, 1, %" ALONG_M ", %" ALONG_N   \
-                 "; }"                                                                                             \
+// The operands behind the sums are numbered on: A, B, whether to add. Those of 16 bits may run along M and N, which
+// two more say.
+#define MAJORS(ALONG_M, ALONG_N) ", %" ALONG_M ", %" ALONG_N
+#define NO_MAJORS(ALONG_M, ALONG_N)
+#define PRODUCT(N, TYPES, A, B, ADDS, TAIL)                                                                        \
+    asm volatile("{ .reg .pred adds; setp.ne.s32 adds, %" ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" #N TYPES    \
+                 " {" NAMES_##N "}, %" A ", %" B ", adds, 1, 1" TAIL "; }"                                          \
                  : SUMS_##N                                                                                        \
                  : "l"(a), "l"(b), "r"(adds), "n"(MAJOR_A), "n"(MAJOR_B))
 
@@ -197,15 +201,20 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 // 16 w + g and columns 8 j + 2 t and 8 j + 2 t + 1, d[4 j + 2] and d[4 j + 3] to row 16 w + g + 8.
 template <int N, int MAJOR_A, int MAJOR_B> __device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
     static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
-#define PRODUCTS(TYPE)                                                        \
-    if constexpr (N == 64) PRODUCT(64, TYPE, "32", "33", "34", "35", "36");       \
-    if constexpr (N == 128) PRODUCT(128, TYPE, "64", "65", "66", "67", "68");     \
-    if constexpr (N == 192) PRODUCT(192, TYPE, "96", "97", "98", "99", "100");    \
-    if constexpr (N == 256) PRODUCT(256, TYPE, "128", "129", "130", "131", "132")
+#define PRODUCTS(TYPES, TAIL)                                                            \
+    if constexpr (N == 64) PRODUCT(64, TYPES, "32", "33", "34", TAIL("35", "36"));       \
+    if constexpr (N == 128) PRODUCT(128, TYPES, "64", "65", "66", TAIL("67", "68"));     \
+    if constexpr (N == 192) PRODUCT(192, TYPES, "96", "97", "98", TAIL("99", "100"));    \
+    if constexpr (N == 256) PRODUCT(256, TYPES, "128", "129", "130", TAIL("131", "132"))
+    static_assert(sizeof(TA) == 2 || (!MAJOR_A && !MAJOR_B), "only operands of 16 bits may run along M and N");
     if constexpr (std::is_same_v<TA, __half>) {
-        PRODUCTS("f16");
+        PRODUCTS("k16.f32.f16.f16", MAJORS);
+    } else if constexpr (sizeof(TA) == 2) {
+        PRODUCTS("k16.f32.bf16.bf16", MAJORS);
+    } else if constexpr (std::is_same_v<TA, __nv_fp8_e5m2>) {
+        PRODUCTS("k32.f32.e5m2.e4m3", NO_MAJORS);
     } else {
-        PRODUCTS("bf16");
+        PRODUCTS("k32.f32.e4m3.e4m3", NO_MAJORS);
     }
 #undef PRODUCTS
 }

@@ -3,7 +3,7 @@
 // A tile has rows of 128 bytes, whose 16-byte parts are exchanged as TMA's swizzle does: part p of row r is
 // at p XOR r % 8. Eight rows are a block of 1024 bytes. A descriptor says where the tile begins and how far
 // apart blocks are: those along the rows of a tile that runs along K (`ALONG_K`), or those of the next 64
-// columns of one that runs along M or N.
+// columns of one that runs along M or N. With elements of 16 bits, 64 of which are a row:
 //
 //     ALONG_K: EXTENT rows of 64 k                   else: EXTENT / 64 chunks, each 64 k of 64 columns
 //

@@ -95,23 +95,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 
 #include "cluster.cuh"
 #include "pad.cuh"
+#include "raster.cuh"
 
 using Cluster = Member<CLUSTER_M, CLUSTER_N>;
-constexpr int kRasterRows = 2048;  // of C that are walked together
-
-// What a cluster does, in order: tiles of CLUSTER_M x CLUSTER_N blocks.
-struct Raster {
-    int rows, columns;
-
-    __device__ int2 origin(int tile, const Cluster& block) const {
-        constexpr int kHeight = kRasterRows / (BM * CLUSTER_M);
-        const int band = tile / (kHeight * columns), rest = tile % (kHeight * columns);
-        const int height = min(rows - band * kHeight, kHeight), column = rest / height;
-        const int row = band * kHeight + rest % height;
-        return make_int2((row * CLUSTER_M + block.row) * BM,
-                         ((band % 2 ? columns - 1 - column : column) * CLUSTER_N + block.column) * BN);
-    }
-};
 
 // What TMA fetches: the operands, or their copies in the workspace.
 struct Operands {
@@ -141,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
          void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
     const Ring<kBoxes> ring{address(shared)};
-    const Raster raster{(M + BM * CLUSTER_M - 1) / (BM * CLUSTER_M), (N + BN * CLUSTER_N - 1) / (BN * CLUSTER_N)};
+    const Raster<CLUSTER_M, CLUSTER_N> raster(M, N);
     const int tiles = raster.rows * raster.columns, steps = (K + kDepth - 1) / kDepth;
     const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;

@@ -7,6 +7,7 @@ from gemmbench.backends.cuda.system import probe
 
 SIZES = [256, (33, 65, 17), (4, 260, 1028)]
 OF_16_BYTES = [256, (40, 72, 24), (8, 1032, 520), (2056, 1288, 264)]
+OF_16_K = [256, (40, 72, 48), (8, 1032, 528), (2056, 1288, 272), (33, 65, 32), (300, 261, 4112)]
 FAMILIES = {
     "ladder": (
         SIZES,
@@ -21,6 +22,7 @@ FAMILIES = {
     "fp8": (SIZES, "e4m3,e4m3_fast,e5m2,e5m2_fast", "naive coalesced tiled blocktile_2d cublaslt"),
     "tensor": (SIZES, "bf16,f16,tf32", "wmma mma_sync"),
     "warp groups": (OF_16_BYTES, "bf16,f16", "wgmma wgmma_ring wgmma_hybrid"),
+    "fp8 on tensor cores": (OF_16_K, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),
     "clusters": (OF_16_BYTES + SIZES, "bf16,f16", "wgmma_cluster"),
     "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32", "tgemm"),
 }

@@ -22,15 +22,16 @@ inline void meet_cluster() {
     machine.clusters[machine.me->block / machine.cluster].wait(machine.cluster * machine.threads);
 }
 
+constexpr long kBytes = sizeof(TA);  // of an element of A and B
 inline void fetch_into(int block, unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
     for (int r = 0; r < map->box_height; ++r)
         for (int c = 0; c < map->box_width; ++c) {
-            uint16_t element = 0;
+            TA element;
             if (row + r < map->height && column + c < map->width)
-                memcpy(&element, map->base + (row + r) * map->pitch + (column + c) * 2, 2);
-            machine.blocks[block].swizzled(tile + r * 128 + c * 2) = element;
+                memcpy(&element, map->base + (row + r) * map->pitch + (column + c) * kBytes, kBytes);
+            machine.blocks[block].swizzled<TA>(tile + r * 128 + c * kBytes) = element;
         }
-    machine.change(block, barrier, 0, -2L * map->box_width * map->box_height);
+    machine.change(block, barrier, 0, -kBytes * map->box_width * map->box_height);
 }
 inline void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
     fetch_into(machine.me->block, tile, map, row, column, barrier);
@@ -46,7 +47,7 @@ inline void store_box(const CUtensorMap* map, int row, int column, unsigned box)
     machine.me->stores.push_back([=, &block] {
         for (int r = 0; r < map->box_height && row + r < map->height; ++r)
             for (int c = 0; c < map->box_width && column + c < map->width; ++c)
-                memcpy(map->base + (row + r) * map->pitch + (column + c) * 2, &block.swizzled(box + r * 128 + c * 2), 2);
+                memcpy(map->base + (row + r) * map->pitch + (column + c) * 2, &block.swizzled<TC>(box + r * 128 + c * 2), 2);
     });
 }
 template <int LATER> void wait_for_reads() {
@@ -94,14 +95,19 @@ template <int LATER> void wait_for_products() {
 }
 
 // Element k of row or column x of an operand: PTX ISA, "Matrix descriptor" and "Strides" of wgmma.
-inline float read_operand(Block& block, uint64_t descriptor, bool along_m_or_n, int x, int k) {
+template <typename T> float read_operand(Block& block, uint64_t descriptor, bool along_m_or_n, int x, int k) {
     const auto field = [&](int bit) { return unsigned(descriptor >> bit & 0x3fff) * 16; };
     const unsigned start = field(0), chunks = field(16), blocks = field(32);
     const unsigned offset = along_m_or_n ? x / 64 * chunks + k / 8 * blocks + k % 8 * 128 + x % 64 * 2
-                                         : x / 8 * blocks + x % 8 * 128 + k * 2;
-    TA element;
-    element.bits = block.swizzled(start + offset);
-    return element;
+                                         : x / 8 * blocks + x % 8 * 128 + k * sizeof(T);
+    return block.swizzled<T>(start + offset);
+}
+
+// A sum as the tensor cores keep it: of products of 8 bits they have 14 bits and cut off the rest.
+inline float cut_sum(float sum) {
+    int exponent;
+    const float fraction = std::frexp(sum, &exponent);
+    return sizeof(TA) == 1 ? std::ldexp(std::trunc(std::ldexp(fraction, 14)), exponent - 14) : sum;
 }
 
 template <int N, int MAJOR_A, int MAJOR_B> void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
@@ -115,9 +121,9 @@ template <int N, int MAJOR_A, int MAJOR_B> void multiply_add(float (&d)[N / 2], 
         for (int i = 0; i < N / 2; ++i) {
             const int m = row + i / 2 % 2 * 8, n = i / 4 * 8 + lane % 4 * 2 + i % 2;
             float sum = adds ? sums[i] : 0;
-            for (int k = 0; k < 16; ++k)
-                sum += read_operand(block, a, MAJOR_A, m, k) * read_operand(block, b, MAJOR_B, n, k);
-            sums[i] = sum;
+            for (int k = 0; k < 32 / kBytes; ++k)
+                sum += read_operand<TA>(block, a, MAJOR_A, m, k) * read_operand<TB>(block, b, MAJOR_B, n, k);
+            sums[i] = cut_sum(sum);
         }
     });
 }

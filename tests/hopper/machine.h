@@ -60,6 +60,19 @@ template <int KIND> struct Small {
 using __half = Small<0>;
 using __nv_bfloat16 = Small<1>;
 
+// A type of 8 bits, EXPONENT of them for the exponent; without infinities and NaN.
+template <int EXPONENT> struct Tiny {
+    uint8_t bits = 0;
+    operator float() const {
+        constexpr int kFraction = 7 - EXPONENT, kBias = (1 << (EXPONENT - 1)) - 1;
+        const int exponent = bits >> kFraction & ((1 << EXPONENT) - 1), fraction = bits & ((1 << kFraction) - 1);
+        const int whole = exponent ? fraction | 1 << kFraction : fraction;
+        return (bits & 0x80 ? -1 : 1) * std::ldexp(float(whole), max(exponent, 1) - kBias - kFraction);
+    }
+};
+struct __nv_fp8_e4m3 : Tiny<4> {};
+struct __nv_fp8_e5m2 : Tiny<5> {};
+
 struct CUtensorMap {
     char* base;
     int64_t width, height, pitch;  // elements, elements, bytes
@@ -109,7 +122,7 @@ struct Block {
 
     template <typename T> T& at(unsigned address) { return reinterpret_cast<T&>(memory.at(address)); }
     // TMA and wgmma exchange the 16-byte parts of rows of 128 bytes.
-    uint16_t& swizzled(unsigned address) { return at<uint16_t>(address ^ (address >> 7 & 7) << 4); }
+    template <typename T> T& swizzled(unsigned address) { return at<T>(address ^ (address >> 7 & 7) << 4); }
 };
 
 struct Thread {

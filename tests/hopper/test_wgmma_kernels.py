@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -33,6 +34,15 @@ CASES = [
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (131, 259, 71), -0.5),
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 520, 200), -0.5),
 ]
+FP8_CASES = [
+    ("e4m3", "BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (520, 264, 272), 0.0),
+    ("e4m3", "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (264, 200, 400), -0.5),
+    ("e4m3_fast", "BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (520, 392, 144), 0.0),
+    ("e4m3_fast", "BM=128 BN=256 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), -0.5),
+    ("e5m2", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (261, 133, 528), -0.5),
+    ("e5m2", "BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=1", (264, 136, 400), -0.5),
+    ("e5m2_fast", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), 0.0),
+]
 
 
 @pytest.fixture
@@ -42,12 +52,11 @@ def launch(tmp_path):
     def run(plan, beta, **arrays):
         for path in [*KERNELS.glob("*.cuh"), Path(plan.variant.path), *HERE.glob("*.h"), *HERE.glob("*.c*")]:
             shutil.copy(path, tmp_path)
-        types = dict.fromkeys(("TA", "TB", "TC"), "__nv_bfloat16") | {"TACC": "float"}
         kernel = f'KERNEL="{Path(plan.variant.path).name}"'
         params = dict(plan.config.values)
         own = params.get("CLUSTER_M", 1) * params.get("CLUSTER_N", 1)
         symbols = ", ".join(symbol for symbol, _ in plan.launches)
-        defines = [f"-D{name}={value}" for name, value in {**types, **dict(plan.defines)}.items()]
+        defines = [f"-D{name}={value}" for name, value in plan.defines]
         command = [
             os.environ.get("CXX", "g++"),
             "-std=c++17",
@@ -94,10 +103,10 @@ def launch(tmp_path):
     return run
 
 
-def make_plan(name, config, layout, shape):
+def make_plan(name, config, layout, shape, precision="bf16"):
     variant = read_variant(KERNELS / f"{name}.cu")
     chosen = {word.split("=")[0]: (int(word.split("=")[1]),) for word in config.split()}
-    problem = Problem(*shape, layout, "bf16")
+    problem = Problem(*shape, layout, precision)
     gpu = Target("cuda", sm=90, sms=SMS.get(name, 4), smem=227 << 10, l2=50 << 20, memory=1 << 36)
     (plan,) = make_plans(
         [problem], [(variant, list_configurations(variant, chosen))], "cuda", {"cuda": gpu}, lambda *_: ""
@@ -116,3 +125,31 @@ def test_the_kernel_is_right(launch, name, config, layout, shape, beta):
     got = launch(plan, beta, **stored, C=initial, bias=np.zeros(N, BF16))
     want = ALPHA * (A.astype(np.float64) @ B.astype(np.float64)) + beta * C.astype(np.float64)
     assert np.array_equal(got, want.astype(np.float32).astype(BF16))
+
+
+def launch_fp8(launch, plan, A, B, C, beta, bias):
+    types = [plan.problem.storage(operand).numpy_type() for operand in "AB"]
+    initial = C if beta else np.full_like(C, np.nan)
+    return launch(plan, beta, A=A.astype(types[0]), B=B.T.astype(types[1], order="C"), C=initial, bias=bias)
+
+
+@pytest.mark.parametrize(("precision", "config", "shape", "beta"), FP8_CASES)
+def test_fp8_is_right_with_bias_and_relu(launch, precision, config, shape, beta):
+    plan, (M, N, K) = make_plan("wgmma_fp8", config, "nt", shape, precision), shape
+    rng = np.random.default_rng(0)
+    A, B, C, bias = (rng.integers(-4, 5, size) for size in ((M, K), (K, N), (M, N), N))
+    C, bias = C.astype(BF16), bias.astype(BF16)
+    got = launch_fp8(launch, replace(plan, epilogue=("bias", "relu")), A, B, C, beta, bias)
+    want = np.maximum(ALPHA * (A @ B) + beta * C.astype(np.float64) + bias.astype(np.float64), 0)
+    assert np.array_equal(got, want.astype(np.float32).astype(BF16))
+
+
+@pytest.mark.parametrize("config", ["BM=256 BN=128", "BM=128 BN=192"])
+@pytest.mark.parametrize(("precision", "exact"), [("e4m3", True), ("e5m2_fast", False)])
+def test_promoted_sums_keep_the_bits_that_tensor_cores_cut_off(launch, config, precision, exact):
+    plan = make_plan("wgmma_fp8", f"{config} STAGES=3 CLUSTER_M=1 CLUSTER_N=1", "nt", (72, 40, 1024), precision)
+    rng = np.random.default_rng(0)
+    A, B = rng.integers(4, 9, (72, 1024)), rng.integers(4, 9, (1024, 40))
+    A[:, 512:] *= -1  # sums of 18000, of which little is left: a sum of 128 products has at most 14 bits
+    got = launch_fp8(launch, plan, A, B, np.zeros((72, 40), BF16), 0.0, np.zeros(40, BF16))
+    assert np.array_equal(got, (ALPHA * (A @ B)).astype(np.float32).astype(BF16)) == exact

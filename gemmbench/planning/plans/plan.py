@@ -169,9 +169,13 @@ class Plan:
         problem = self.problem.column_major if self.variant.call.column_major else self.problem
         types = list(problem.types.items())
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
+        sums = problem.precision.accumulator
+        promotion = [("PROMOTED_EVERY", str(sums.promoted_every))] if sums.loses_bits else []
         fused = [(name.upper(), str(int(name in self.epilogue))) for name in self.variant.epilogue]
         network = list(self.network.macros) if self.network else []
-        return tuple([(name, str(value)) for name, value in self.config.values] + types + layout + fused + network)
+        return tuple(
+            [(name, str(value)) for name, value in self.config.values] + types + layout + promotion + fused + network
+        )
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,11 @@ class Accumulator:
     truncates: bool = False
     promoted_every: int = 0
 
+    @property
+    def loses_bits(self) -> bool:
+        """Sums have fewer bits than their type, as those of fp8 on tensor cores."""
+        return self.exact_bits < self.type.significand
+
     def unit(self, products: int) -> float:
         """Unit roundoff u of a sum of K `products`. Truncation doubles it; sums of integers have no error.
 

@@ -23,7 +23,7 @@ def plan(write_kernel):
     """Plan one kernel with these manifest keys on a GPU."""
 
     def make(problem, target=GPU, **keys):
-        variant = read_variant(write_kernel(layouts="[nn, nt, tn, tt]", precisions="[f32, f16, f64]", **keys))
+        variant = read_variant(write_kernel(layouts="[nn, nt, tn, tt]", precisions="[f32, f16, f64, e4m3]", **keys))
         chosen = [(variant, list_configurations(variant, {}))]
         (found,) = make_plans([problem], chosen, target.kind, {target.kind: target}, lambda *_: "")
         return found
@@ -181,6 +181,13 @@ def test_a_device_without_tma_is_a_skip(plan):
 def test_the_layout_can_be_read_everywhere(plan):
     found = plan(Problem(16, 32, 8, "nt"), grid=["1 + TRANS_A", "1 + TRANS_B"])
     assert isinstance(found, Plan) and found.geometry.grid == (1, 2, 1)
+
+
+def test_a_kernel_may_need_more_where_sums_are_promoted(plan):
+    grids = [
+        plan(Problem(16, 32, 8, "nn", name), grid=["1 + PROMOTED_EVERY"]).geometry.grid[0] for name in ("f32", "e4m3")
+    ]
+    assert grids == [1, 129]
 
 
 def test_the_zeroed_bytes_are_part_of_the_workspace(plan):

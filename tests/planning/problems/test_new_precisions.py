@@ -92,6 +92,11 @@ def test_the_macros_of_a_plan_name_each_type(name, types):
     assert [defines[macro] for macro in ("TA", "TB", "TC", "TACC")] == types
 
 
+@pytest.mark.parametrize(("name", "value"), [("e4m3", "128"), ("e5m2_fast", "0"), ("bf16_f32", None), ("int8", None)])
+def test_a_kernel_in_fp8_gets_to_know_how_its_sums_are_promoted(name, value):
+    assert dict(plan_of(name).defines).get("PROMOTED_EVERY") == value
+
+
 def test_the_headers_of_all_types_are_included_once():
     text = compiler_text(plan_of("e4m3"))
     assert text.splitlines()[:3] == ["#include <cuda_fp8.h>", "#include <cuda_bf16.h>", "#include <cstdint>"]

@@ -1,0 +1,154 @@
+/*---
+summary: wgmma in fp8; sums are promoted to float every 128 products, or stay in the tensor cores (fast)
+order: 260
+symbol: gemm
+precisions: [e4m3_fast, e4m3, e5m2_fast, e5m2]
+layouts: [nt]                   # both operands along K: fp8 has no transposed descriptors
+arch: [90a]                     # setmaxnreg
+epilogue: [bias, relu]
+params:
+  BM: [256, 128]                # 256: each warp group has two blocks of 64 rows
+  BN: [128, 192, 256, 64]
+  STAGES: [4, 3, 6]
+  CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
+  CLUSTER_N: [2, 1]             # side by side: the same tile of A
+let:
+  cluster: CLUSTER_M * CLUSTER_N
+  partial: 1 if PROMOTED_EVERY else 0  # promotion needs the sums of 64 rows twice
+require:
+  - cluster <= 2                # larger ones leave multiprocessors without work
+  - (BM / 128 + partial) * BN <= 384  # else the sums do not fit in registers
+  - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
+  - K % 16 == 0                 # TMA needs rows that are multiples of 16 bytes
+tile: [BM * CLUSTER_M, BN * CLUSTER_N]
+tensor_maps:
+  - {operand: A, box: [128, BM / CLUSTER_N], swizzle: 128}
+  - {operand: B, box: [128, BN / CLUSTER_M], swizzle: 128}
+  - {operand: C, box: [64, 16], swizzle: 128, when: N % 8 == 0}
+grid:
+  - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
+block:
+  - 384
+shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+pdl: true
+sass:
+  - spills == 0                 # in the main loop
+source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
+---*/
+
+// Against wgmma_cluster: elements of 8 bits. A row of a tile has the same 128 bytes, which are now 128 k, and an
+// instruction multiplies 32 k in the time of 16: half of the bytes, half of the time. Ring, clusters and stores
+// are the same.
+//
+// The tensor cores add products of 8 bits with about 14 bits and cut off the rest. Over a long K these errors add
+// up, all of them towards 0. So e4m3 and e5m2 promote: the tensor cores sum the 128 products of a stage, and CUDA
+// cores add these partial sums in float. One group adds while the other multiplies:
+//
+//     tensor cores   | group 0, stage 0 | group 1, stage 0 | group 0, stage 1 | group 1, stage 1 | ...
+//     group 0          multiplies         adds               multiplies         adds
+//     group 1                             multiplies         adds               multiplies
+//
+// A group needs registers for both sums. With BM = 256 it therefore multiplies its two blocks of 64 rows one after
+// the other, and tiles are at most 256 x 128 or 128 x 192. The fast forms sum in the tensor cores and use tiles
+// like those of wgmma_cluster.
+//
+//          BN = 128
+//       +-------------+
+//       | group 0     |  64 rows    partial += A B over 128 k, then sum[0] += partial
+//       |             |  64 rows    partial += A B over 128 k, then sum[1] += partial
+//       +-------------+
+//       | group 1     |  128 rows
+//       +-------------+
+//
+// Bound by the power limit on large problems. With promotion also by shared memory: products of 64 x 128 read 96
+// bytes per cycle, TMA writes 48 more, and shared memory has 128.
+
+#include "cluster.cuh"
+#include "raster.cuh"
+
+using Cluster = Member<CLUSTER_M, CLUSTER_N>;
+constexpr bool kPromotes = PROMOTED_EVERY > 0;
+constexpr bool kTakesRegisters = (kParts + kPromotes) * BN / 2 > 128;  // for the sums
+static_assert(!kPromotes || PROMOTED_EVERY == kDepth, "sums are promoted once per stage");
+
+// Add the products of a stage to the sums of a group, and wait for them.
+template <typename RING> __device__ void promote_stage(const RING& ring, int stage, int group, float (&sum)[kParts][BN / 2]) {
+    const uint64_t b = TileB::describe(ring.b(stage), 0);
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+        const uint64_t a = TileA::describe(ring.a(stage), (group * kParts + part) * 64);
+        float partial[BN / 2];
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < kSteps; ++i)
+            multiply_add<BN, 0, 0>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
+        commit_products();
+        wait_for_products<0>();
+#pragma unroll
+        for (int i = 0; i < BN / 2; ++i) sum[part][i] += partial[i];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+         const CUtensorMap* maps) {
+    extern __shared__ __align__(1024) char shared[];
+    const Ring<kBoxes> ring{address(shared)};
+    const Raster<CLUSTER_M, CLUSTER_N> raster(M, N);
+    const int tiles = raster.rows * raster.columns, steps = (K + kDepth - 1) / kDepth;
+    const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
+    const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
+    const Cluster block = Cluster::find();
+    if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
+    __syncthreads();
+    Cluster::meet();
+    start_next_launch();
+
+    Place place;
+    if (group == kGroups) {
+        if (kTakesRegisters) release_registers<40>();
+        if (thread == 0) await_launch_before();  // the other groups wait for what this thread fetches
+        for (int tile = first; thread == 0 && tile < tiles; tile += stride) {
+            const int2 at = raster.origin(tile, block);
+            for (int step = 0; step < steps; ++step, place.advance()) {
+                await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
+                block.fetch_stage(ring, place.stage, maps, maps + 1, at, step * kDepth);
+            }
+        }
+        __syncwarp();
+        Cluster::meet();  // nobody writes to a block that has ended
+        return;
+    }
+
+    if (kTakesRegisters) take_registers<232>();
+    const int fetcher = block.find_fetcher(thread);
+    int stored = 0;  // boxes of this warp
+    for (int tile = first; tile < tiles; tile += stride) {
+        float sum[kParts][BN / 2] = {};
+        int last = 0;  // the stage before
+        for (int step = 0; step < steps; ++step, place.advance()) {
+            await(ring.filled(place.stage), place.parity);
+            if constexpr (kPromotes) {
+                promote_stage(ring, place.stage, group, sum);
+                Cluster::release(ring.emptied(place.stage), fetcher);
+            } else {
+                multiply_stage(ring, place.stage, group, sum, true);
+                wait_for_products<1>();
+                if (step > 0) Cluster::release(ring.emptied(last), fetcher);
+                last = place.stage;
+            }
+        }
+        if constexpr (!kPromotes) {
+            wait_for_products<0>();
+            Cluster::release(ring.emptied(last), fetcher);
+        }
+        const int2 at = raster.origin(tile, block);
+#pragma unroll
+        for (int part = 0; part < kParts; ++part)
+            store_boxes<true>(sum[part], ring, stored, maps + 2, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
+                              C, bias);
+    }
+    wait_for_stores();
+    __syncwarp();
+    Cluster::meet();
+}
