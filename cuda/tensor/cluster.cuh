@@ -9,7 +9,7 @@
 constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
 
 // Fetch a part of a tile, number `part` of PARTS, for all `blocks` that share the tile. A tile that runs along M
-// or N comes in chunks of 64 columns; where these cannot be dealt evenly, each is also cut along k.
+// or N comes in chunks of 128 bytes; where these cannot be dealt evenly, each is also cut along k.
 template <int EXTENT, bool ALONG_K, int PARTS>
 __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, unsigned tile, int origin, int k,
                            unsigned barrier) {
@@ -19,11 +19,11 @@ __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, un
         constexpr int kRows = EXTENT / PARTS;
         fetch_for(blocks, tile + part * kRows * kRowBytes, map, origin + part * kRows, k, barrier);
     } else {
-        constexpr int kChunks = EXTENT / 64, kCuts = kChunks % PARTS ? PARTS : 1, kRows = 64 / kCuts;
+        constexpr int kChunks = EXTENT / kDepth, kCuts = kChunks % PARTS ? PARTS : 1, kRows = kDepth / kCuts;
 #pragma unroll
         for (int i = 0; i < kChunks * kCuts / PARTS; ++i) {
             const int piece = part * (kChunks * kCuts / PARTS) + i, chunk = piece / kCuts, row = piece % kCuts * kRows;
-            fetch_for(blocks, tile + chunk * kChunkBytes + row * kRowBytes, map, k + row, origin + chunk * 64, barrier);
+            fetch_for(blocks, tile + (chunk * kDepth + row) * kRowBytes, map, k + row, origin + chunk * kDepth, barrier);
         }
     }
 }
@@ -48,8 +48,8 @@ template <int CM, int CN> struct Member {
 #pragma unroll
         for (int m = 0; m < CM; ++m) with_b |= 1 << (column * CM + m);
         arrive_and_expect(ring.filled(stage), kStageBytes);
-        fetch_part<BM, !TRANS_A, CN>(with_a, column, map_a, ring.a(stage), at.x, k, ring.filled(stage));
-        fetch_part<BN, TRANS_B, CM>(with_b, row, map_b, ring.b(stage), at.y, k, ring.filled(stage));
+        fetch_part<BM, ROWS_ALONG_K, CN>(with_a, column, map_a, ring.a(stage), at.x, k, ring.filled(stage));
+        fetch_part<BN, COLUMNS_ALONG_K, CM>(with_b, row, map_b, ring.b(stage), at.y, k, ring.filled(stage));
     }
 
     // The block that thread number `thread` of a group tells when the group has read a stage: one of those that

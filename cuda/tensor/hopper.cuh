@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <cuda_fp16.h>
 
 #include <cstdint>
 
@@ -106,6 +107,9 @@ template <int THREADS> __device__ void meet_groups() {
     asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
 }
 
+// The two warps of pair `number` meet, one of less than 8.
+__device__ inline void meet_pair(int number) { asm volatile("bar.sync %0, 64;" ::"r"(2 + number) : "memory"); }
+
 // ---- Programmatic launch: the next launch may start once all blocks of this one have said so; it waits itself for
 // what it needs. Without the manifest's `pdl` these do nothing.
 
@@ -139,6 +143,12 @@ __device__ inline unsigned load_shared(unsigned from) {
     unsigned value;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
     return value;
+}
+__device__ inline void load_shared(unsigned from, unsigned& v, unsigned& next) {
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v), "=r"(next) : "r"(from) : "memory");
+}
+__device__ inline void store_shared(unsigned to, float v, float next) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(v), "f"(next) : "memory");
 }
 
 // ---- Matrices of 8 x 8 elements of 16 bits. Lane i names row i % 8 of matrix i / 8; register j of a lane is what
@@ -199,7 +209,8 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 
 // d += A B, or d = A B if not `adds`. The sums of lane 4 g + t of warp w: d[4 j] and d[4 j + 1] belong to row
 // 16 w + g and columns 8 j + 2 t and 8 j + 2 t + 1, d[4 j + 2] and d[4 j + 3] to row 16 w + g + 8.
-template <int N, int MAJOR_A, int MAJOR_B> __device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
+template <int N, int MAJOR_A = 0, int MAJOR_B = 0>
+__device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
     static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
 #define PRODUCTS(TYPES, TAIL)                                                            \
     if constexpr (N == 64) PRODUCT(64, TYPES, "32", "33", "34", TAIL("35", "36"));       \
@@ -211,10 +222,28 @@ template <int N, int MAJOR_A, int MAJOR_B> __device__ void multiply_add(float (&
         PRODUCTS("k16.f32.f16.f16", MAJORS);
     } else if constexpr (sizeof(TA) == 2) {
         PRODUCTS("k16.f32.bf16.bf16", MAJORS);
+    } else if constexpr (sizeof(TA) == 4) {
+        PRODUCTS("k8.f32.tf32.tf32", NO_MAJORS);
     } else if constexpr (std::is_same_v<TA, __nv_fp8_e5m2>) {
         PRODUCTS("k32.f32.e5m2.e4m3", NO_MAJORS);
     } else {
         PRODUCTS("k32.f32.e4m3.e4m3", NO_MAJORS);
     }
 #undef PRODUCTS
+}
+
+// The same for tf32, with A in registers. Lane 4 g + t of warp w has four elements of A: a[0] of row 16 w + g and
+// column t, a[1] of row 16 w + g + 8; a[2] and a[3] of column t + 4.
+#define PRODUCT_OF_REGISTERS(N, A, B, ADDS)                                                                      \
+    asm volatile("{ .reg .pred adds; setp.ne.s32 adds, %" ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" #N       \
+                 "k8.f32.tf32.tf32 {" NAMES_##N "}, {" A "}, %" B ", adds, 1, 1; }"                              \
+                 : SUMS_##N                                                                                      \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds))
+
+template <int N> __device__ void multiply_add(float (&d)[N / 2], const unsigned (&a)[4], uint64_t b, int adds) {
+    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
+    if constexpr (N == 64) PRODUCT_OF_REGISTERS(64, "%32, %33, %34, %35", "36", "37");
+    if constexpr (N == 128) PRODUCT_OF_REGISTERS(128, "%64, %65, %66, %67", "68", "69");
+    if constexpr (N == 192) PRODUCT_OF_REGISTERS(192, "%96, %97, %98, %99", "100", "101");
+    if constexpr (N == 256) PRODUCT_OF_REGISTERS(256, "%128, %129, %130, %131", "132", "133");
 }

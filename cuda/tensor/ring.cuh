@@ -7,8 +7,12 @@
 
 constexpr int kGroups = 2, kThreads = 384;   // warp groups that multiply; with the one that fetches
 constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
-using TileA = Tile<BM, !TRANS_A>;
-using TileB = Tile<BN, TRANS_B>;
+#ifndef ROWS_ALONG_K  // a kernel may arrange the operands of its products otherwise
+#define ROWS_ALONG_K !TRANS_A
+#define COLUMNS_ALONG_K TRANS_B
+#endif
+using TileA = Tile<BM, ROWS_ALONG_K>;
+using TileB = Tile<BN, COLUMNS_ALONG_K>;
 constexpr int kStageBytes = TileA::BYTES + TileB::BYTES;
 constexpr int kBoxBytes = 16 * kRowBytes;  // 16 rows x 64 columns
 

@@ -13,6 +13,8 @@
 //            +-------+                                      +-------------+   8192      |
 //            | 8 rows|                                      | 8 k         |   bytes     |
 //            +-------+                                      +-------------+   on        |
+//
+// With elements of 32 bits a tile has 32 k, and a chunk 32 k of 32 columns, which wgmma cannot read.
 
 #pragma once
 
@@ -32,16 +34,16 @@ template <int EXTENT, bool ALONG_K> struct Tile {
             fetch(tile, map, origin, k, barrier);
         } else {
 #pragma unroll
-            for (int chunk = 0; chunk < EXTENT / 64; ++chunk)
-                fetch(tile + chunk * kChunkBytes, map, k, origin + 64 * chunk, barrier);
+            for (int chunk = 0; chunk < EXTENT / kDepth; ++chunk)
+                fetch(tile + chunk * kDepth * kRowBytes, map, k, origin + kDepth * chunk, barrier);
         }
     }
 
-    // A descriptor of the rows or columns from `first` on, a multiple of 64.
-    static __device__ uint64_t describe(unsigned tile, int first) {
+    // A descriptor of the rows or columns from `first` on, a multiple of 64; or with EVERY of each EVERY-th block of 8.
+    template <int EVERY = 1> static __device__ uint64_t describe(unsigned tile, int first) {
         constexpr uint64_t kSwizzled = 1;  // by 128 bytes
         const unsigned at = tile + first / 64 * kChunkBytes;
-        const uint64_t chunks = ALONG_K ? 1 : kChunkBytes / 16, blocks = kBlockBytes / 16;
+        const uint64_t chunks = ALONG_K ? 1 : kChunkBytes / 16, blocks = EVERY * kBlockBytes / 16;
         return (at & 0x3ffff) / 16 | chunks << 16 | blocks << 32 | kSwizzled << 62;
     }
 };

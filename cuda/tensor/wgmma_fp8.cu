@@ -81,7 +81,7 @@ template <typename RING> __device__ void promote_stage(const RING& ring, int sta
         begin_products();
 #pragma unroll
         for (int i = 0; i < kSteps; ++i)
-            multiply_add<BN, 0, 0>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
+            multiply_add<BN>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
         commit_products();
         wait_for_products<0>();
 #pragma unroll

@@ -26,7 +26,7 @@ constexpr long kBytes = sizeof(TA);  // of an element of A and B
 inline void fetch_into(int block, unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
     for (int r = 0; r < map->box_height; ++r)
         for (int c = 0; c < map->box_width; ++c) {
-            TA element;
+            TA element{};
             if (row + r < map->height && column + c < map->width)
                 memcpy(&element, map->base + (row + r) * map->pitch + (column + c) * kBytes, kBytes);
             machine.blocks[block].swizzled<TA>(tile + r * 128 + c * kBytes) = element;
@@ -47,7 +47,8 @@ inline void store_box(const CUtensorMap* map, int row, int column, unsigned box)
     machine.me->stores.push_back([=, &block] {
         for (int r = 0; r < map->box_height && row + r < map->height; ++r)
             for (int c = 0; c < map->box_width && column + c < map->width; ++c)
-                memcpy(map->base + (row + r) * map->pitch + (column + c) * 2, &block.swizzled<TC>(box + r * 128 + c * 2), 2);
+                memcpy(map->base + (row + r) * map->pitch + (column + c) * sizeof(TC),
+                       &block.swizzled<TC>(box + r * 128 + c * sizeof(TC)), sizeof(TC));
     });
 }
 template <int LATER> void wait_for_reads() {
@@ -56,8 +57,16 @@ template <int LATER> void wait_for_reads() {
 inline void wait_for_stores() { wait_for_reads<0>(); }
 
 inline unsigned load_shared(unsigned from) { return machine.block().at<unsigned>(from); }
+inline void load_shared(unsigned from, unsigned& v, unsigned& next) {
+    machine.expect_aligned(from, 8);
+    v = load_shared(from), next = load_shared(from + 4);
+}
+inline void store_shared(unsigned to, float v, float next) {
+    machine.expect_aligned(to, 8);
+    machine.block().at<float>(to) = v, machine.block().at<float>(to + 4) = next;
+}
 
-inline unsigned pack(float low, float high) { return TC(low).bits | TC(high).bits << 16; }
+template <typename T = TC> unsigned pack(float low, float high) { return T(low).bits | T(high).bits << 16; }
 inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     Block& block = machine.block();
     const int lane = machine.me->number % 32;
@@ -77,6 +86,7 @@ inline void await_flag(const int* flag) {
     while (!*flag) machine.yield();
 }
 template <int THREADS> void meet_groups() { machine.block().groups.wait(THREADS); }
+inline void meet_pair(int number) { machine.block().pairs[number].wait(64); }
 inline void start_next_launch() {}
 inline void await_launch_before() {}
 
@@ -94,36 +104,66 @@ template <int LATER> void wait_for_products() {
     }
 }
 
+// What the tensor cores read of an element: of 32 bits they ignore 13.
+template <typename T> float read_element(const T& element) {
+    if constexpr (sizeof(T) == 4) return __uint_as_float(__float_as_uint(element) & ~0x1fffu);
+    else return element;
+}
+
 // Element k of row or column x of an operand: PTX ISA, "Matrix descriptor" and "Strides" of wgmma.
 template <typename T> float read_operand(Block& block, uint64_t descriptor, bool along_m_or_n, int x, int k) {
     const auto field = [&](int bit) { return unsigned(descriptor >> bit & 0x3fff) * 16; };
     const unsigned start = field(0), chunks = field(16), blocks = field(32);
     const unsigned offset = along_m_or_n ? x / 64 * chunks + k / 8 * blocks + k % 8 * 128 + x % 64 * 2
                                          : x / 8 * blocks + x % 8 * 128 + k * sizeof(T);
-    return block.swizzled<T>(start + offset);
+    return read_element(block.swizzled<T>(start + offset));
 }
 
-// A sum as the tensor cores keep it: of products of 8 bits they have 14 bits and cut off the rest.
-inline float cut_sum(float sum) {
+// A sum as the tensor cores keep it: of products of 8 bits they have 14 bits, otherwise those of f32, and they cut off
+// the rest.
+inline float cut_sum(double sum) {
+    constexpr int kKept = sizeof(TA) == 1 ? 14 : 24;
     int exponent;
-    const float fraction = std::frexp(sum, &exponent);
-    return sizeof(TA) == 1 ? std::ldexp(std::trunc(std::ldexp(fraction, 14)), exponent - 14) : sum;
+    const double fraction = std::frexp(sum, &exponent);
+    return std::ldexp(std::trunc(std::ldexp(fraction, kKept)), exponent - kKept);
 }
 
-template <int N, int MAJOR_A, int MAJOR_B> void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
+// Queue d += A B, or d = A B if not `adds`, of 64 rows, N columns and 32 bytes along K. `read_a` and `read_b` give the
+// element of a row and k, or of a column and k, when the product is done.
+template <int N, typename READ_A, typename READ_B>
+void queue_product(float (&d)[N / 2], int adds, READ_A read_a, READ_B read_b) {
     float* const sums = d;
-    Block& block = machine.block();
     const int lane = machine.me->number % 32, row = machine.me->number % 128 / 32 * 16 + lane / 4;
     WarpGroup& group = find_group();
     const size_t batch = machine.me->committed - group.done;
     if (group.batches.size() <= batch) group.batches.resize(batch + 1);
-    group.batches[batch].push_back([=, &block] {
+    group.batches[batch].push_back([=] {
         for (int i = 0; i < N / 2; ++i) {
             const int m = row + i / 2 % 2 * 8, n = i / 4 * 8 + lane % 4 * 2 + i % 2;
-            float sum = adds ? sums[i] : 0;
-            for (int k = 0; k < 32 / kBytes; ++k)
-                sum += read_operand<TA>(block, a, MAJOR_A, m, k) * read_operand<TB>(block, b, MAJOR_B, n, k);
+            double sum = adds ? sums[i] : 0;
+            for (int k = 0; k < 32 / kBytes; ++k) sum += double(read_a(m, k)) * read_b(n, k);
             sums[i] = cut_sum(sum);
         }
     });
+}
+
+template <int N, int MAJOR_A = 0, int MAJOR_B = 0> void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
+    Block& block = machine.block();
+    queue_product<N>(
+        d, adds, [=, &block](int m, int k) { return read_operand<TA>(block, a, MAJOR_A, m, k); },
+        [=, &block](int n, int k) { return read_operand<TB>(block, b, MAJOR_B, n, k); });
+}
+// The registers of A are read when the product is done, those of other lanes too.
+template <int N> void multiply_add(float (&d)[N / 2], const unsigned (&a)[4], uint64_t b, int adds) {
+    Block& block = machine.block();
+    const int number = machine.me->number, warp = number / 32 * 32;
+    block.registers[number].push_back(a);
+    const size_t turn = block.registers[number].size() - 1;
+    queue_product<N>(
+        d, adds,
+        [=, &block](int m, int k) {
+            const unsigned* const held = block.registers[warp + m % 8 * 4 + k % 4][turn];
+            return read_element(__uint_as_float(held[k / 4 * 2 + m % 16 / 8]));
+        },
+        [=, &block](int n, int k) { return read_operand<TB>(block, b, false, n, k); });
 }

@@ -34,7 +34,22 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 struct float4 {
     float x, y, z, w;
 };
+struct float2 {
+    float x, y;
+};
+inline float __uint_as_float(unsigned bits) {
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+inline unsigned __float_as_uint(float value) {
+    unsigned bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
 inline int2 make_int2(int x, int y) { return {x, y}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 struct Index {
     unsigned x = 0, y = 0, z = 0;
 };
@@ -116,9 +131,11 @@ struct Block {
     std::map<unsigned, Barrier> barriers;
     Meeting all;
     std::map<int, Meeting> warps;
+    std::map<int, Meeting> pairs;  // of warps
     Meeting groups;  // all but the one that fetches
     std::map<int, WarpGroup> warp_groups;
     std::map<int, unsigned> spoken;  // by thread: what a warp exchanges
+    std::map<int, std::vector<const unsigned*>> registers;  // by thread: those of A of each product
 
     template <typename T> T& at(unsigned address) { return reinterpret_cast<T&>(memory.at(address)); }
     // TMA and wgmma exchange the 16-byte parts of rows of 128 bytes.
@@ -144,6 +161,11 @@ struct Machine {
 
     Block& block() { return blocks[me->block]; }
     int first_of_cluster() const { return me->block / cluster * cluster; }
+    void expect_aligned(unsigned address, unsigned bytes) {
+        if (address % bytes == 0) return;
+        printf("no multiple of %u bytes: %u\n", bytes, address);
+        exit(2);
+    }
     void yield() { swapcontext(&me->context, &scheduler); }
     Barrier& barrier(int block, unsigned address) {
         const auto found = blocks[block].barriers.find(address);

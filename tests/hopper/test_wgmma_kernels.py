@@ -19,9 +19,9 @@ from gemmbench.planning.problems.problem import Problem
 
 HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
 SMS = {"wgmma_hybrid": 22}
-CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1}
+CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1}
 UNUSED = [0, 0, 0, 0, 0, "A", 0]  # a tensor map
-ALPHA, BF16 = 1.5, ml_dtypes.bfloat16
+ALPHA, BF16, EPILOGUE = 1.5, ml_dtypes.bfloat16, ("bias", "relu")
 CASES = [
     ("wgmma", "BM=128 BN=128", "nn", (200, 136, 72), 0.0),
     ("wgmma", "BM=128 BN=64", "tn", (136, 72, 33), -0.5),
@@ -42,6 +42,18 @@ FP8_CASES = [
     ("e5m2", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (261, 133, 528), -0.5),
     ("e5m2", "BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=1", (264, 136, 400), -0.5),
     ("e5m2_fast", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), 0.0),
+]
+TF32_CASES = [
+    *[("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", layout, -0.5) for layout in ("nn", "nt", "tn", "tt")],
+    *[("BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", layout, 0.0) for layout in ("nn", "nt", "tn", "tt")],
+    ("BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nt", -0.5),
+]
+SPLIT_CASES = [
+    ("BN=128 STAGES=2 PROMOTE=32 TURNS=1", "nn", (200, 136, 40), -0.5),
+    ("BN=64 STAGES=3 PROMOTE=64 TURNS=1", "nt", (264, 133, 136), -0.5),
+    ("BN=64 STAGES=3 PROMOTE=64 TURNS=0", "tn", (136, 132, 101), 0.0),
+    ("BN=128 STAGES=3 PROMOTE=128 TURNS=1", "tt", (132, 135, 140), -0.5),
+    ("BN=64 STAGES=2 PROMOTE=0 TURNS=1", "tn", (132, 264, 70), -0.5),
 ]
 
 
@@ -98,7 +110,7 @@ def launch(tmp_path):
         )
         assert done.returncode == 0, done.stdout
         assert not any((tmp_path / "workspace").read_bytes()[: plan.zeroed]), "the flags are down again"
-        return np.frombuffer((tmp_path / "C").read_bytes(), BF16).reshape(problem.M, problem.N)
+        return np.frombuffer((tmp_path / "C").read_bytes(), arrays["C"].dtype).reshape(problem.M, problem.N)
 
     return run
 
@@ -115,33 +127,36 @@ def make_plan(name, config, layout, shape, precision="bf16"):
     return plan
 
 
+def run_and_compute(launch, plan, beta, A, B, C, bias):
+    """C as the kernel computes it from these values, and as NumPy does with its bias and ReLU."""
+    kinds = {operand: plan.problem.storage(operand).numpy_type() for operand in "ABC"}
+    A, B, C, bias = A.astype(kinds["A"]), B.astype(kinds["B"]), C.astype(kinds["C"]), bias.astype(kinds["C"])
+    stored = {"A": A.T.copy() if plan.problem.trans_a else A, "B": B.T.copy() if plan.problem.trans_b else B}
+    got = launch(plan, beta, **stored, C=C if beta else np.full_like(C, np.nan), bias=bias)
+    want = ALPHA * (A.astype(np.float64) @ B.astype(np.float64)) + beta * C.astype(np.float64)
+    if plan.epilogue:
+        want = np.maximum(want + bias.astype(np.float64), 0)
+    return got, want
+
+
+def check_integers(launch, plan, beta):
+    """Products of small integers, whose sums are exact."""
+    M, N, K = plan.problem.M, plan.problem.N, plan.problem.K
+    rng = np.random.default_rng(0)
+    operands = [rng.integers(-4, 5, size) for size in ((M, K), (K, N), (M, N), N)]
+    got, want = run_and_compute(launch, plan, beta, *operands)
+    assert np.array_equal(got, want.astype(np.float32).astype(got.dtype))
+
+
 @pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), CASES)
 def test_the_kernel_is_right(launch, name, config, layout, shape, beta):
-    plan, (M, N, K) = make_plan(name, config, layout, shape), shape
-    rng = np.random.default_rng(0)
-    A, B, C = (rng.integers(-4, 5, size).astype(BF16) for size in ((M, K), (K, N), (M, N)))
-    stored = {"A": A.T.copy() if layout[0] == "t" else A, "B": B.T.copy() if layout[1] == "t" else B}
-    initial = C if beta else np.full_like(C, np.nan)
-    got = launch(plan, beta, **stored, C=initial, bias=np.zeros(N, BF16))
-    want = ALPHA * (A.astype(np.float64) @ B.astype(np.float64)) + beta * C.astype(np.float64)
-    assert np.array_equal(got, want.astype(np.float32).astype(BF16))
-
-
-def launch_fp8(launch, plan, A, B, C, beta, bias):
-    types = [plan.problem.storage(operand).numpy_type() for operand in "AB"]
-    initial = C if beta else np.full_like(C, np.nan)
-    return launch(plan, beta, A=A.astype(types[0]), B=B.T.astype(types[1], order="C"), C=initial, bias=bias)
+    check_integers(launch, make_plan(name, config, layout, shape), beta)
 
 
 @pytest.mark.parametrize(("precision", "config", "shape", "beta"), FP8_CASES)
 def test_fp8_is_right_with_bias_and_relu(launch, precision, config, shape, beta):
-    plan, (M, N, K) = make_plan("wgmma_fp8", config, "nt", shape, precision), shape
-    rng = np.random.default_rng(0)
-    A, B, C, bias = (rng.integers(-4, 5, size) for size in ((M, K), (K, N), (M, N), N))
-    C, bias = C.astype(BF16), bias.astype(BF16)
-    got = launch_fp8(launch, replace(plan, epilogue=("bias", "relu")), A, B, C, beta, bias)
-    want = np.maximum(ALPHA * (A @ B) + beta * C.astype(np.float64) + bias.astype(np.float64), 0)
-    assert np.array_equal(got, want.astype(np.float32).astype(BF16))
+    plan = make_plan("wgmma_fp8", config, "nt", shape, precision)
+    check_integers(launch, replace(plan, epilogue=EPILOGUE), beta)
 
 
 @pytest.mark.parametrize("config", ["BM=256 BN=128", "BM=128 BN=192"])
@@ -151,5 +166,21 @@ def test_promoted_sums_keep_the_bits_that_tensor_cores_cut_off(launch, config, p
     rng = np.random.default_rng(0)
     A, B = rng.integers(4, 9, (72, 1024)), rng.integers(4, 9, (1024, 40))
     A[:, 512:] *= -1  # sums of 18000, of which little is left: a sum of 128 products has at most 14 bits
-    got = launch_fp8(launch, plan, A, B, np.zeros((72, 40), BF16), 0.0, np.zeros(40, BF16))
-    assert np.array_equal(got, (ALPHA * (A @ B)).astype(np.float32).astype(BF16)) == exact
+    got, want = run_and_compute(launch, plan, 0.0, A, B, np.zeros((72, 40)), np.zeros(40))
+    assert np.array_equal(got, want.astype(np.float32).astype(BF16)) == exact
+
+
+@pytest.mark.parametrize(("config", "layout", "beta"), TF32_CASES)
+def test_tf32_is_right_in_every_layout(launch, config, layout, beta):
+    plan = make_plan("wgmma_tf32", config, layout, (452, 332, 77 if layout == "tn" else 100), "tf32")
+    check_integers(launch, replace(plan, epilogue=EPILOGUE if beta else ()), beta)
+
+
+@pytest.mark.parametrize(("config", "layout", "shape", "beta"), SPLIT_CASES)
+def test_products_of_parts_are_f32(launch, config, layout, shape, beta):
+    plan, (M, N, K) = make_plan("wgmma_3xtf32", config, layout, shape, "3xtf32"), shape
+    rng = np.random.default_rng(0)
+    operands = [rng.uniform(-1, 1, size) for size in ((M, K), (K, N), (M, N), N)]
+    got, want = run_and_compute(launch, replace(plan, epilogue=EPILOGUE), beta, *operands)
+    lost = np.abs(got - want).max() / np.sqrt(K)
+    assert 0 < lost < 2.0**-17, "without one of the small parts it is 2**-13"
