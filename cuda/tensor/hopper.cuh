@@ -151,6 +151,19 @@ __device__ inline void store_shared(unsigned to, float v, float next) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(v), "f"(next) : "memory");
 }
 
+// Four elements of 32 bits, a part of 16 bytes.
+__device__ inline float4 load_part(unsigned from) {
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(from)
+                 : "memory");
+    return v;
+}
+__device__ inline void store_part(unsigned to, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
 // ---- Matrices of 8 x 8 elements of 16 bits. Lane i names row i % 8 of matrix i / 8; register j of a lane is what
 // it holds of matrix j: two neighbours in row lane / 4.
 

@@ -24,6 +24,7 @@ FAMILIES = {
     "warp groups": (OF_16_BYTES, "bf16,f16", "wgmma wgmma_ring wgmma_hybrid"),
     "fp8 on tensor cores": (OF_16_K, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),
     "warp groups in tf32": (OF_16_BYTES, "tf32", "wgmma_tf32"),
+    "split factors": (OF_16_BYTES, "3xtf32", "wgmma_3xtf32"),
     "clusters": (OF_16_BYTES + SIZES, "bf16,f16", "wgmma_cluster"),
     "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32", "tgemm"),
 }

@@ -66,6 +66,9 @@ inline void store_shared(unsigned to, float v, float next) {
     machine.block().at<float>(to) = v, machine.block().at<float>(to + 4) = next;
 }
 
+inline float4 load_part(unsigned from) { return machine.block().at<float4>(from); }
+inline void store_part(unsigned to, uint4 v) { machine.block().at<uint4>(to) = v; }
+
 template <typename T = TC> unsigned pack(float low, float high) { return T(low).bits | T(high).bits << 16; }
 inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     Block& block = machine.block();
