@@ -70,65 +70,97 @@ template <int CM, int CN> struct Member {
     }
 };
 
-// Store a box as store_box does, for rows of C that TMA cannot have because they begin at any element. A lane has
-// two elements of each row. Where the row begins between two words of 4 bytes, it stores its second one and the
-// first one of the next lane.
+// Store a box as store_box does, for rows of C that TMA cannot have because they begin at any element. A lane has 4
+// bytes of each row. If these are two elements and the row begins between two words, it stores its second one and
+// the first one of the next lane.
 __device__ inline void store_box_by_hand(TC* C, int M, int N, int row0, int column0, unsigned box) {
+    using Bits = std::conditional_t<sizeof(TC) == 4, unsigned, unsigned short>;
     const int lane = threadIdx.x % 32, left = N - column0;  // columns of C from column0 on
-    unsigned short* const c = reinterpret_cast<unsigned short*>(C) + size_t(row0) * N + column0;
+    Bits* const c = reinterpret_cast<Bits*>(C) + size_t(row0) * N + column0;
 #pragma unroll 1
     for (int row = 0; row < 16 && row0 + row < M; ++row) {
-        const unsigned pair = load_shared(box + row * kRowBytes + ((lane / 4) ^ (row % 8)) * 16 + lane % 4 * 4);
-        const unsigned next = __shfl_down_sync(0xffffffffu, pair, 1);
-        unsigned short* const to = c + size_t(row) * N;
+        const unsigned mine = load_shared(box + row * kRowBytes + ((lane / 4) ^ (row % 8)) * 16 + lane % 4 * 4);
+        Bits* const to = c + size_t(row) * N;
+        if (sizeof(TC) == 4) {
+            if (lane < left) to[lane] = mine;
+            continue;
+        }
+        const unsigned next = __shfl_down_sync(0xffffffffu, mine, 1);
         const bool odd = reinterpret_cast<size_t>(to) % 4 != 0;
-        if (odd && lane == 0 && left > 0) to[0] = pair;
+        if (odd && lane == 0 && left > 0) to[0] = mine;
         const int first = 2 * lane + odd;  // column of what this lane stores
-        const unsigned both = odd ? pair >> 16 | next << 16 : pair;
+        const unsigned both = odd ? mine >> 16 | next << 16 : mine;
         const int count = min(left - first, odd && lane == 31 ? 1 : 2);
         if (count == 2) *reinterpret_cast<unsigned*>(to + first) = both;
         else if (count == 1) to[first] = both;
     }
 }
 
-// Store the sums of a warp group, 64 x BN of C from (row0, column0) on, each warp its 16 rows, 64 columns at a
-// time. `stored` counts the boxes of the warp. With ANY_N rows of C need not be multiples of 16 bytes.
-template <bool ANY_N, typename RING>
-__device__ void store_boxes(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int M,
-                            int N, int row0, int column0, float alpha, float beta, TC* C, const TC* bias) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warp_row = row0 + warp % 4 * 16;
-    const int row = lane % 16, half = lane / 16;  // of the matrices that the lane names
-    const bool plain = beta == 0 && !BIAS;        // what lies outside of C is not read
-#pragma unroll
-    for (int box = 0; box < BN / 64; ++box) {
-        const unsigned to = ring.box(warp, stored++);
-        if (lane == 0) wait_for_reads<kBoxes - 1>();
-        __syncwarp();
+// How C leaves a warp group: each warp writes its 16 rows, kColumns at a time, to a box, which one lane stores by TMA.
+struct Boxes {
+    static constexpr int kColumns = kRowBytes / sizeof(TC);
+    int M, N;
+    float alpha, beta;
+    TC* C;
+    const TC* bias;
+
+    // An element of C from its sum; what lies outside of C is not read.
+    __device__ float finish_inside(float sum, int m, int n) const {
+        if (!(beta == 0 && !BIAS) && (m >= M || n >= N)) return 0;
+        return finish(sum, alpha, beta, C + size_t(m) * N + n, bias, n);
+    }
+
+    // Write a box whose elements have 16 bits, as matrices. `row0` and `column0` say where it begins in C.
+    __device__ void write_halves(unsigned to, const float* sum, int row0, int column0) const {
+        const int lane = threadIdx.x % 32, row = lane % 16, half = lane / 16;  // of the matrices that the lane names
 #pragma unroll
         for (int j = 0; j < 8; j += 2) {  // 16 columns
             unsigned v[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                float pair[2];
-#pragma unroll
-                for (int e = 0; e < 2; ++e) {
-                    const int m = warp_row + i % 2 * 8 + lane / 4;
-                    const int n = column0 + (box * 8 + j + i / 2) * 8 + lane % 4 * 2 + e;
-                    const float value = sum[(box * 8 + j) * 4 + 2 * i + e];
-                    const bool readable = plain || (m < M && n < N);
-                    pair[e] = readable ? finish(value, alpha, beta, C + size_t(m) * N + n, bias, n) : 0;
-                }
-                v[i] = pack(pair[0], pair[1]);
+                const int m = row0 + i % 2 * 8 + lane / 4, n = column0 + (j + i / 2) * 8 + lane % 4 * 2;
+                const float* const pair = sum + j * 4 + 2 * i;
+                v[i] = pack(finish_inside(pair[0], m, n), finish_inside(pair[1], m, n + 1));
             }
             store_matrices(to + row * kRowBytes + (((j + half) ^ (row % 8)) * 16), v);
         }
-        if (ANY_N && N % 8 != 0) {
-            __syncwarp();
-            store_box_by_hand(C, M, N, warp_row, column0 + box * 64, to);
-            continue;
-        }
-        publish_writes();
-        __syncwarp();
-        if (lane == 0) store_box(map, warp_row, column0 + box * 64, to);
     }
-}
+
+    // Write a box whose elements have 32 bits, pair by pair. Rows 0 and 1 meet in a bank, and so on; other orders, in
+    // which no rows meet, take more registers than there are.
+    __device__ void write_words(unsigned to, const float* sum, int row0, int column0) const {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int row = i % 2 * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2;
+            const int m = row0 + row, n = column0 + column;
+            store_shared(to + row * kRowBytes + ((column / 4) ^ (row % 8)) * 16 + column % 4 * 4,
+                         finish_inside(sum[2 * i], m, n), finish_inside(sum[2 * i + 1], m, n + 1));
+        }
+    }
+
+    // Store the sums of a warp group, 64 x BN of C from (row0, column0) on. `stored` counts the boxes of the warp.
+    // With ANY_N rows of C need not be multiples of 16 bytes.
+    template <bool ANY_N, typename RING>
+    __device__ void store(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int row0,
+                          int column0) const {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = row0 + warp % 4 * 16;
+#pragma unroll
+        for (int box = 0; box < BN / kColumns; ++box) {
+            const unsigned to = ring.box(warp, stored++);
+            const int column = column0 + box * kColumns;
+            if (lane == 0) wait_for_reads<kBoxes - 1>();
+            __syncwarp();
+            if constexpr (sizeof(TC) == 4) write_words(to, sum + box * kColumns / 2, row, column);
+            else write_halves(to, sum + box * kColumns / 2, row, column);
+            if (ANY_N && N * sizeof(TC) % 16 != 0) {
+                __syncwarp();
+                store_box_by_hand(C, M, N, row, column, to);
+                continue;
+            }
+            publish_writes();
+            __syncwarp();
+            if (lane == 0) store_box(map, row, column, to);
+        }
+    }
+};

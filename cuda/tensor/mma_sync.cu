@@ -2,7 +2,7 @@
 summary: mma.sync on fragments that ldmatrix loads from swizzled tiles, which cp.async copies into a ring of STAGES
 order: 210
 symbol: gemm
-precisions: [bf16, f16, tf32]
+precisions: [bf16, f16, tf32, f16_f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 min_sm: 80
 epilogue: [bias, relu]
@@ -103,11 +103,25 @@ __device__ unsigned round_to_tf32(unsigned bits) {
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
     return rounded;
 }
-__device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+// The sums of a lane: c0 to c3; in f16 two of them are a register.
+struct Sums {
+    float c[4] = {};
+    __device__ float get(int i) const { return c[i]; }
+};
+struct HalfSums {
+    unsigned c[2] = {};
+    __device__ float get(int i) const { return __half2float(__ushort_as_half(c[i / 2] >> i % 2 * 16)); }
+};
+__device__ void multiply_add(HalfSums& sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+                 : "+r"(sum.c[0]), "+r"(sum.c[1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ void multiply_add(Sums& sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #define MULTIPLY_ADD(SHAPE, TYPE)                                                                              \
     asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, "            \
                  "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                               \
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                                      \
+                 : "+f"(sum.c[0]), "+f"(sum.c[1]), "+f"(sum.c[2]), "+f"(sum.c[3])                              \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
     if constexpr (kTf32) MULTIPLY_ADD("m16n8k8", "tf32");
     else if constexpr (std::is_same_v<TA, __half>) MULTIPLY_ADD("m16n8k16", "f16");
@@ -217,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         __syncthreads();
     };
 
-    float sum[kTilesM][kTilesN][4] = {};
+    std::conditional_t<std::is_same_v<TACC, __half>, HalfSums, Sums> sum[kTilesM][kTilesN];
     for (int tile = 0; tile < STAGES - 1; ++tile) copy(tile);
     await_tile();
     load(0, 0);
@@ -249,8 +263,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const int column = column0 + warp_column + n * 8 + lane % 4 * 2 + i % 2;
                 if (row >= M || column >= N) continue;
                 TC* c = C + size_t(row) * N + column;
-                float value = alpha * sum[m][n][i];
-                if (beta != 0) value += beta * float(*c);  // beta 0: C is not read
+                float value = float(alpha) * sum[m][n].get(i);
+                if (beta != TACC(0)) value += float(beta) * float(*c);  // beta 0: C is not read
                 if (BIAS) value += float(bias[column]);
                 if (RELU && value < 0) value = 0;  // a NaN stays
                 *c = TC(value);

@@ -14,7 +14,7 @@ constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
 using TileA = Tile<BM, ROWS_ALONG_K>;
 using TileB = Tile<BN, COLUMNS_ALONG_K>;
 constexpr int kStageBytes = TileA::BYTES + TileB::BYTES;
-constexpr int kBoxBytes = 16 * kRowBytes;  // 16 rows x 64 columns
+constexpr int kBoxBytes = 16 * kRowBytes;    // 16 rows of C, 128 bytes each
 
 // The place in the ring: a stage, and the parity of the phase of its barriers that is waited for.
 struct Place {

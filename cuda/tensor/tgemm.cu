@@ -1,7 +1,7 @@
 /*---
 summary: the fastest kernel on tensor cores for the shape of the problem
 order: 290
-precisions: [bf16, f16, tf32]
+precisions: [bf16, f16, tf32, 3xtf32, f16_f16, bf16_f32, f16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast]
 layouts: [nn, nt, tn, tt]
 let:                            # tiles of C
   large: cdiv(M, 128) * cdiv(N, 256)
@@ -29,7 +29,28 @@ pick:
   - when: square > SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
-  - variant: mma_sync           # before Hopper, and in tf32
+  - when: square > SMS          # from here on in the precisions that those above do not have
+    variant: wgmma_tf32
+    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
+  - when: square <= SMS
+    variant: wgmma_tf32
+    params: {BM: 128, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: square > SMS
+    variant: wgmma_fp8
+    params: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
+  - when: small > SMS
+    variant: wgmma_fp8
+    params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: small <= SMS
+    variant: wgmma_fp8
+    params: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: square > SMS
+    variant: wgmma_3xtf32
+    params: {BM: 128, BN: 128, STAGES: 4, PROMOTE: 32, TURNS: 1}
+  - when: square <= SMS
+    variant: wgmma_3xtf32
+    params: {BM: 128, BN: 64, STAGES: 4, PROMOTE: 32, TURNS: 1}
+  - variant: mma_sync           # before Hopper, in f16 with f16 sums, and in tf32 where TMA cannot fetch the rows
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
@@ -45,6 +66,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      C has at most 128 rows                       the same with tiles of 128 x 256
 //      all tiles of 128 x 256 in one wave           wgmma_cluster, tiles side by side share A
 //      more                                         wgmma_cluster, tiles below one another share B
+//
+// In tf32, 3xtf32 and fp8 it is the rung of that precision, with smaller tiles where large ones would leave SMs idle.
 //
 // In one wave, nothing overlaps the beginning and the end of a launch but its neighbours (pdl), and what counts is
 // that every SM has work; with many waves, what counts is how few bytes leave L2, so clusters and tiles are large.

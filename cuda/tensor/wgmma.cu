@@ -2,7 +2,7 @@
 summary: wgmma on tiles that TMA has put into shared memory, one pair of tiles at a time
 order: 220
 symbol: gemm
-precisions: [bf16, f16]
+precisions: [bf16, f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 arch: [90a]
 epilogue: [bias, relu]

@@ -250,6 +250,6 @@ extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
             }
         }
         const int2 at = find_origin(tile, rows, columns);
-        store_sums_in_pairs<BN>(sum, M, N, at.x + group * 64, at.y, alpha, beta, C, bias);
+        store_sums<BN>(sum, M, N, at.x + group * 64, at.y, alpha, beta, C, bias);
     }
 }

@@ -1,7 +1,7 @@
 /*---
 summary: blocks of a cluster share the tiles that they fetch; C leaves by TMA; launches overlap
 order: 240
-precisions: [bf16, f16]
+precisions: [bf16, f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
 epilogue: [bias, relu]
@@ -33,7 +33,7 @@ tile: [BM * CLUSTER_M, BN * CLUSTER_N]
 tensor_maps:
   - {operand: A, box: [64, box_a], swizzle: 128, when: not copy_a}
   - {operand: B, box: [64, box_b], swizzle: 128, when: not copy_b}
-  - {operand: C, box: [64, 16], swizzle: 128, when: N % 8 == 0}
+  - {operand: C, box: [128 / BYTES_C, 16], swizzle: 128, when: N * BYTES_C % 16 == 0}
   - operand: workspace          # the copy of A, and that of B
     shape: [width_a, height_a]
     pitch: cdiv(width_a, 8) * 8
@@ -157,6 +157,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
 
     if (kParts > 1) take_registers<232>();
     const int fetcher = block.find_fetcher(thread);
+    const Boxes boxes{M, N, alpha, beta, C, bias};
     int stored = 0;  // boxes of this warp
     for (int tile = first; tile < tiles; tile += stride) {
         float sum[kParts][BN / 2];
@@ -173,8 +174,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
         const int2 at = raster.origin(tile, block);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-            store_boxes<true>(sum[part], ring, stored, maps + 2, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
-                        C, bias);
+            boxes.store<true>(sum[part], ring, stored, maps + 2, at.x + (group * kParts + part) * 64, at.y);
     }
     wait_for_stores();
     __syncwarp();

@@ -122,6 +122,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
 
     if (kTakesRegisters) take_registers<232>();
     const int fetcher = block.find_fetcher(thread);
+    const Boxes boxes{M, N, alpha, beta, C, bias};
     int stored = 0;  // boxes of this warp
     for (int tile = first; tile < tiles; tile += stride) {
         float sum[kParts][BN / 2] = {};
@@ -145,8 +146,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
         const int2 at = raster.origin(tile, block);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-            store_boxes<true>(sum[part], ring, stored, maps + 2, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
-                              C, bias);
+            boxes.store<true>(sum[part], ring, stored, maps + 2, at.x + (group * kParts + part) * 64, at.y);
     }
     wait_for_stores();
     __syncwarp();

@@ -1,7 +1,7 @@
 /*---
 summary: clusters of eight, and clusters of two on the multiprocessors that eight do not fill; stream-K
 order: 250
-precisions: [bf16, f16]
+precisions: [bf16, f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
 epilogue: [bias, relu]
@@ -22,7 +22,7 @@ require:
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
   - (M if TRANS_A else K) % 8 == 0   # TMA needs rows that are multiples of 16 bytes
   - (K if TRANS_B else N) % 8 == 0
-  - N % 8 == 0
+  - N * BYTES_C % 16 == 0
 tile: [4 * BM, 2 * BN]
 workspace: 4096 + SMS * BM * BN * 4 if STREAM_K else 0
 zeroed: 4096 if STREAM_K else 0  # flags, which their readers reset
@@ -31,7 +31,7 @@ tensor_maps:                    # of A and B for the large clusters, for the sma
   - {operand: B, box: [64, BN / 4 if TRANS_B else 64 / cuts_large], swizzle: 128}
   - {operand: A, box: [64, 64 if TRANS_A else BM], swizzle: 128}
   - {operand: B, box: [64, BN / 2 if TRANS_B else 64 / cuts_small], swizzle: 128}
-  - {operand: C, box: [64, 16], swizzle: 128}
+  - {operand: C, box: [128 / BYTES_C, 16], swizzle: 128}
 args: [M, N, K, alpha, A, B, beta, C, bias, workspace, maps, small]
 launches:
   - symbol: multiply_large
@@ -220,6 +220,7 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
     const int rank = block.row + block.column * (IS_LARGE ? kLargeM : kSmallM);
     const auto find_block = [&](int cluster) { return first_block + cluster * Cluster::BLOCKS + rank; };
     const Exchange exchange{static_cast<int*>(workspace), reinterpret_cast<float4*>(static_cast<int*>(workspace) + kFlags)};
+    const Boxes boxes{M, N, alpha, beta, C, bias};
     int stored = 0;  // boxes of this warp
     for (int turn = 0; schedule.work(turn, w); ++turn) {
         float sum[kParts][BN / 2];
@@ -244,8 +245,7 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
         const int2 at = schedule.origin(w.tile, block.row, block.column);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-            store_boxes<false>(sum[part], ring, stored, maps + 4, M, N, at.x + (group * kParts + part) * 64, at.y, alpha, beta,
-                        C, bias);
+            boxes.store<false>(sum[part], ring, stored, maps + 4, at.x + (group * kParts + part) * 64, at.y);
     }
     wait_for_stores();
     __syncwarp();

@@ -2,7 +2,7 @@
 summary: one warp group fetches tiles into a ring, the others only multiply; blocks stay and take tile after tile
 order: 230
 symbol: gemm
-precisions: [bf16, f16]
+precisions: [bf16, f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
 epilogue: [bias, relu]

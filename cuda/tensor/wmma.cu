@@ -2,7 +2,7 @@
 summary: tensor cores through the C++ fragments of wmma, on tiles of A and B in shared memory
 order: 200
 symbol: gemm
-precisions: [bf16, f16, tf32]
+precisions: [bf16, f16, tf32, f16_f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 min_sm: 80
 epilogue: [bias, relu]
@@ -62,7 +62,7 @@ using OrderA = std::conditional_t<TRANS_A, wmma::col_major, wmma::row_major>;
 using OrderB = std::conditional_t<TRANS_B, wmma::col_major, wmma::row_major>;
 using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, kDepth, Element, OrderA>;
 using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, kDepth, Element, OrderB>;
-using FragmentC = wmma::fragment<wmma::accumulator, 16, 16, kDepth, float>;
+using FragmentC = wmma::fragment<wmma::accumulator, 16, 16, kDepth, TACC>;
 
 // Load ROWS x COLUMNS elements of a row-major matrix, zeros where it has none. Rows that are multiples
 // of 16 bytes are loaded 16 bytes at a time.
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
     __shared__ __align__(32) TA As[kRowsA * kPitchA];
     __shared__ __align__(32) TB Bs[kRowsB * kPitchB];
-    __shared__ __align__(32) float patches[kWarps][16 * 16];
+    __shared__ __align__(32) TACC patches[kWarps][16 * 16];
 
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
 #pragma unroll
-        for (int n = 0; n < WN / 16; ++n) wmma::fill_fragment(sum[m][n], 0.0f);
+        for (int n = 0; n < WN / 16; ++n) wmma::fill_fragment(sum[m][n], TACC(0));
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         load_tile<kRowsA, kColumnsA>(As, A, TRANS_A ? K : M, TRANS_A ? M : K, TRANS_A ? k0 : row0,
@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 
     // Only a store tells where the elements of a fragment belong: each 16 x 16 goes through shared memory.
-    float* const patch = patches[warp];
+    TACC* const patch = patches[warp];
 #pragma unroll
     for (int m = 0; m < WM / 16; ++m) {
 #pragma unroll
@@ -146,8 +146,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const int row = row0 + warp_row + m * 16 + e / 16, column = column0 + warp_column + n * 16 + e % 16;
                 if (row >= M || column >= N) continue;
                 TC* c = C + size_t(row) * N + column;
-                float value = alpha * patch[e];
-                if (beta != 0) value += beta * float(*c);  // beta 0: C is not read
+                float value = float(alpha) * float(patch[e]);
+                if (beta != TACC(0)) value += float(beta) * float(*c);  // beta 0: C is not read
                 if (BIAS) value += float(bias[column]);
                 if (RELU && value < 0) value = 0;  // a NaN stays
                 *c = TC(value);

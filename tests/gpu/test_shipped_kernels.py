@@ -20,13 +20,15 @@ FAMILIES = {
     "16 bits to f32": (SIZES, "f16_f32,bf16_f32", "naive coalesced tiled blocktile_2d cublas cublaslt"),
     "3xtf32": (SIZES, "3xtf32", "cublas cublas_default cublas_pedantic cublaslt"),
     "fp8": (SIZES, "e4m3,e4m3_fast,e5m2,e5m2_fast", "naive coalesced tiled blocktile_2d cublaslt"),
-    "tensor": (SIZES, "bf16,f16,tf32", "wmma mma_sync"),
-    "warp groups": (OF_16_BYTES, "bf16,f16", "wgmma wgmma_ring wgmma_hybrid"),
+    "tensor": (SIZES, "bf16,f16,tf32,f16_f16,bf16_f32,f16_f32", "wmma mma_sync"),
+    "warp groups": (OF_16_BYTES, "bf16,f16,bf16_f32,f16_f32", "wgmma wgmma_ring wgmma_hybrid"),
     "fp8 on tensor cores": (OF_16_K, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),
     "warp groups in tf32": (OF_16_BYTES, "tf32", "wgmma_tf32"),
     "split factors": (OF_16_BYTES, "3xtf32", "wgmma_3xtf32"),
-    "clusters": (OF_16_BYTES + SIZES, "bf16,f16", "wgmma_cluster"),
-    "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32", "tgemm"),
+    "clusters": (OF_16_BYTES + SIZES, "bf16,f16,bf16_f32,f16_f32", "wgmma_cluster"),
+    "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32,f16_f16,bf16_f32", "tgemm"),
+    "picked in fp8": (OF_16_K, "e4m3,e4m3_fast,e5m2,e5m2_fast", "tgemm"),
+    "picked for split factors": (OF_16_BYTES, "3xtf32", "tgemm"),
 }
 
 

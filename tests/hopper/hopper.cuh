@@ -69,7 +69,12 @@ inline void store_shared(unsigned to, float v, float next) {
 inline float4 load_part(unsigned from) { return machine.block().at<float4>(from); }
 inline void store_part(unsigned to, uint4 v) { machine.block().at<uint4>(to) = v; }
 
-template <typename T = TC> unsigned pack(float low, float high) { return T(low).bits | T(high).bits << 16; }
+inline unsigned pack(float low, float high) {  // two elements of 16 bits
+    const TC pair[2] = {TC(low), TC(high)};
+    unsigned bits;
+    memcpy(&bits, pair, 4);
+    return bits;
+}
 inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     Block& block = machine.block();
     const int lane = machine.me->number % 32;

@@ -43,6 +43,13 @@ FP8_CASES = [
     ("e5m2", "BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=1", (264, 136, 400), -0.5),
     ("e5m2_fast", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), 0.0),
 ]
+F32_RESULTS = [
+    ("wgmma", "BM=128 BN=64", "nt", (200, 133, 72), -0.5),
+    ("wgmma_ring", "BM=256 BN=64 STAGES=3", "nt", (264, 136, 136), 0.0),
+    ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tn", (264, 133, 71), -0.5),
+    ("wgmma_cluster", "BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "nn", (264, 140, 72), 0.0),
+    ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nt", (1032, 516, 136), -0.5),
+]
 TF32_CASES = [
     *[("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", layout, -0.5) for layout in ("nn", "nt", "tn", "tt")],
     *[("BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", layout, 0.0) for layout in ("nn", "nt", "tn", "tt")],
@@ -151,6 +158,12 @@ def check_integers(launch, plan, beta):
 @pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), CASES)
 def test_the_kernel_is_right(launch, name, config, layout, shape, beta):
     check_integers(launch, make_plan(name, config, layout, shape), beta)
+
+
+@pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), F32_RESULTS)
+def test_c_may_be_in_f32(launch, name, config, layout, shape, beta):
+    plan = make_plan(name, config, layout, shape, "bf16_f32")
+    check_integers(launch, replace(plan, epilogue=EPILOGUE), beta)
 
 
 @pytest.mark.parametrize(("precision", "config", "shape", "beta"), FP8_CASES)

@@ -149,7 +149,8 @@ def _collect_names(variant: Variant, problem: Problem, target: Target, network: 
     """Return what the expressions of a variant may read besides its parameters."""
     column_major = variant.call.column_major
     seen = problem.column_major if column_major else problem
-    names = {"M": seen.M, "N": seen.N, "K": seen.K, "BYTES": seen.storage("A").nbytes(1)}
+    names = {"M": seen.M, "N": seen.N, "K": seen.K}
+    names |= {"BYTES": seen.storage("A").nbytes(1), "BYTES_C": seen.storage("C").nbytes(1)}
     names |= {"TRANS_A": int(seen.trans_a), "TRANS_B": int(seen.trans_b)}
     names |= {"PROMOTED_EVERY": problem.precision.accumulator.promoted_every}
     names |= {f"ld{name.lower()}": seen.shape(name)[0 if column_major else 1] for name in "ABC"}

@@ -190,6 +190,10 @@ def test_a_kernel_may_need_more_where_sums_are_promoted(plan):
     assert grids == [1, 129]
 
 
+def test_c_may_have_larger_elements_than_a_and_b(plan):
+    assert plan(Problem(16, 32, 8, "nn", "e4m3"), grid=["BYTES", "BYTES_C"]).geometry.grid == (1, 2, 1)
+
+
 def test_the_zeroed_bytes_are_part_of_the_workspace(plan):
     assert plan(Problem(8, 4, 2), workspace="8 * M", zeroed="4 * M").zeroed == 32
     assert plan(Problem(8, 4, 2), workspace="8 * M").zeroed == 0
