@@ -1,6 +1,6 @@
 """Re-measures the committed results for this machine's GPU.
 
-Run `python benchmarks/record.py [NAME ...]` (default: all, about half an hour on an H200), then `make docs`.
+Run `python benchmarks/record.py [NAME ...]` (default: all, about an hour on an H200), then `make docs`.
 Each file is written as soon as it is measured, under today's date: results/DEVICE/DATE-NAME.jsonl and
 .csv, or .txt.
 """
@@ -24,11 +24,12 @@ GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 SWEEPS = (
     *("quick", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts"),
-    *("tensor", "tgemm_pick", "shapes_60_bf16"),
+    *("tensor", "tensor_tf32", "tensor_fp8", "tensor_3xtf32", "tgemm", "tgemm_pick", "shapes_60_bf16"),
 )
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
+    "tgemm_f16": (*GEMMBENCH, "run", "-c", "tgemm", "--precision", "f16"),
     "mlp": (*GEMMBENCH, "mlp"),
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),

@@ -8,9 +8,12 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.schema import write_schema
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.store import Run
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 
@@ -144,3 +147,50 @@ def test_public_kernels_that_are_not_there_are_asked_for(load, tmp_path, monkeyp
     with pytest.raises(SystemExit) as end:
         foreign.main()
     assert end.value.code == 2
+
+
+@pytest.fixture
+def judge(load, make_record, environment):
+    """Judge a target by runs in each of which tgemm takes one of these seconds, cublas 1 and cublaslt 0.8."""
+    targets = load("targets")
+
+    def make(unit, least, *seconds):
+        runs = []
+        for own in seconds:
+            times = {"tgemm": own, "cublas": 1.0, "cublaslt": 0.8}
+            loads = {
+                name: Load(seconds=time, launches=1, joules=time, joules_seconds=1.0) for name, time in times.items()
+            }
+            records = [
+                make_record(name, [time] * 4, sustained=Sustained(own=[loads[name]], baseline=[loads["cublas"]]))
+                for name, time in times.items()
+            ]
+            runs += compare_rows(Run(environment, records)).problems
+        return targets.judge(targets.Target("tgemm", "f32", "64", unit, least), runs)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("unit", "least", "seconds", "verdict"),
+    [
+        ("% of cublas", 124, [0.8], "reached"),
+        ("% of cublas", 126, [0.8], "missed"),
+        ("% of cublas", 126, [0.8, 0.79, 0.81], "reached"),
+        ("% of cublas", 140, [0.8, 0.79, 0.81], "missed"),
+        ("% of best cublaslt", 100, [0.8], "reached"),
+        ("% of best cublaslt", 100, [0.81], "missed"),
+        ("joules in % of best cublaslt", 99, [0.79], "reached"),
+        ("joules in % of best cublaslt", 99, [0.8], "missed"),
+        ("TFLOPS", 524288 / 0.8 / 1e12, [0.79], "reached"),
+    ],
+)
+def test_a_target_is_reached_if_the_interval_over_the_runs_reaches_it(judge, unit, least, seconds, verdict):
+    assert judge(unit, least, *seconds)[-1] == verdict
+
+
+def test_a_target_that_no_run_shows_has_no_line(load, make_record, environment):
+    targets = load("targets")
+    problems = compare_rows(Run(environment, [make_record("tgemm", [1.0] * 4)])).problems
+    assert targets.judge(targets.Target("tgemm", "f32", "64", "% of best cublaslt", 100), problems) is None
+    assert targets.judge(targets.Target("tgemm", "f32", "128", "TFLOPS", 1), problems) is None
