@@ -62,6 +62,24 @@ def test_a_claim_comes_from_the_newest_file_that_has_it(page, tmp_path, monkeypa
         KINDS["claims"](page, "*-trust.txt", "list")
 
 
+def test_an_optional_part_without_results_says_so(page, tmp_path):
+    path = tmp_path / "page.md"
+    none = "results/none*.jsonl"
+    for part in (f"table {none}", f"rows {none}", f"step {none} 4096 a b", f"chart ladder {none} name=x"):
+        path.write_text(f"<!-- begin {part} optional -->\n<!-- end -->\n")
+        assert "-->\n\nNot measured yet.\n\n<!--" in Page(path, KINDS).find_stale()[path]
+    path.write_text("<!-- begin table results/none*.jsonl -->\n<!-- end -->\n")
+    with pytest.raises(StoreError, match="no file matches"):
+        Page(path, KINDS).find_stale()
+
+
+def test_an_optional_part_with_a_fault_is_refused(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(f"<!-- begin chart speed {QUICK} optional -->\n<!-- end -->\n")
+    with pytest.raises(StoreError, match="needs name=NAME"):
+        Page(path, KINDS).find_stale()
+
+
 @pytest.mark.parametrize(
     ("kind", "words", "fault"),
     [

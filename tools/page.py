@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,12 @@ from gemmbench.planning.paths import data_folder
 
 ROOT = data_folder("cuda").parent
 README = ROOT / "README.md"
+_OPTIONAL, _NOT_MEASURED = "optional", "Not measured yet."
 _PART = re.compile(r"(<!-- begin (\S+)([^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+class NoResults(StoreError):
+    """No file of results matches a pattern; a part that is `optional` then says so."""
 
 
 def list_pages() -> list[Path]:
@@ -50,13 +55,21 @@ class Page:
         return {path: text for path, text in self.generate().items() if not holds(path, text)}
 
     def _write_part(self, found: re.Match[str]) -> str:
-        kind, arguments = found[2], shlex.split(found[3])
+        kind, words = found[2], shlex.split(found[3])
         try:
-            if kind not in self.kinds:
-                raise StoreError(f"unknown kind{nearest(kind, self.kinds)}; known: {', '.join(self.kinds)}")
-            return f"{found[1]}\n{self.kinds[kind](self, *arguments)}\n\n{found[4]}"
+            return f"{found[1]}\n{self._write_body(kind, words)}\n\n{found[4]}"
         except GemmbenchError as fault:
             raise StoreError(f"{self.name}: part '{kind}{found[3]}': {fault}") from None
+
+    def _write_body(self, kind: str, words: Sequence[str]) -> str:
+        if kind not in self.kinds:
+            raise StoreError(f"unknown kind{nearest(kind, self.kinds)}; known: {', '.join(self.kinds)}")
+        try:
+            return self.kinds[kind](self, *(word for word in words if word != _OPTIONAL))
+        except NoResults:
+            if _OPTIONAL not in words:
+                raise
+            return _NOT_MEASURED
 
 
 def holds(path: Path, text: str) -> bool:

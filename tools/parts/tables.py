@@ -22,22 +22,22 @@ from gemmbench.report.table import Table, format_cells, format_list
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
 from gemmbench.report.tables.transfers import report_transfers
-from tools.page import ROOT, Page
+from tools.page import ROOT, NoResults, Page
 
 STYLE = "pipe"
 _VERDICTS = {"holds": "yes", "DOES NOT HOLD": "no"}
 
 
 def newest_file(pattern: str) -> Path:
-    """The newest file, by name, that matches the pattern. Raises StoreError."""
+    """The newest file, by name, that matches the pattern. Raises NoResults."""
     return _matching_files(pattern)[-1]
 
 
 def _matching_files(pattern: str) -> list[Path]:
-    """The files that match the pattern, by name, so that the newest is last. Raises StoreError."""
+    """The files that match the pattern, by name, so that the newest is last. Raises NoResults."""
     found = sorted(ROOT.glob(pattern))
     if not found:
-        raise StoreError(f"no file matches {pattern}")
+        raise NoResults(f"no file matches {pattern}")
     return found
 
 
