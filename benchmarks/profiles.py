@@ -1,8 +1,8 @@
-"""Nsight Compute's counters for some rungs of the ladder, and for the kernels of posts 002 and 003.
+"""Nsight Compute's counters for some rungs of both ladders, and for the kernels of posts 002 and 003.
 
-Run `python benchmarks/profiles.py` on a machine with an NVIDIA GPU and Nsight Compute (about two
-minutes). The counters go to the screen, and to profile.txt and profile-posts.txt in the folder given
-by --out (default: results), each behind the command that prints them.
+Run `python benchmarks/profiles.py` on a machine with an NVIDIA GPU and Nsight Compute (about four
+minutes). The counters go to the screen, and to profile.txt, profile-tensor.txt and profile-posts.txt in
+the folder given by --out (default: results), each behind the command that prints them.
 """
 
 import argparse
@@ -17,6 +17,15 @@ LADDER = (
     ("sgemm", *AT_4096),
     ("cublas", *AT_4096),
 )
+TENSOR = (
+    *(
+        (kernel, "--precision", "bf16", *AT_4096)
+        for kernel in ("wmma", "mma_sync", "wgmma", "wgmma_ring", "wgmma_cluster", "wgmma_hybrid", "cublas")
+    ),
+    ("wgmma_tf32", "--precision", "tf32", "--layout", "nt", *AT_4096),
+    ("wgmma_fp8", "--precision", "e4m3", "--layout", "nt", *AT_4096),
+    ("wgmma_3xtf32", "--precision", "3xtf32", *AT_4096),
+)
 POSTS = (
     *(
         (kernel, "--param", "TILE=16", "--sizes", f"{batch}x100x784")
@@ -29,7 +38,7 @@ POSTS = (
     ),
     ("tiled_plain", *AT_4096),
 )
-FILES = {"profile.txt": LADDER, "profile-posts.txt": POSTS}
+FILES = {"profile.txt": LADDER, "profile-tensor.txt": TENSOR, "profile-posts.txt": POSTS}
 
 
 def profile(words: tuple[str, ...]) -> str:

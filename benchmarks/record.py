@@ -37,7 +37,7 @@ RUNS = {
     "ablations": ("benchmarks/ablations.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
     "placement": ("benchmarks/placement.py",),
-    "profile": ("benchmarks/profiles.py",),  # also writes DATE-profile-posts.txt
+    "profile": ("benchmarks/profiles.py",),  # also writes DATE-profile-tensor.txt and DATE-profile-posts.txt
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
     "sgemm": ("benchmarks/trust.py",),  # one of its claims runs that sweep; also writes DATE-trust.txt
