@@ -27,6 +27,8 @@ grid:
 block:
   - 512
 shared: bytes
+sass:
+  - spills == 0                 # in the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 

@@ -53,6 +53,9 @@ launches:
       - cluster * min(SMS // cluster, cdiv(rows, BM * CLUSTER_M) * cdiv(columns, BN * CLUSTER_N))
     block: [384]
     shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+sass:                           # of the main loop
+  - 20 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
+  - spills == 0
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
