@@ -3,6 +3,7 @@
 # make docs    rewrite the generated parts of README.md and docs/ from results/ and the code
 # make manual  build the manual of docs/ as HTML in build/manual
 # make check   ruff, mypy, and whether the generated parts are up to date
+# make arches  compile every kernel for each architecture that it claims, and check the limits on machine code
 # make verify  check every variant against exact results, on the CPU device
 # make clean   remove the virtual environment, caches and the built manual
 
@@ -16,7 +17,10 @@ export PATH := $(PATH):/usr/local/cuda/bin
 # The names of the variants in the given folders.
 names = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.cu,$(1)) $(addsuffix /*.cpp,$(1))))))
 
-.PHONY: bench test docs manual check verify verify-ladder verify-posts verify-narrow clean
+ARCHES ?= 80 86 89 90a 100a 120a
+NVCC   := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+
+.PHONY: bench test docs manual check arches verify verify-ladder verify-posts verify-narrow clean
 
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
@@ -37,6 +41,9 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m tools.generate_docs --check
+
+arches: $(VENV)/.nvcc
+	$(BIN)/python -m tools.compile_kernels $(ARCHES)
 
 # In f32 with every shape and layout; in the other precisions, which compile the same text, with one odd shape.
 # Three targets, so that `make -j` can run them in parallel.
@@ -80,6 +87,13 @@ endif
 
 $(VENV)/.test: $(VENV)/.bench
 	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+# Without a CUDA toolkit, install NVIDIA's compiler from its wheels.
+$(VENV)/.nvcc: $(VENV)/.test
+ifeq ($(NVCC),)
+	@$(PIP) --editable '.[nvcc]'
+endif
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test

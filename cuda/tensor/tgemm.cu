@@ -50,6 +50,9 @@ pick:
   - when: square <= SMS
     variant: wgmma_3xtf32
     params: {BM: 128, BN: 64, STAGES: 4, PROMOTE: 32, TURNS: 1}
+  - when: SMEM >= 147456 and square > SMS
+    variant: mma_sync
+    params: {BM: 128, BN: 256, STAGES: 3}
   - variant: mma_sync           # before Hopper, in f16 with f16 sums, and in tf32 where TMA cannot fetch the rows
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/

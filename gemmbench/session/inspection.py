@@ -151,8 +151,9 @@ def _find_peak(architecture: Architecture, clock: float | None) -> PeakRate | No
 
 
 def _choose_main_loop(readings: Sequence[HottestLoop]) -> LoopFacts | None:
-    """The loop with the most arithmetic."""
-    return max((reading.facts for reading in readings), key=lambda facts: facts.loop.math if facts else 0)
+    """The loop with the most arithmetic, on tensor cores if any is."""
+    found = [reading.facts for reading in readings if reading.facts]
+    return max(found, key=lambda facts: (facts.loop.on_tensor_cores, facts.loop.math), default=None)
 
 
 def _read_loops(compiler: InspectingCompiler, plan: Plan, peak: PeakRate | None) -> list[HottestLoop]:
