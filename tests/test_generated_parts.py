@@ -44,6 +44,15 @@ def test_a_table_shows_the_chosen_columns_and_kernels(page):
     assert [row.split("|")[1].strip() for row in rows] == ["tiled", "cublas"]
 
 
+@pytest.mark.parametrize(("kind", "words"), [("table", ("M=4096", "only=tiled")), ("fastest", ("tiled",))])
+def test_a_column_may_be_one_of_steady_loads_even_if_no_row_had_one(page, kind, words):
+    text = KINDS[kind](page, QUICK, *words, "brief", "columns=kernel,sustained TFLOPS,sustained % of {baseline}")
+    heading, _, *rows = text.splitlines()
+    cells = [cell.strip() for cell in heading.strip("|").split("|")]
+    assert cells[-3:] == ["kernel", "sustained TFLOPS", "sustained % of cublas"]
+    assert rows and all(row.split("|")[-2].strip() == "-" for row in rows)
+
+
 def test_a_chart_is_a_file_and_a_link_to_it(page):
     text = KINDS["chart"](
         page, "speed", "results/nvidia-h200/*-sgemm.jsonl", "name=some-chart", "variants=tiled,cublas"
@@ -90,6 +99,8 @@ def test_an_optional_part_with_a_fault_is_refused(tmp_path):
         ("output", ("rm", "-r", "results"), "must be gemmbench"),
         ("output", ("gemmbench", "run", "tilde"), "(?s)exit code 2: .*unknown variant 'tilde'"),
         ("table", ("results/none*.jsonl",), "no file matches"),
+        ("table", (QUICK, "columns=kernel,GFLOP"), r"unknown column 'GFLOP' \(did you mean 'GFLOPS'\?\)"),
+        ("fastest", (QUICK, "tiled", "columns=speed"), "unknown column 'speed'"),
     ],
 )
 def test_a_part_that_cannot_be_written_says_why(page, kind, words, fault):

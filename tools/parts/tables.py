@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from gemmbench.errors import StoreError
+from gemmbench.errors import StoreError, nearest
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.report import store
 from gemmbench.report.columns import all_columns, gemm
@@ -95,9 +95,18 @@ def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
 def _format_rows(comparison: Comparison, rows: Sequence[Row], columns: Sequence[str] = ()) -> str:
     baseline = comparison.environment.baseline
     if columns:
-        chosen = pick_columns((*all_columns.table_columns(rows, wide=True),), *columns)
-        return _format_columns(chosen, rows, baseline)
+        return _format_columns(_pick_columns(rows, columns), rows, baseline)
     return _format_table(tabulate_rows(rows, baseline))
+
+
+def _pick_columns(rows: Sequence[Row], headings: Sequence[str]) -> tuple[Column[Row], ...]:
+    """The columns with these headings, also those that are empty in all rows. Raises StoreError."""
+    known = (*gemm.TABLE, *all_columns.COLUMNS, *all_columns.table_columns(rows, wide=True))
+    names = {column.heading for column in known}
+    for heading in headings:
+        if heading not in names:
+            raise StoreError(f"unknown column '{heading}'{nearest(heading, names)}")
+    return pick_columns(known, *headings)
 
 
 def _format_columns(columns: Sequence[Column[Row]], rows: Sequence[Row], baseline: str) -> str:
@@ -131,8 +140,9 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
             found.append((first, min(ranked, key=lambda row: row.time.value)))
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
     heading: Column[Row] = Column(heading="problem", cell=_format_problem, left=True)
-    columns = pick_columns(gemm.TABLE, *choices.columns) if choices.columns else gemm.TABLE
-    table = _format_columns((heading, *columns), [row for _, row in found], comparison.environment.baseline)
+    rows = [row for _, row in found]
+    columns = _pick_columns(rows, choices.columns) if choices.columns else gemm.TABLE
+    table = _format_columns((heading, *columns), rows, comparison.environment.baseline)
     if choices.brief:
         return table
     return "\n".join([table, "", *_list_items([*footer_lines(comparison.run), *detail_lines(comparison.run)])])
