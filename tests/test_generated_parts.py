@@ -101,6 +101,7 @@ def test_an_optional_part_with_a_fault_is_refused(tmp_path):
         ("table", ("results/none*.jsonl",), "no file matches"),
         ("table", (QUICK, "columns=kernel,GFLOP"), r"unknown column 'GFLOP' \(did you mean 'GFLOPS'\?\)"),
         ("fastest", (QUICK, "tiled", "columns=speed"), "unknown column 'speed'"),
+        ("fastest", (QUICK, "tgemm"), "no row of tgemm"),
     ],
 )
 def test_a_part_that_cannot_be_written_says_why(page, kind, words, fault):
@@ -113,6 +114,13 @@ def test_an_unknown_kind_names_its_page_and_the_known_ones(tmp_path):
     bad.write_text("<!-- begin tabel x -->\n<!-- end -->\n")
     with pytest.raises(StoreError, match=r"part 'tabel x': unknown kind \(did you mean 'table'\?\); known: table"):
         Page(bad, KINDS).generate()
+
+
+def test_the_precisions_say_how_many_bits_enter_a_product(page):
+    rows = [[cell.strip() for cell in line.split("|")] for line in KINDS["precisions"](page).splitlines()]
+    factors = {row[1]: row[rows[0].index("factors")] for row in rows}
+    assert factors["`tf32`"] == "11 bits" and factors["`e5m2`"] == "3 bits"
+    assert factors["`3xtf32`"] == "24 bits, in parts"
 
 
 @pytest.mark.parametrize("name", listings.MODELS)

@@ -110,10 +110,20 @@ def _write_variables(_: Page) -> str:
 def _write_precisions(_: Page) -> str:
     """How each precision stores its operands and sums products."""
     rows = [
-        [f"`{name}`", *(precision.storage(operand).name for operand in "ABC"), _describe_sums(precision)]
+        [
+            f"`{name}`",
+            *(precision.storage(operand).name for operand in "ABC"),
+            _describe_factors(precision),
+            _describe_sums(precision),
+        ]
         for name, precision in PRECISIONS.items()
     ]
-    return format_table(["precision", "A", "B", "C", "sums"], rows)
+    return format_table(["precision", "A", "B", "C", "factors", "sums"], rows)
+
+
+def _describe_factors(precision: Precision) -> str:
+    bits = f"{precision.factor_bits} bits"
+    return f"{bits}, in parts" if precision.splits_factors else bits
 
 
 def _describe_sums(precision: Precision) -> str:

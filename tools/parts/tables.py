@@ -138,6 +138,8 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
         if ranked:
             first = min(row.record.batch for row in ranked)
             found.append((first, min(ranked, key=lambda row: row.time.value)))
+    if not found:
+        raise StoreError(f"no row of {prefix}")
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
     heading: Column[Row] = Column(heading="problem", cell=_format_problem, left=True)
     rows = [row for _, row in found]
