@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from gemmbench.bench.record import Record
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.networks.network_config import read_network_post
 from gemmbench.planning.problems.problem import size_text
@@ -20,6 +21,7 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.posts.lines import PostLine, match_lines
 from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.table import Report, Table
+from gemmbench.report.tables.kernels import list_skips
 from gemmbench.report.text import number, number_within
 
 _CUBLAS = "cuBLAS"
@@ -52,7 +54,15 @@ def report_story(comparison: Comparison) -> Report:
     tables = _tabulate_network(post, comparison) if describes_network(name) else _tabulate_sizes(post, comparison)
     environment = comparison.environment
     run = f"Here: {environment.device}, run {environment.run}."
-    return Report(list(tables), [*([post.note.strip()] if post.note else []), f"Post: {post.source}", run])
+    skips = list_skips(_find_skipped(post, comparison))
+    return Report(list(tables), [*([post.note.strip()] if post.note else []), *skips, f"Post: {post.source}", run])
+
+
+def _find_skipped(post: Post, comparison: Comparison) -> list[Record]:
+    """What the post has and was skipped: a sweep may have other rows, such as a baseline, a network has none."""
+    names = {row.variant for row in post.rows}
+    skipped = [row.record for row in comparison.rows if row.record.status == "skipped"]
+    return [record for record in skipped if record.variant in names or not names]
 
 
 def _tabulate_sizes(post: Post, comparison: Comparison) -> Iterator[Table]:

@@ -54,7 +54,7 @@ def list_notes(problem: ProblemRows) -> list[str]:
     """What a table cannot show: reasons, files of revisions, and how many rows it leaves out."""
     shown = choose_rows(problem.rows)
     skipped = [row.record for row in problem.rows if row.record.status == "skipped"]
-    notes = [*_list_skips(skipped), *(note for row in problem.rows for note in _explain_status(row))]
+    notes = [*list_skips(skipped), *(note for row in problem.rows for note in _explain_status(row))]
     files = {row.record.variant: row.record.path for row in problem.rows if "@" in row.record.path}
     notes += [f"{name}: {path}" for name, path in files.items()]
     if hidden := _count_ran(problem.rows) - _count_ran(shown):
@@ -62,7 +62,7 @@ def list_notes(problem: ProblemRows) -> list[str]:
     return [*notes, *explain_letters(shown)]
 
 
-def _list_skips(skipped: Sequence[Record]) -> list[str]:
+def list_skips(skipped: Sequence[Record]) -> list[str]:
     counted = Counter((record.variant, record.reason) for record in skipped)
     many = {key: f" ({count} configurations)" if count > 1 else "" for key, count in counted.items()}
     return [f"{name}: skipped: {reason}{times}" for (name, reason), times in many.items()]

@@ -100,3 +100,14 @@ def test_a_network_has_the_figures_of_its_rows(make_run, make_record):
     assert cells["post: x row above"] == ["-", "0.500", "-"]
     assert cells["here (ms)"] == ["8.00", "2.00", "1.00"]
     assert cells["here: x first"] == ["1.00", "4.00", "8.00"]
+
+
+def test_a_skipped_row_of_the_post_says_why(tmp_path, make_run, make_record):
+    path = tmp_path / "post.yaml"
+    path.write_text(CONFIG)
+    skipped = {"status": "skipped", "reason": "uses tensor cores, which the CPU cannot execute"}
+    records = [make_record("naive", [MS] * 4), make_record("tiled", **skipped), make_record("openblas", **skipped)]
+    report = report_story(compare_rows(make_run(*records, post=str(path), baseline="openblas")))
+    assert _by_heading(report.tables[0])["here (ms)"] == ["1.00", "-", "-"]
+    assert report.footer[1] == "tiled: skipped: uses tensor cores, which the CPU cannot execute"
+    assert not [line for line in report.footer if line.startswith("openblas")]  # a baseline that is no row of the post
