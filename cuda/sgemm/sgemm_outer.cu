@@ -58,10 +58,8 @@ using Columns = Vector<kWidth>::type;
 // outside. ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses.
 template <int TILE, bool ALONG_K, bool K_MAJOR>
 __device__ void stage(float* to, const float* matrix, int extent, int K, int x0, int k0) {
-#pragma unroll
-    for (int e0 = 0; e0 < TILE * DEPTH; e0 += THREADS) {
-        const int e = e0 + threadIdx.x;
-        if (TILE * DEPTH % THREADS && e >= TILE * DEPTH) break;
+#pragma unroll 8
+    for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
         const int x = ALONG_K ? e / DEPTH : e % TILE, k = ALONG_K ? e % DEPTH : e / TILE;
         const size_t at = ALONG_K ? size_t(x0 + x) * K + k0 + k : size_t(k0 + k) * extent + x0 + x;
         to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = x0 + x < extent && k0 + k < K ? __ldg(matrix + at) : 0;

@@ -1,7 +1,7 @@
 /*---
 summary: the large operand streamed once from memory to registers, for results of a few rows or columns
 order: 48.1
-symbol: gemm
+symbol: gemm<by_rows, wide>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
@@ -13,6 +13,9 @@ params:
 let:
   lines: min(M, N)
   outputs: max(M, N)
+  by_rows: M <= N               # the lines are those of C
+  along_k: TRANS_B if by_rows else not TRANS_A  # rows of the large operand run along K
+  wide: (K if along_k else outputs) % 4 == 0    # they are multiples of 16 bytes
   step: 16 * THREADS // OUTPUTS # k that a block loads at once
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
@@ -71,8 +74,6 @@ struct Operands {
     const float *small, *large;
     int lines, outputs, K;
 };
-
-__device__ bool is_wide(const float* matrix, int width) { return (size_t(matrix) | width * sizeof(float)) % 16 == 0; }
 
 __device__ void copy4(float* to, float4 v) { to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w; }
 
@@ -177,7 +178,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + i * kStep, end);
     for (int chunk = begin; chunk < end; chunk += kChunk) {
         __syncthreads();  // the chunk before is no longer needed
-        if (SMALL_ALONG_K && is_wide(operands.small, operands.K))
+        if (SMALL_ALONG_K && operands.K % 4 == 0)
             stage<SMALL_ALONG_K, float4>(shared, operands, line0, chunk, end);
         else stage<SMALL_ALONG_K, float>(shared, operands, line0, chunk, end);
         __syncthreads();
@@ -196,13 +197,6 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
 #pragma unroll
         for (int i = 0; i < 4; ++i) mine[line * OUTPUTS + streamer.output_of(i)] = sum[line][i];
     __syncthreads();
-}
-
-template <bool ALONG_K, bool SMALL_ALONG_K>
-__device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, float* shared) {
-    if (is_wide(operands.large, ALONG_K ? operands.K : operands.outputs))
-        multiply<ALONG_K, SMALL_ALONG_K, true>(operands, line0, output0, begin, end, shared);
-    else multiply<ALONG_K, SMALL_ALONG_K, false>(operands, line0, output0, begin, end, shared);
 }
 
 // Leaves the block's totals in the workspace. In the last block of a tile to do so, replaces them by the
@@ -235,19 +229,18 @@ __device__ bool add_splits(float (&total)[kTotals], void* workspace, int tiles, 
     return true;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+template <bool BY_ROWS, bool WIDE>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
-    const bool rows = M <= N;  // the lines are those of C
-    const Operands operands = {rows ? A : B, rows ? B : A, rows ? M : N, rows ? N : M, K};
+    const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
     const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS, tiles = across * ((operands.lines + LINES - 1) / LINES);
     const int split = gridDim.x / tiles, tile = blockIdx.x / split, part = blockIdx.x % split;
     const int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
     const int rounds = (K + kRound - 1) / kRound;
     const int begin = int((long long)rounds * part / split) * kRound;
     const int end = min(K, int((long long)rounds * (part + 1) / split) * kRound);
-    if (rows) multiply<TRANS_B, !TRANS_A>(operands, line0, output0, begin, end, shared);
-    else multiply<!TRANS_A, TRANS_B>(operands, line0, output0, begin, end, shared);
+    multiply<BY_ROWS ? TRANS_B : !TRANS_A, BY_ROWS ? !TRANS_A : TRANS_B, WIDE>(operands, line0, output0, begin, end, shared);
 
     float total[kTotals];
 #pragma unroll
@@ -262,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
     // The lines of C are its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
     constexpr int PITCH = LINES + 1;
-    if (!rows) {
+    if (!BY_ROWS) {
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < kTotals; ++i) {
@@ -274,10 +267,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (int i = 0; i < kTotals; ++i) {
         const int e = i * THREADS + threadIdx.x;
-        const int line = rows ? e / OUTPUTS : e % LINES, output = rows ? e % OUTPUTS : e / LINES;
+        const int line = BY_ROWS ? e / OUTPUTS : e % LINES, output = BY_ROWS ? e % OUTPUTS : e / LINES;
         if (e >= kSums || line0 + line >= operands.lines || output0 + output >= operands.outputs) continue;
-        const float value = alpha * (rows ? total[i] : shared[output * PITCH + line]);
-        TC* const c = C + (rows ? size_t(line0 + line) * N + output0 + output : size_t(output0 + output) * N + line0 + line);
+        const float value = alpha * (BY_ROWS ? total[i] : shared[output * PITCH + line]);
+        TC* const c = C + (BY_ROWS ? size_t(line0 + line) * N + output0 + output : size_t(output0 + output) * N + line0 + line);
         *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
     }
 }
