@@ -20,7 +20,7 @@ let:
   wide_a: (M if TRANS_A else K) % 4 == 0  # rows are multiples of 16 bytes
   wide_b: (K if TRANS_B else N) % 4 == 0
   tiles: cdiv(M, BM) * cdiv(N, BN)
-  split: max(1, min(BLOCKS * SMS // tiles, cdiv(K, 2 * BK)))
+  split: max(1, min(BLOCKS * SMS // tiles, K // (4 * BK)))
 require:
   - BM % TM == 0
   - BN % TN == 0
@@ -28,8 +28,6 @@ require:
   - threads >= 64
   - threads <= 512
   - BK * (cover_m + cover_n) <= 40 * fetchers      # registers for what a thread fetches
-  - BK * cover_m >= 4 * fetchers                   # no idle fetchers
-  - BK * cover_n >= 4 * fetchers
   - BLOCKS * threads <= 1024
   - BLOCKS * threads * (TM * TN + BK * (cover_m + cover_n) // fetchers + 48) <= 65536
   - max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4)) * 4 * BLOCKS <= 232448 - 1024 * BLOCKS

@@ -9,7 +9,7 @@ params:
   OUTPUTS: [64, 16, 32, 128, 256]          # of each line in a block; a thread has 4
   THREADS: [256, 128, 384, 512]
   AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
-  BLOCKS: [1, 2, 3, 4]       # per SM: there must be registers for them, and K is split until there are so many
+  BLOCKS: [2, 1, 3, 4, 6]       # per SM: there must be registers for them, and K is split until there are so many
 let:
   lines: min(M, N)
   outputs: max(M, N)
@@ -19,7 +19,7 @@ let:
   step: 16 * THREADS // OUTPUTS # k that a block loads at once
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
-  split: max(1, min(BLOCKS * SMS // tiles, cdiv(K, step * AHEAD)))
+  split: max(1, min(BLOCKS * SMS // tiles, K // (2 * step * AHEAD)))
 require:
   - OUTPUTS <= 4 * THREADS
   - BLOCKS * THREADS <= 1536
