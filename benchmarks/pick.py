@@ -167,7 +167,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=FAMILIES, help="the file whose entries are wanted")
     parser.add_argument(
-        "results", type=Path, nargs="+", help="results files of `gemmbench run -c sgemm_pick` (and of sgemm_pick_*), or tgemm_pick"
+        "results",
+        type=Path,
+        nargs="+",
+        help="results files of `gemmbench run -c sgemm_pick` (and of sgemm_pick_*), or tgemm_pick",
     )
     parser.add_argument("--write", action="store_true", help="change the manifest")
     arguments = parser.parse_args()

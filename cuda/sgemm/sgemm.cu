@@ -21,19 +21,19 @@ pick:                           # written by benchmarks/pick.py from a recorded 
     params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 16
     variant: sgemm_stream
-    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
+    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 2 and N <= 32 * SMS
     variant: sgemm_stream
-    params: {LINES: 2, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+    params: {LINES: 2, OUTPUTS: 16, THREADS: 256, AHEAD: 4, BLOCKS: 1}
   - when: M <= 4
     variant: sgemm_stream
-    params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+    params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 8
     variant: sgemm_stream
-    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 4}
+    params: {LINES: 8, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16
     variant: sgemm_stream
-    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
+    params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M * N * K <= 8000000
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2}
@@ -45,7 +45,7 @@ pick:                           # written by benchmarks/pick.py from a recorded 
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
   - when: N <= 40
     variant: sgemm_small
-    params: {BM: 64, BN: 40, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+    params: {BM: 64, BN: 40, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
   - when: N <= 48
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
@@ -57,13 +57,13 @@ pick:                           # written by benchmarks/pick.py from a recorded 
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
   - when: M <= 40
     variant: sgemm_small
-    params: {BM: 40, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+    params: {BM: 40, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
   - when: M <= 48
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
   - when: K <= 256 and small * 4 >= SMS and small <= 16 * SMS
     variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
   - when: small * 8 <= SMS and K >= 16 * max(M, N)
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 8}

@@ -10,8 +10,8 @@ params:
   BK: [32, 16, 64, 128, 256]    # k of a stage
   TM: [8, 4]                    # results of a thread
   TN: [8, 4]
-  SLICES: [4, 1, 2, 8, 16]      # sets of threads that share a tile and divide the k of each stage
-  BLOCKS: [2, 1, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
+  SLICES: [2, 1, 4, 8, 16]      # sets of threads that share a tile and divide the k of each stage
+  BLOCKS: [3, 1, 2, 4]          # per SM: there must be registers for them, and K is split until there are so many
 let:
   threads: BM // TM * (BN // TN) * SLICES
   fetchers: 512 if threads >= 512 else 256 if threads >= 256 else 128 if threads >= 128 else 64
@@ -29,7 +29,7 @@ require:
   - threads <= 512
   - BK * (cover_m + cover_n) <= 40 * fetchers      # registers for what a thread fetches
   - BLOCKS * threads <= 1024
-  - BLOCKS * threads * (TM * TN + BK * (cover_m + cover_n) // fetchers + 48) <= 65536
+  - cdiv(BLOCKS * threads, 128) * 128 * (TM * TN + BK * (cover_m + cover_n) // fetchers + 56) <= 65536
   - max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4)) * 4 * BLOCKS <= 232448 - 1024 * BLOCKS
 tile: [BM, BN]
 workspace: (tiles + 3) // 4 * 16 + 4 * split * tiles * BM * BN if split > 1 else 0

@@ -5,11 +5,11 @@ symbol: gemm<by_rows, wide>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
-  LINES: [8, 1, 2, 4, 12, 16, 24, 32, 40]  # rows of C, or columns if it has fewer, in a block and in each thread
-  OUTPUTS: [64, 16, 32, 128, 256]          # of each line in a block; a thread has 4
-  THREADS: [256, 128, 384, 512]
+  LINES: [8, 1, 2, 4, 16, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
+  OUTPUTS: [64, 16, 32, 128]    # of each line in a block; a thread has 4
+  THREADS: [128, 256, 384]
   AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
-  BLOCKS: [2, 1, 3, 4, 6]       # per SM: there must be registers for them, and K is split until there are so many
+  BLOCKS: [3, 1, 2, 4]          # per SM: there must be registers for them, and K is split until there are so many
 let:
   lines: min(M, N)
   outputs: max(M, N)
@@ -23,7 +23,7 @@ let:
 require:
   - OUTPUTS <= 4 * THREADS
   - BLOCKS * THREADS <= 1536
-  - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 64) <= 65536
+  - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
   - LINES * (chunk + 4) <= 24576           # 96 KB
 workspace: (tiles + 3) // 4 * 16 + 4 * split * tiles * LINES * OUTPUTS if split > 1 else 0
 zeroed: (tiles + 3) // 4 * 16 if split > 1 else 0  # counters, which the last block of a tile resets
