@@ -1,7 +1,7 @@
 /*---
 summary: all k of a few columns of B in registers, C produced row by row and streamed out, for a small K
 order: 48.2
-symbol: gemm
+symbol: gemm<wide>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
@@ -11,6 +11,7 @@ params:
   THREADS: [256, 128]
 let:
   width: 4 if DEPTH <= 32 else 2
+  wide: N % width == 0          # rows of C begin at multiples of what a thread stores
 require:
   - ROWS * COLUMNS % (THREADS * width) == 0
 tile: [ROWS, COLUMNS]
@@ -48,6 +49,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 
 constexpr int kWidth = DEPTH <= 32 ? 4 : 2;                      // columns of a thread
 constexpr int kAcross = COLUMNS / kWidth, kDown = THREADS / kAcross;  // threads along a row, rows at once
+constexpr int kBlocks = (DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;  // per SM: some store while others fetch
 
 template <int WIDTH> struct Vector;
 template <> struct Vector<2> { using type = float2; };
@@ -58,11 +60,12 @@ using Columns = Vector<kWidth>::type;
 // outside. ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses.
 template <int TILE, bool ALONG_K, bool K_MAJOR>
 __device__ void stage(float* to, const float* matrix, int extent, int K, int x0, int k0) {
-#pragma unroll 8
+    const float* const from = matrix + (ALONG_K ? size_t(x0) * K + k0 : size_t(k0) * extent + x0);
+#pragma unroll 4
     for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
         const int x = ALONG_K ? e / DEPTH : e % TILE, k = ALONG_K ? e % DEPTH : e / TILE;
-        const size_t at = ALONG_K ? size_t(x0 + x) * K + k0 + k : size_t(k0 + k) * extent + x0 + x;
-        to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = x0 + x < extent && k0 + k < K ? __ldg(matrix + at) : 0;
+        const int at = ALONG_K ? x * K + k : k * extent + x;
+        to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = x0 + x < extent && k0 + k < K ? __ldg(from + at) : 0;
     }
 }
 
@@ -105,19 +108,18 @@ __device__ void store_rows(int M, int N, float alpha, float beta, const float* A
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+template <bool WIDE>
+__global__ void __launch_bounds__(THREADS, kBlocks)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C) {
     extern __shared__ __align__(16) float As[];
     float* const Bs = As + ROWS * DEPTH;
     const int across = (N + COLUMNS - 1) / COLUMNS;
     const int row0 = blockIdx.x / across * ROWS, column0 = blockIdx.x % across * COLUMNS;
-    const bool wide = (size_t(C) | N * sizeof(float)) % sizeof(Columns) == 0;
     for (int k0 = 0; k0 < K; k0 += DEPTH, beta = 1) {  // further passes add to C
         if (k0 > 0) __syncthreads();
         stage<ROWS, !TRANS_A, false>(As, A, M, K, row0, k0);
         stage<COLUMNS, TRANS_B, true>(Bs, B, N, K, column0, k0);
         __syncthreads();
-        if (wide) store_rows<true>(M, N, alpha, beta, As, Bs, row0, column0, C);
-        else store_rows<false>(M, N, alpha, beta, As, Bs, row0, column0, C);
+        store_rows<WIDE>(M, N, alpha, beta, As, Bs, row0, column0, C);
     }
 }

@@ -82,11 +82,13 @@ __device__ void copy4(float* to, float4 v) { to[0] = v.x, to[1] = v.y, to[2] = v
 template <bool ALONG_K, typename T>
 __device__ void stage(float* to, const Operands& operands, int line0, int k0, int end) {
     constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(float) : 1;
+    constexpr int BATCH = LINES < 8 ? 8 / LINES : 1;  // at least 8 loads in flight
     const int depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound), lines = operands.lines - line0;
     if (ALONG_K) {
         const float* const from = operands.small + size_t(line0) * operands.K + k0;
+#pragma unroll BATCH
         for (int k = WIDTH * threadIdx.x; k < depth; k += WIDTH * THREADS)
-#pragma unroll 4
+#pragma unroll 8
             for (int line = 0; line < LINES; ++line) {
                 const bool inside = line < lines && k0 + k < end;
                 const T* const at = reinterpret_cast<const T*>(from + size_t(line) * operands.K + k);
