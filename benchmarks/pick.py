@@ -53,7 +53,7 @@ FAMILIES = {
             "K <= 16 and N <= 16",
             "K <= 8",
             "K <= 32 and M * N >= 8192 * SMS",
-            "K <= 64",
+            "K <= 64 and min(M, N) > 64",
             # a few columns, or rows: the other operand is nearly all that moves
             "M > N and N <= 4",
             "M > N and N <= 16",

@@ -49,7 +49,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 
 constexpr int kWidth = DEPTH <= 32 ? 4 : 2;                      // columns of a thread
 constexpr int kAcross = COLUMNS / kWidth, kDown = THREADS / kAcross;  // threads along a row, rows at once
-constexpr int kBlocks = (DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;  // per SM: some store while others fetch
+constexpr int kBlocks = (DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;  // per SM: one fetches, others store
 
 template <int WIDTH> struct Vector;
 template <> struct Vector<2> { using type = float2; };
@@ -71,8 +71,8 @@ __device__ void stage(float* to, const float* matrix, int extent, int K, int x0,
 
 // Rows of C, each scaled by `beta` first if that is not 0.
 template <bool WIDE>
-__device__ void store_rows(int M, int N, float alpha, float beta, const float* As, const float* Bs, int row0, int column0,
-                           float* C) {
+__device__ void store_rows(int M, int N, float alpha, float beta, const float* As, const float* Bs, int row0,
+                           int column0, float* C) {
     const int place = threadIdx.x % kAcross, down = threadIdx.x / kAcross;
     const auto column = [=](int j) { return WIDE ? kWidth * place + j : place + j * kAcross; };
     float b[DEPTH][kWidth];

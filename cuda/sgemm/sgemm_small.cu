@@ -243,14 +243,16 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, alpha, shared);
     __syncthreads();
 
-    float4* const parts = reinterpret_cast<float4*>(static_cast<float*>(workspace) + (tiles + 3) / 4 * 4) + size_t(tile) * split * kFours;
+    float4* const parts =
+        reinterpret_cast<float4*>(static_cast<float*>(workspace) + (tiles + 3) / 4 * 4) + size_t(tile) * split * kFours;
     const bool wide = N % 4 == 0;
 #pragma unroll 2
     for (int e = threadIdx.x; e < kFours; e += kThreads) {
         const int m = e / (BN / 4), n = e % (BN / 4) * 4;
         float4 total = reinterpret_cast<const float4&>(shared[m * kPitchC + n]);
 #pragma unroll
-        for (int s = 1; s < SLICES; ++s) add(total, reinterpret_cast<const float4&>(shared[(s * BM + m) * kPitchC + n]));
+        for (int s = 1; s < SLICES; ++s)
+            add(total, reinterpret_cast<const float4&>(shared[(s * BM + m) * kPitchC + n]));
         if (split == 1) store4(C, M, N, at.x + m, at.y + n, wide, beta, total);
         else __stcg(parts + size_t(part) * kFours + e, total);
     }

@@ -116,10 +116,12 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
     int depth;
 
     __device__ Streamer(const Operands& operands, int output0)
-        : from(operands.large + output0 * size_t(ALONG_K ? operands.K : 1)), per_k(ALONG_K ? 1 : operands.outputs), depth(k_of(0)) {
+        : from(operands.large + output0 * size_t(ALONG_K ? operands.K : 1)), per_k(ALONG_K ? 1 : operands.outputs),
+          depth(k_of(0)) {
         const int last = operands.outputs - output0 - 1;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) row[i] = ALONG_K ? min(output_of(i), last) * operands.K : k_of(i) * operands.outputs;
+        for (int i = 0; i < 4; ++i)
+            row[i] = ALONG_K ? min(output_of(i), last) * operands.K : k_of(i) * operands.outputs;
         if (WIDE) column[0] = ALONG_K ? depth : min(output_of(0), last - 3);
         else
 #pragma unroll
@@ -207,7 +209,8 @@ __device__ bool add_splits(float (&total)[kTotals], void* workspace, int tiles, 
     __shared__ int arrived;
     const int tile = blockIdx.x / split;
     int* const counter = static_cast<int*>(workspace) + tile;
-    float* const parts = static_cast<float*>(workspace) + (tiles + 3) / 4 * 4 + size_t(tile) * split * kSums + threadIdx.x;
+    float* const parts =
+        static_cast<float*>(workspace) + (tiles + 3) / 4 * 4 + size_t(tile) * split * kSums + threadIdx.x;
     const auto each = [&](const auto& work) {
 #pragma unroll
         for (int i = 0; i < kTotals; ++i)
@@ -236,13 +239,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
     const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
-    const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS, tiles = across * ((operands.lines + LINES - 1) / LINES);
+    const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS;
+    const int tiles = across * ((operands.lines + LINES - 1) / LINES);
     const int split = gridDim.x / tiles, tile = blockIdx.x / split, part = blockIdx.x % split;
     const int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
     const int rounds = (K + kRound - 1) / kRound;
     const int begin = int((long long)rounds * part / split) * kRound;
     const int end = min(K, int((long long)rounds * (part + 1) / split) * kRound);
-    multiply<BY_ROWS ? TRANS_B : !TRANS_A, BY_ROWS ? !TRANS_A : TRANS_B, WIDE>(operands, line0, output0, begin, end, shared);
+    constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
+    multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, begin, end, shared);
 
     float total[kTotals];
 #pragma unroll
@@ -272,7 +277,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const int line = BY_ROWS ? e / OUTPUTS : e % LINES, output = BY_ROWS ? e % OUTPUTS : e / LINES;
         if (e >= kSums || line0 + line >= operands.lines || output0 + output >= operands.outputs) continue;
         const float value = alpha * (BY_ROWS ? total[i] : shared[output * PITCH + line]);
-        TC* const c = C + (BY_ROWS ? size_t(line0 + line) * N + output0 + output : size_t(output0 + output) * N + line0 + line);
+        const int m = BY_ROWS ? line0 + line : output0 + output, n = BY_ROWS ? output0 + output : line0 + line;
+        TC* const c = C + size_t(m) * N + n;
         *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
     }
 }
