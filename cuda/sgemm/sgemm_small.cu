@@ -7,11 +7,11 @@ layouts: [nn, nt, tn, tt]
 params:
   BM: [64, 16, 24, 32, 40, 48, 128]
   BN: [64, 16, 24, 32, 40, 48, 128]
-  BK: [32, 16, 64, 128, 256]    # k of a stage
+  BK: [16, 32, 64, 128, 256]    # k of a stage
   TM: [8, 4]                    # results of a thread
   TN: [8, 4]
-  SLICES: [2, 1, 4, 8, 16]      # sets of threads that share a tile and divide the k of each stage
-  BLOCKS: [3, 1, 2, 4]          # per SM: there must be registers for them, and K is split until there are so many
+  SLICES: [4, 1, 2, 8, 16]      # sets of threads that share a tile and divide the k of each stage
+  BLOCKS: [1, 2, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
 let:
   threads: BM // TM * (BN // TN) * SLICES
   fetchers: 512 if threads >= 512 else 256 if threads >= 256 else 128 if threads >= 128 else 64
