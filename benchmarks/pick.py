@@ -1,6 +1,6 @@
 """Writes the `pick` entries of sgemm.cu or tgemm.cu, which choose a kernel by shape, from a recorded sweep.
 
-    gemmbench run -c sgemm_pick                              on the GPU in question; or tgemm_pick
+    gemmbench run -c sgemm_pick                              on the GPU in question, also sgemm_pick_*; or tgemm_pick
     python benchmarks/pick.py sgemm results/RUN.jsonl ...    prints the entries; --write changes the manifest
 
 This file divides problems into kinds, by conditions on the number of tiles. The sweep decides which
@@ -49,11 +49,33 @@ FAMILIES = {
             "large": "cdiv(M, 128) * cdiv(N, 256)",
         },
         kinds=(
+            # C is nearly all that moves
+            "K <= 16 and N <= 16",
+            "K <= 8",
+            "K <= 32 and M * N >= 8192 * SMS",
+            "K <= 64 and min(M, N) > 64",
+            # a few columns, or rows: the other operand is nearly all that moves
+            "M > N and N <= 4",
+            "M > N and N <= 16",
+            "M <= 2 and N <= 32 * SMS",
+            "M <= 2",
+            "M <= 4",
+            "M <= 8 and N <= 32 * SMS",
+            "M <= 8",
+            "M <= 16 and N <= 32 * SMS",
+            "M <= 16",
+            "M * N * K <= 8000000",  # tiny
+            # narrow
+            *(f"N <= {side}" for side in (24, 32, 40, 48, 64)),
+            *(f"M <= {side}" for side in (24, 32, 40, 48, 64)),
+            # middling, with a short K or rows that are no multiple of 16 bytes
+            "K <= 256 and small * 4 >= SMS and small <= 16 * SMS",
+            "min(M, N) <= 256 and (N % 4 > 0 or K % 4 > 0)",
             "small * 8 <= SMS and K >= 16 * max(M, N)",  # few tiles, long K
             "small * 8 <= SMS",  # few tiles
+            "small * 2 <= SMS and K >= 4 * max(M, N)",
             "small * 2 <= SMS",  # less than a wave
-            "min(M, N) <= 64",  # a flat result
-            "min(M, N) <= 128",
+            "min(M, N) <= 128",  # a flat result
             "small <= 2 * SMS",  # about one wave, at two tiles per SM
             "small <= 3 * SMS",  # a little more than that
             "large <= SMS and large * 10 >= 9 * SMS",  # nearly one wave of large tiles
@@ -145,7 +167,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=FAMILIES, help="the file whose entries are wanted")
     parser.add_argument(
-        "results", type=Path, nargs="+", help="results files of `gemmbench run -c sgemm_pick`, or tgemm_pick"
+        "results",
+        type=Path,
+        nargs="+",
+        help="results files of `gemmbench run -c sgemm_pick` (and of sgemm_pick_*), or tgemm_pick",
     )
     parser.add_argument("--write", action="store_true", help="change the manifest")
     arguments = parser.parse_args()

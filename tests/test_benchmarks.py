@@ -1,7 +1,9 @@
 """The programs in benchmarks/ that measure kernels and devices, as far as they go without a GPU."""
 
 import json
+from collections import defaultdict
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,7 +59,40 @@ def test_the_chain_visits_every_line_once(load):
 def test_the_ladder_is_in_the_order_of_its_rungs(load):
     rungs = load("ladder_code").list_rungs()
     assert rungs[:3] == ["naive", "coalesced", "tiled"]
-    assert rungs[-2:] == ["sgemm_tma", "sgemm_splitk"]
+    assert rungs[-5:] == ["sgemm_tma", "sgemm_splitk", "sgemm_stream", "sgemm_outer", "sgemm_small"]
+
+
+def test_shapes_are_drawn_from_a_seed_and_of_every_kind(load):
+    draw_shapes = load("draw_shapes").draw_shapes
+    shapes = draw_shapes(60, 3)
+    assert shapes == draw_shapes(60, 3) != draw_shapes(60, 4)
+    assert len(set(shapes)) == 60
+    narrowest = [min(m, n) for m, n, _ in shapes]
+    assert sum(side <= 16 for side in narrowest) >= 12 and sum(k <= 64 for *_, k in shapes) >= 12
+    assert any(side > 64 and k > 64 for side, (*_, k) in zip(narrowest, shapes, strict=True))
+    assert all(2 * m * n * k <= 10**12 for m, n, k in shapes)
+
+
+def test_drawn_shapes_are_printed_as_a_config(load, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["draw_shapes.py", "--count", "5"])
+    load("draw_shapes").main()
+    config = yaml.safe_load(capsys.readouterr().out)
+    assert len(config["shapes"]) == 5 and config["variants"][0] == "sgemm"
+    assert [*Draft7Validator(json.loads(write_schema("config"))).iter_errors(config)] == []
+
+
+def test_the_sweeps_of_a_pick_measure_each_kind_with_the_same_candidates(load):
+    pick = load("pick")
+    family = pick.FAMILIES["sgemm"]
+    configs_of = defaultdict(set)
+    for path in (data_folder("cuda").parent / "configs").glob("sgemm_pick*.yaml"):
+        config = yaml.safe_load(path.read_text())
+        shapes = [*config["shapes"], *([size] * 3 for size in config.get("sizes", []))]
+        for shape in shapes:
+            record = SimpleNamespace(problem=SimpleNamespace(**dict(zip("MNK", shape, strict=True))))
+            configs_of[pick.kind_of(record, 132, family)].add(path.stem)
+    assert {kind: names for kind, names in configs_of.items() if len(names) > 1} == {}
+    assert set(configs_of) == set(family.kinds)
 
 
 def test_tables_are_written_as_csv(load, tmp_path, capsys):

@@ -7,6 +7,63 @@ let:                            # tiles of 64 x 64 as sgemm_splitk counts them, 
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)
   large: cdiv(M, 128) * cdiv(N, 256)
 pick:                           # written by benchmarks/pick.py from a recorded sweep; run it for another GPU
+  - when: K <= 16 and N <= 16
+    variant: sgemm_outer
+    params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}
+  - when: K <= 8
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 128, ROWS: 64, THREADS: 256}
+  - when: K <= 32 and M * N >= 8192 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 32, COLUMNS: 128, ROWS: 64, THREADS: 256}
+  - when: M > N and N <= 4
+    variant: sgemm_stream
+    params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 16
+    variant: sgemm_stream
+    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M <= 2 and N <= 32 * SMS
+    variant: sgemm_stream
+    params: {LINES: 2, OUTPUTS: 16, THREADS: 256, AHEAD: 4, BLOCKS: 1}
+  - when: M <= 4
+    variant: sgemm_stream
+    params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 8
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M <= 16
+    variant: sgemm_stream
+    params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M * N * K <= 8000000
+    variant: sgemm_small
+    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2}
+  - when: N <= 24
+    variant: sgemm_small
+    params: {BM: 64, BN: 24, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+  - when: N <= 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+  - when: N <= 40
+    variant: sgemm_small
+    params: {BM: 64, BN: 40, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+  - when: N <= 48
+    variant: sgemm_small
+    params: {BM: 64, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+  - when: M <= 24
+    variant: sgemm_small
+    params: {BM: 24, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+  - when: M <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+  - when: M <= 40
+    variant: sgemm_small
+    params: {BM: 40, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+  - when: M <= 48
+    variant: sgemm_small
+    params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+  - when: K <= 256 and small * 4 >= SMS and small <= 16 * SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
   - when: small * 8 <= SMS and K >= 16 * max(M, N)
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 8}
@@ -34,17 +91,25 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
   instructions-cp-async-bulk-tensor"
 ---*/
 
-// Chooses a kernel by the number of 64 x 64 tiles of C and the number of SMs of the GPU. (Up to
-// four rows or columns beyond whole tiles do not count, because sgemm_splitk gives them no tiles.)
+// Chooses a kernel by the shape, the number of 64 x 64 tiles of C and the number of SMs of the GPU.
+// (Up to four rows or columns beyond whole tiles do not count, because sgemm_splitk gives them no
+// tiles.)
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
+//      K is at most 8, or 32 with a large C         sgemm_outer, which streams C out
+//      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
+//      at most 8 million multiply-adds              sgemm_small with tiles of 16 x 16
+//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C
+//      K is at most 256, C of middling size         sgemm_small
 //      at most one tile per 8 SMs                   sgemm_splitk in clusters, K also split over the grid
 //      at most one tile per 2 SMs                   sgemm_splitk in clusters
 //      C has at most 64 rows or columns             sgemm_splitk, K split over the grid
 //      C has at most 128 rows or columns            sgemm_tma, stream-K
 //      at most two tiles per SM                     sgemm_splitk
 //      more                                         sgemm_tma, stream-K
+//
+// The first five follow from bytes, waves and empty tiles, counted by hand; the others were measured.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

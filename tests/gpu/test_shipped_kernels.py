@@ -15,6 +15,11 @@ FAMILIES = {
         "naive coalesced tiled sgemm_1d blocktile_2d sgemm_vectorised sgemm_warptile sgemm_pipelined",
     ),
     "hopper": (SIZES, "f32", "sgemm_cp_async sgemm_schedule sgemm_tma sgemm_splitk sgemm"),
+    "shapes": (
+        [*SIZES, (3, 1030, 515), (515, 5, 1030), (300, 40, 8)],
+        "f32",
+        "sgemm_stream sgemm_outer sgemm_small sgemm",
+    ),
     "libraries": (SIZES, "f32", "cublas cublas_default cublas_pedantic cublaslt"),
     "f16 sums": (SIZES, "f16_f16", "naive cublas cublaslt"),
     "16 bits to f32": (SIZES, "f16_f32,bf16_f32", "naive coalesced tiled blocktile_2d cublas cublaslt"),

@@ -1,0 +1,266 @@
+/*---
+summary: tiles of many sizes, K split in the block and over the GPU as the shape wants it, any row without a copy
+order: 48.3
+symbol: gemm<wide_a, wide_b>
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+params:
+  BM: [64, 16, 24, 32, 40, 48, 128]
+  BN: [64, 16, 24, 32, 40, 48, 128]
+  BK: [16, 32, 64, 128, 256]    # k of a stage
+  TM: [8, 4]                    # results of a thread
+  TN: [8, 4]
+  SLICES: [4, 1, 2, 8, 16]      # sets of threads that share a tile and divide the k of each stage
+  BLOCKS: [1, 2, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
+let:
+  threads: BM // TM * (BN // TN) * SLICES
+  fetchers: 512 if threads >= 512 else 256 if threads >= 256 else 128 if threads >= 128 else 64
+  cover_m: 16 if BM <= 16 else 32 if BM <= 32 else 64 if BM <= 64 else 128  # powers of two that cover the tile
+  cover_n: 16 if BN <= 16 else 32 if BN <= 32 else 64 if BN <= 64 else 128
+  wide_a: (M if TRANS_A else K) % 4 == 0  # rows are multiples of 16 bytes
+  wide_b: (K if TRANS_B else N) % 4 == 0
+  tiles: cdiv(M, BM) * cdiv(N, BN)
+  split: max(1, min(BLOCKS * SMS // tiles, K // (4 * BK)))
+require:
+  - BM % TM == 0
+  - BN % TN == 0
+  - BK >= 4 * SLICES
+  - threads >= 64
+  - threads <= 512
+  - BK * (cover_m + cover_n) <= 40 * fetchers      # registers for what a thread fetches
+  - BLOCKS * threads <= 1024
+  - cdiv(BLOCKS * threads, 128) * 128 * (TM * TN + BK * (cover_m + cover_n) // fetchers + 56) <= 65536
+  - max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4)) * 4 * BLOCKS <= 232448 - 1024 * BLOCKS
+tile: [BM, BN]
+workspace: (tiles + 3) // 4 * 16 + 4 * split * tiles * BM * BN if split > 1 else 0
+zeroed: (tiles + 3) // 4 * 16 if split > 1 else 0  # counters, which the last block of a tile resets
+grid:
+  - tiles * split
+block:
+  - threads
+shared: 4 * max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4))
+sass:
+  - spills == 0
+source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
+---*/
+
+// The large rungs have one good tile and need many of them. Here the shape decides. Three numbers say
+// how well a configuration suits it; all can be counted before anything runs:
+//
+//      C of 40 x 300               empty part of the tiles       waves                   depth
+//      +----+----+----+--+         a side of 40 wants BM = 40:   tiles x split of        stages of K that one
+//   40 |    |    |    |  |  BM     with 64, three of eight       BLOCKS x SMs places:    block waits for, one
+//      +----+----+----+--+         FFMA are wasted               just below a multiple   after the other
+//        BN   BN   BN
+//
+//      one tile:    SLICES = 2, BK = 4                   split = 2: half of K in each of two blocks
+//        k  0 1 2 3 | 0 1 2 3 ...                        +--------- K ---------+
+//     slice 0 1 0 1 | 0 1 0 1                            | block 0  | block 1  |  parts in the workspace; the
+//                                                        +----------+----------+  block that arrives last adds
+//      The slices' sums meet in shared memory.                                    them up, in the order of k
+//
+// SLICES gives a small tile enough warps; a block that is too short of them waits for latency. split
+// follows from the number of SMs: blocks fill one wave, all resident at once. Parts are added in a
+// fixed order, so every run gives the same bits.
+//
+// One launch does everything. As in sgemm_pipelined the next stage travels through registers while
+// this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
+// are fetched element by element, by neighbouring threads, instead of being copied beforehand.
+//
+// Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
+// one or two fetches, and a store.
+
+constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
+constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;
+constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kBuffer = BK * (kPitchA + kPitchB);
+constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
+
+__device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
+
+// A thread's share of the stages of one operand, kept K-major in shared memory. Threads are laid out for
+// a tile of a power of two; what lies beyond TILE is left out. Past the edge of the matrix the last row
+// or column is fetched again, and never stored. `extent` is the operand's other size, M or N. ALONG_K: its
+// rows in memory run along K, and are fetched 8 elements (a sector) at a time.
+template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
+    static constexpr int PITCH = TILE + 4, COVER = cover(TILE), WIDTH = WIDE ? 4 : 1, LANES_K = 8 / WIDTH;
+    static constexpr int UNITS = ALONG_K ? kFetchers / LANES_K : kFetchers * WIDTH;
+    static constexpr int STEP_X = UNITS < COVER ? UNITS : COVER, STEP_K = UNITS / STEP_X * (ALONG_K ? 8 : 1);
+    static constexpr int PASSES = COVER / STEP_X, STEPS = (BK + STEP_K - 1) / STEP_K;
+
+    const float* from;  // where the next stage begins
+    int offset[PASSES], stride, k0, x0;
+    bool active;
+    float values[STEPS][PASSES][WIDTH];
+
+    __device__ Fetcher(const float* matrix, int extent, int K, int start, int begin)
+        : from(matrix + size_t(start) * (ALONG_K ? K : 1) + size_t(begin) * (ALONG_K ? 1 : extent)), stride(extent),
+          active(threadIdx.x < kFetchers) {
+        const int unit = ALONG_K ? threadIdx.x / LANES_K : threadIdx.x * WIDTH;
+        k0 = ALONG_K ? threadIdx.x % LANES_K * WIDTH + unit / STEP_X * 8 : unit / STEP_X;
+        x0 = unit % STEP_X;
+        const int last = extent - start - (ALONG_K ? 1 : WIDTH);
+#pragma unroll
+        for (int p = 0; p < PASSES; ++p) {
+            const int x = min(x0 + p * STEP_X, last);
+            offset[p] = ALONG_K ? x * K + k0 : k0 * extent + x;
+        }
+    }
+    // Whether unit (s, p) of this thread is part of the tile.
+    __device__ bool has(int s, int p) const {
+        return (kThreads == kFetchers || active) && (COVER == TILE || x0 + p * STEP_X < TILE) &&
+               (BK % STEP_K == 0 || k0 + s * STEP_K < BK);
+    }
+    // The next stage, whose first `depth` k come from the matrix; zeros for the others.
+    __device__ void fetch(int depth) {
+#pragma unroll
+        for (int s = 0; s < STEPS; ++s)
+#pragma unroll
+            for (int p = 0; p < PASSES; ++p) {
+                const float* const at = from + offset[p] + (ALONG_K ? s * STEP_K : s * STEP_K * stride);
+                const bool inside = has(s, p) && k0 + s * STEP_K < depth;
+                if constexpr (WIDE) {
+                    const float4 v = inside ? __ldg(reinterpret_cast<const float4*>(at)) : make_float4(0, 0, 0, 0);
+                    reinterpret_cast<float4&>(values[s][p]) = v;
+                } else values[s][p][0] = inside ? __ldg(at) : 0;
+            }
+        from += depth * size_t(ALONG_K ? 1 : stride);
+    }
+    __device__ void store(float* stage) const {
+#pragma unroll
+        for (int s = 0; s < STEPS; ++s)
+#pragma unroll
+            for (int p = 0; p < PASSES; ++p) {
+                if (!has(s, p)) continue;
+                float* const to = stage + (k0 + s * STEP_K) * PITCH + x0 + p * STEP_X;
+                if constexpr (WIDE && !ALONG_K)
+                    reinterpret_cast<float4&>(*to) = reinterpret_cast<const float4&>(values[s][p]);
+                else
+#pragma unroll
+                    for (int j = 0; j < WIDTH; ++j) to[j * PITCH] = values[s][p][j];
+            }
+    }
+};
+
+// The sums over begin <= k < end go to shared memory, slice after slice, scaled by alpha: stored as they
+// are, ptxas would keep them by fours, in the register banks of the b that they meet. The first stage has
+// the remainder.
+template <bool WIDE_A, bool WIDE_B>
+__device__ void multiply(const float* A, const float* B, int M, int N, int K, int2 at, int begin, int end,
+                         float alpha, float* shared) {
+    float sum[TM][TN] = {};
+    const int slice = threadIdx.x / kTile, ty = threadIdx.x % kTile / kAcross * 4, tx = threadIdx.x % kAcross * 4;
+    Fetcher<BM, !TRANS_A, WIDE_A> fetch_a(A, M, K, at.x, begin);
+    Fetcher<BN, TRANS_B, WIDE_B> fetch_b(B, N, K, at.y, begin);
+    const int stages = (end - begin + BK - 1) / BK;
+    const auto fetch = [&](int depth) { fetch_a.fetch(depth), fetch_b.fetch(depth); };
+    const auto store = [&](int buffer) {
+        fetch_a.store(shared + buffer * kBuffer);
+        fetch_b.store(shared + buffer * kBuffer + BK * kPitchA);
+    };
+    fetch(end - begin - (stages - 1) * BK);
+    store(0);
+    __syncthreads();
+#pragma unroll 1
+    for (int stage = 0; stage < stages; ++stage) {
+        if (stage + 1 < stages) fetch(BK);
+        const float* const a_from = shared + stage % 2 * kBuffer + slice * kPitchA + ty;
+        const float* const b_from = shared + stage % 2 * kBuffer + BK * kPitchA + slice * kPitchB + tx;
+#pragma unroll 4
+        for (int k = 0; k < BK / SLICES; ++k) {
+            float a[TM], b[TN];
+#pragma unroll
+            for (int i = 0; i < TM; i += 4)
+                reinterpret_cast<float4&>(a[i]) =
+                    reinterpret_cast<const float4&>(a_from[k * SLICES * kPitchA + i * (BM / TM)]);
+#pragma unroll
+            for (int j = 0; j < TN; j += 4)
+                reinterpret_cast<float4&>(b[j]) =
+                    reinterpret_cast<const float4&>(b_from[k * SLICES * kPitchB + j * (BN / TN)]);
+#pragma unroll
+            for (int i = 0; i < TM; ++i)
+#pragma unroll
+                for (int j = 0; j < TN; ++j) {
+                    const int column = i % 2 ? TN - 1 - j : j;  // back and forth, which reuses registers
+                    sum[i][column] += a[i] * b[column];
+                }
+        }
+        if (stage + 1 < stages) store((stage + 1) % 2);
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            reinterpret_cast<float4&>(
+                shared[(slice * BM + ty + i / 4 * 4 * (BM / TM) + i % 4) * kPitchC + tx + j * (BN / TN)]) =
+                make_float4(alpha * sum[i][j], alpha * sum[i][j + 1], alpha * sum[i][j + 2], alpha * sum[i][j + 3]);
+}
+
+__device__ void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w; }
+
+// Stores four sums of a row, from column n on.
+__device__ void store4(float* C, int M, int N, int m, int n, bool wide, float beta, float4 sum) {
+    if (m >= M || n >= N) return;
+    float* const c = C + size_t(m) * N + n;
+    float v[4] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        if (n + j >= N) continue;
+        if (beta != 0) v[j] += beta * c[j];  // otherwise C is not read
+        if (!wide) c[j] = v[j];
+    }
+    if (wide) reinterpret_cast<float4&>(*c) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+// Whether this block is the last of its tile to have left its part in the workspace.
+__device__ bool arrive_last(int* counter, int split) {
+    __shared__ int arrived;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        arrived = atomicAdd(counter, 1);
+        if (arrived == split - 1) *counter = 0;  // for the next launch
+        __threadfence();
+    }
+    __syncthreads();
+    return arrived == split - 1;
+}
+
+template <bool WIDE_A, bool WIDE_B>
+__global__ void __launch_bounds__(kThreads, BLOCKS)
+    gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
+    extern __shared__ __align__(16) float shared[];
+    const int across = (N + BN - 1) / BN, tiles = across * ((M + BM - 1) / BM), split = gridDim.x / tiles;
+    const int tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
+    const int2 at = make_int2(tile / across * BM, tile % across * BN);
+    const int stages = (K + BK - 1) / BK, remainder = K - (stages - 1) * BK;
+    const auto border = [=](int i) {  // the k where part i begins; the first stage of all has the remainder
+        const int stage = int((long long)stages * i / split);
+        return stage == 0 ? 0 : remainder + (stage - 1) * BK;
+    };
+    const int begin = border(part), end = border(part + 1);
+
+    multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, alpha, shared);
+    __syncthreads();
+
+    float4* const parts =
+        reinterpret_cast<float4*>(static_cast<float*>(workspace) + (tiles + 3) / 4 * 4) + size_t(tile) * split * kFours;
+    const bool wide = N % 4 == 0;
+#pragma unroll 2
+    for (int e = threadIdx.x; e < kFours; e += kThreads) {
+        const int m = e / (BN / 4), n = e % (BN / 4) * 4;
+        float4 total = reinterpret_cast<const float4&>(shared[m * kPitchC + n]);
+#pragma unroll
+        for (int s = 1; s < SLICES; ++s)
+            add(total, reinterpret_cast<const float4&>(shared[(s * BM + m) * kPitchC + n]));
+        if (split == 1) store4(C, M, N, at.x + m, at.y + n, wide, beta, total);
+        else __stcg(parts + size_t(part) * kFours + e, total);
+    }
+    if (split == 1 || !arrive_last(static_cast<int*>(workspace) + tile, split)) return;
+    for (int e = threadIdx.x; e < kFours; e += kThreads) {
+        float4 total = __ldcg(parts + e);
+#pragma unroll 8
+        for (int p = 1; p < split; ++p) add(total, __ldcg(parts + size_t(p) * kFours + e));
+        store4(C, M, N, at.x + e / (BN / 4), at.y + e % (BN / 4) * 4, wide, beta, total);
+    }
+}

@@ -1,0 +1,284 @@
+/*---
+summary: the large operand streamed once from memory to registers, for results of a few rows or columns
+order: 48.1
+symbol: gemm<by_rows, wide>
+precisions: [f32]
+layouts: [nn, nt, tn, tt]
+params:
+  LINES: [8, 1, 2, 4, 16, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
+  OUTPUTS: [64, 16, 32, 128]    # of each line in a block; a thread has 4
+  THREADS: [128, 256, 384]
+  AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
+  BLOCKS: [3, 1, 2, 4]          # per SM: there must be registers for them, and K is split until there are so many
+let:
+  lines: min(M, N)
+  outputs: max(M, N)
+  by_rows: M <= N               # the lines are those of C
+  along_k: TRANS_B if by_rows else not TRANS_A  # rows of the large operand run along K
+  wide: (K if along_k else outputs) % 4 == 0    # they are multiples of 16 bytes
+  step: 16 * THREADS // OUTPUTS # k that a block loads at once
+  chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
+  tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
+  split: max(1, min(BLOCKS * SMS // tiles, K // (2 * step * AHEAD)))
+require:
+  - OUTPUTS <= 4 * THREADS
+  - BLOCKS * THREADS <= 1536
+  - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
+  - LINES * (chunk + 4) <= 24576           # 96 KB
+workspace: (tiles + 3) // 4 * 16 + 4 * split * tiles * LINES * OUTPUTS if split > 1 else 0
+zeroed: (tiles + 3) // 4 * 16 if split > 1 else 0  # counters, which the last block of a tile resets
+grid:
+  - tiles * split
+block:
+  - THREADS
+shared: 4 * max(LINES * (chunk + 4), 4 * LINES * THREADS + step)
+sass:
+  - spills == 0
+source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda-cc/
+---*/
+
+// For a C of few rows (or columns), B (or A) is nearly all that moves, and each of its elements
+// serves a few multiply-adds only. So there is nothing to gain from a tile of it in shared memory:
+// every thread loads 4 x 4 elements straight to registers, multiplies them with all lines, and has
+// the next loads in flight meanwhile. What is shared is the small operand, a chunk along K at a time.
+//
+//                    B (C has fewer rows)        THREADS = 8, OUTPUTS = 16:
+//                       OUTPUTS                    0 1 2 3   the thread that loads these 4 x 4 elements.
+//                    +---------+-- - -             4 5 6 7   Each then has 4 sums for every line, over
+//               step | 0 1 2 3 |                   0 1 2 3   its own k. At the end the threads of a
+//      small         | 4 5 6 7 |                   ...       column add them up in shared memory.
+//      LINES         +---------+
+//     +--------+     | 0 1 2 3 |  next step      With rows of B along K (B transposed, or C with fewer
+//     | chunk  |     | 4 5 6 7 |                 columns and A as M x K) 0 and 1 are neighbours along
+//     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
+//
+// One wave of blocks, all resident at once: where there are fewer tiles than places, K is split
+// among blocks. Each leaves its sums in the workspace; the last one to arrive at a tile adds them up
+// in the order of k, so a result does not depend on who was last.
+//
+// A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
+// neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
+//
+// Bound by memory while LINES is small. A thread needs one load of 16 bytes and LINES / 4 from
+// shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
+
+constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThreads;
+constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight
+constexpr int kChunk = kRound * (LINES * kRound > 8192 ? 1 : 8192 / (LINES * kRound));
+constexpr int kPitch = kChunk + 4;
+constexpr int kSums = LINES * OUTPUTS, kSumPitch = kSums + 4;    // of the threads with the same k
+constexpr int kTotals = (kSums + THREADS - 1) / THREADS;         // that a thread adds up
+
+// A and B, or B and A: C, or its transpose, has `lines` rows.
+struct Operands {
+    const float *small, *large;
+    int lines, outputs, K;
+};
+
+__device__ void copy4(float* to, float4 v) { to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w; }
+
+// Copies the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of
+// kRound and for lines that C does not have.
+template <bool ALONG_K, typename T>
+__device__ void stage(float* to, const Operands& operands, int line0, int k0, int end) {
+    constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(float) : 1;
+    constexpr int BATCH = LINES < 8 ? 8 / LINES : 1;  // at least 8 loads in flight
+    const int depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound), lines = operands.lines - line0;
+    if (ALONG_K) {
+        const float* const from = operands.small + size_t(line0) * operands.K + k0;
+#pragma unroll BATCH
+        for (int k = WIDTH * threadIdx.x; k < depth; k += WIDTH * THREADS)
+#pragma unroll 8
+            for (int line = 0; line < LINES; ++line) {
+                const bool inside = line < lines && k0 + k < end;
+                const T* const at = reinterpret_cast<const T*>(from + size_t(line) * operands.K + k);
+                reinterpret_cast<T&>(to[line * kPitch + k]) = inside ? __ldg(at) : T{};
+            }
+    } else {
+        const float* const from = operands.small + size_t(k0) * operands.lines + line0;
+        for (int e0 = threadIdx.x; e0 < LINES * depth; e0 += 4 * THREADS)
+#pragma unroll
+            for (int e = e0; e < e0 + 4 * THREADS; e += THREADS) {
+                const int line = e % LINES, k = e / LINES;
+                const bool inside = line < lines && k0 + k < end;
+                if (k < depth) to[line * kPitch + k] = inside ? __ldg(from + size_t(k) * operands.lines + line) : 0;
+            }
+    }
+}
+
+// A thread's share of a tile of the large operand. ALONG_K: its rows in memory run along K. Beyond the
+// last output that one is loaded again, and never stored.
+template <bool ALONG_K, bool WIDE> struct Streamer {
+    static constexpr bool FOURS_K = WIDE || !ALONG_K, FOURS_OUTPUT = WIDE || ALONG_K;  // four side by side, or apart
+    const float* from;  // the tile
+    size_t per_k;
+    unsigned row[4], column[WIDE ? 1 : 4];  // in the tile, of the first step: floats
+    int depth;
+
+    __device__ Streamer(const Operands& operands, int output0)
+        : from(operands.large + output0 * size_t(ALONG_K ? operands.K : 1)), per_k(ALONG_K ? 1 : operands.outputs),
+          depth(k_of(0)) {
+        const int last = operands.outputs - output0 - 1;
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            row[i] = ALONG_K ? min(output_of(i), last) * operands.K : k_of(i) * operands.outputs;
+        if (WIDE) column[0] = ALONG_K ? depth : min(output_of(0), last - 3);
+        else
+#pragma unroll
+            for (int i = 0; i < 4; ++i) column[i] = ALONG_K ? k_of(i) : min(output_of(i), last);
+    }
+
+    // The i-th of the thread's four outputs in the tile, and of its four k in a step.
+    static __device__ int output_of(int i) {
+        const int place = ALONG_K ? threadIdx.x / kDepthThreads : threadIdx.x % kOutputThreads;
+        return FOURS_OUTPUT ? 4 * place + i : place + i * kOutputThreads;
+    }
+    static __device__ int k_of(int i) {
+        const int place = ALONG_K ? threadIdx.x % kDepthThreads : threadIdx.x / kOutputThreads;
+        return FOURS_K ? 4 * place + i : place + i * kDepthThreads;
+    }
+
+    // v[i] is a row in memory: one output of four k, or one k of four outputs. Zeros from `end` on.
+    __device__ void load(float (&v)[4][4], int k0, int end) const {
+        const float* const step = from + k0 * per_k;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (WIDE) {
+                const float4* const at = reinterpret_cast<const float4*>(step + (row[i] + column[0]));
+                copy4(v[i], k0 + depth + (ALONG_K ? 0 : i) < end ? __ldcs(at) : make_float4(0, 0, 0, 0));
+            } else {
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    v[i][j] = k0 + (ALONG_K ? k_of(j) : depth + i) < end ? __ldg(step + (row[i] + column[j])) : 0;
+            }
+        }
+    }
+
+    // Adds the products with a step of the small operand.
+    __device__ void multiply(float (&sum)[LINES][4], const float (&v)[4][4], const float* small) const {
+#pragma unroll
+        for (int line = 0; line < LINES; ++line) {
+            const float* const a = small + line * kPitch + depth;
+            float each[4];
+            if (FOURS_K) copy4(each, reinterpret_cast<const float4&>(*a));
+            else
+#pragma unroll
+                for (int i = 0; i < 4; ++i) each[i] = a[i * kDepthThreads];
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+#pragma unroll
+                for (int output = 0; output < 4; ++output)
+                    sum[line][output] += each[k] * (ALONG_K ? v[output][k] : v[k][output]);
+        }
+    }
+};
+
+// The sums of a block, over begin <= k < end, go to shared memory: kDepthThreads times kSums, kSumPitch apart.
+template <bool ALONG_K, bool SMALL_ALONG_K, bool WIDE>
+__device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, float* shared) {
+    const Streamer<ALONG_K, WIDE> streamer(operands, output0);
+    float v[AHEAD][4][4], sum[LINES][4] = {};
+#pragma unroll
+    for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + i * kStep, end);
+    for (int chunk = begin; chunk < end; chunk += kChunk) {
+        __syncthreads();  // the chunk before is no longer needed
+        if (SMALL_ALONG_K && operands.K % 4 == 0)
+            stage<SMALL_ALONG_K, float4>(shared, operands, line0, chunk, end);
+        else stage<SMALL_ALONG_K, float>(shared, operands, line0, chunk, end);
+        __syncthreads();
+#pragma unroll 1
+        for (int k = chunk; k < min(chunk + kChunk, end); k += kRound)
+#pragma unroll
+            for (int i = 0; i < AHEAD; ++i) {
+                streamer.multiply(sum, v[i], shared + k - chunk + i * kStep);
+                streamer.load(v[i], k + kRound + i * kStep, end);
+            }
+    }
+    __syncthreads();
+    float* const mine = shared + streamer.depth / (streamer.FOURS_K ? 4 : 1) * kSumPitch;
+#pragma unroll
+    for (int line = 0; line < LINES; ++line)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) mine[line * OUTPUTS + streamer.output_of(i)] = sum[line][i];
+    __syncthreads();
+}
+
+// Leaves the block's totals in the workspace. In the last block of a tile to do so, replaces them by the
+// totals of all and returns true.
+__device__ bool add_splits(float (&total)[kTotals], void* workspace, int tiles, int split) {
+    __shared__ int arrived;
+    const int tile = blockIdx.x / split;
+    int* const counter = static_cast<int*>(workspace) + tile;
+    float* const parts =
+        static_cast<float*>(workspace) + (tiles + 3) / 4 * 4 + size_t(tile) * split * kSums + threadIdx.x;
+    const auto each = [&](const auto& work) {
+#pragma unroll
+        for (int i = 0; i < kTotals; ++i)
+            if (kSums % THREADS == 0 || i * THREADS + threadIdx.x < kSums) work(total[i], i * THREADS);
+    };
+    each([=](float& sum, int e) { __stcg(parts + size_t(blockIdx.x % split) * kSums + e, sum); });
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        arrived = atomicAdd(counter, 1);
+        if (arrived == split - 1) *counter = 0;  // for the next launch
+        __threadfence();
+    }
+    __syncthreads();
+    if (arrived < split - 1) return false;
+    each([=](float& sum, int e) {
+        sum = 0;
+#pragma unroll 8
+        for (int part = 0; part < split; ++part) sum += __ldcg(parts + size_t(part) * kSums + e);
+    });
+    return true;
+}
+
+template <bool BY_ROWS, bool WIDE>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
+    extern __shared__ __align__(16) float shared[];
+    const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
+    const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS;
+    const int tiles = across * ((operands.lines + LINES - 1) / LINES);
+    const int split = gridDim.x / tiles, tile = blockIdx.x / split, part = blockIdx.x % split;
+    const int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
+    const int rounds = (K + kRound - 1) / kRound;
+    const int begin = int((long long)rounds * part / split) * kRound;
+    const int end = min(K, int((long long)rounds * (part + 1) / split) * kRound);
+    constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
+    multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, begin, end, shared);
+
+    float total[kTotals];
+#pragma unroll
+    for (int i = 0; i < kTotals; ++i) {
+        const int e = i * THREADS + threadIdx.x;
+        total[i] = 0;
+        if (kSums % THREADS == 0 || e < kSums)
+#pragma unroll 8
+            for (int depth = 0; depth < kDepthThreads; ++depth) total[i] += shared[depth * kSumPitch + e];
+    }
+    if (split > 1 && !add_splits(total, workspace, tiles, split)) return;
+
+    // The lines of C are its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
+    constexpr int PITCH = LINES + 1;
+    if (!BY_ROWS) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < kTotals; ++i) {
+            const int e = i * THREADS + threadIdx.x;
+            if (kSums % THREADS == 0 || e < kSums) shared[e % OUTPUTS * PITCH + e / OUTPUTS] = total[i];
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < kTotals; ++i) {
+        const int e = i * THREADS + threadIdx.x;
+        const int line = BY_ROWS ? e / OUTPUTS : e % LINES, output = BY_ROWS ? e % OUTPUTS : e / LINES;
+        if (e >= kSums || line0 + line >= operands.lines || output0 + output >= operands.outputs) continue;
+        const float value = alpha * (BY_ROWS ? total[i] : shared[output * PITCH + line]);
+        const int m = BY_ROWS ? line0 + line : output0 + output, n = BY_ROWS ? output0 + output : line0 + line;
+        TC* const c = C + size_t(m) * N + n;
+        *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
+    }
+}
