@@ -102,10 +102,11 @@ class Connection:
             self._check()
             raise
 
-    def tell_workers(self, function: Callable[..., Any], *arguments: object) -> None:
-        """Run a short function on every worker, at once."""
-        if self._client.status == "running":
-            self._client.run(function, *arguments, on_error="ignore")
+    def tell_workers(self, function: Callable[..., Any], *arguments: object) -> list[Any]:
+        """Run a short function on every worker, at once; what it returned, without workers that did not answer."""
+        if self._client.status != "running":
+            return []
+        return list(self._client.run(function, *arguments, on_error="ignore").values())
 
     def close(self) -> None:
         """Let go of all tasks and close the connection."""

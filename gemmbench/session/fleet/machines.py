@@ -68,7 +68,8 @@ def connect_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[tuple
             reporter.message(choice.note)
         resource = registry.find_entry(choice.primary).resource
         connection = stack.enter_context(Connection(scheduler, resource))
-        connection.await_workers(count)
+        if count:
+            connection.await_workers(count)
         if not connection.list_workers():
             _refuse_cluster(connection)
         yield replace(choice, note=""), connection
