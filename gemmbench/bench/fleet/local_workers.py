@@ -38,7 +38,7 @@ def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iter
     with (
         tempfile.TemporaryDirectory(prefix="gemmbench-fleet-", ignore_cleanup_errors=True) as folder,
         dask.config.set({"distributed.scheduler.allowed-failures": MOST_LOSSES}),
-        dask.LocalCluster(n_workers=0, host=LOOPBACK, dashboard_address=None, silence_logs=50) as cluster,
+        dask.LocalCluster(n_workers=0, host=LOOPBACK, dashboard_address=f"{LOOPBACK}:0", silence_logs=50) as cluster,
     ):
         address, processes = str(cluster.scheduler_address), list[subprocess.Popen[bytes]]()
         try:

@@ -44,6 +44,20 @@ class WorkerFacts:
         return {"gemmbench": self.gemmbench, "python": self.python, **software}
 
 
+@dataclass(frozen=True)
+class WorkerHealth:
+    """Whether a worker is fit to measure.
+
+    `load` is the threads of other processes that want its cores, on average; `floor` half the width of the 95 %
+    interval of a kernel against itself. None if they were not measured, for the reason `fault`.
+    """
+
+    facts: WorkerFacts
+    load: float | None = None
+    floor: float | None = None
+    fault: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FleetMachine(Machine):
     """The machine that all `members` are like: the least memory of them, and a UUID only if there is one card.

@@ -19,6 +19,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.cache.folder import cache_folder, make_cache_folder
 from gemmbench.backends.doctor import measure_peaks
 from gemmbench.backends.health import Peaks
+from gemmbench.backends.host import average_competitors
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.batch import Batch, ChainBatch
@@ -141,6 +142,11 @@ def describe_worker(device: str) -> WorkerFacts:
 
 def _find_address() -> str:
     return str(import_module("distributed").get_worker().address)
+
+
+def measure_load() -> float:
+    """Threads of other processes that want a core of this worker now, on average."""
+    return average_competitors()
 
 
 def measure_worker_peaks(device: str) -> Peaks | None:
