@@ -28,7 +28,7 @@ class BackendEntry:
     `doctor` runs against itself: for each plan the variants to try, in order, and the size.
     `no_transfers` is the reason why nothing is copied to and from its device, "" if transfers can
     be measured. `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect`
-    can show what its compiler makes.
+    can show what its compiler makes. A Dask worker with such a device has one `resource`.
     """
 
     name: str
@@ -40,6 +40,7 @@ class BackendEntry:
     no_transfers: str = ""
     profilers: bool = False
     inspects: bool = False
+    resource: str = "GPU"
 
     def choose(self, option: str) -> DeviceChoice | None:
         """Read `--device`; None if it does not name this back end."""
@@ -55,6 +56,14 @@ class BackendEntry:
         None without a device.
         """
         raise NotImplementedError
+
+    def share_devices(self, count: int) -> list[dict[str, str]]:
+        """For each of `count` workers of this host, the environment variables that show it one device.
+
+        With 0 there is one for each device, or two where workers can share it. Raises DeviceError for more
+        workers than devices.
+        """
+        return [{} for _ in range(count or 2)]
 
     def libraries(self) -> tuple[Variant, ...]:
         """The variants that come from libraries."""

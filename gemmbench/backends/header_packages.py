@@ -5,7 +5,9 @@ The wheels are looked up without importing them, and then the toolkit.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +27,11 @@ class _Package:
     folder: str
     install: str
     header: str = ""
+
+    @property
+    def distribution(self) -> str:
+        """The name of the wheel."""
+        return self.install.split()[-1]
 
 
 _PACKAGES = {
@@ -61,6 +68,13 @@ def list_package_folders(variant: Variant) -> list[Path]:
     """The folders of `include` that belong to packages, in order."""
     found = [find_header_folder(name) for name in variant.code.include if name in _PACKAGES]
     return [folder for folder in found if folder]
+
+
+def find_package_version(name: str) -> str:
+    """The version of a package with headers or of a Python package; "" if there is no wheel of it."""
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(_PACKAGES[name].distribution if name in _PACKAGES else name)
+    return ""
 
 
 def why_no_headers(variant: Variant) -> str:

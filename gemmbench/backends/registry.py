@@ -22,6 +22,8 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 NAMES = ("cuda", "cpu", "fake")
 """The packages; `--device auto` takes the first that is usable."""
 AUTO = "auto"
+ALL = ":all"
+"""Follows a back end's name in `--device` for all its devices on this host."""
 
 
 @cache
@@ -61,6 +63,19 @@ def choose_device(option: str) -> DeviceChoice:
     choice = parse_device(option)
     if why := find_entry(choice.primary).why_unusable(choice):
         raise DeviceError(f"device {option} cannot be used: {why}; or take --device cpu")
+    return choice
+
+
+def choose_fleet_device(option: str) -> DeviceChoice:
+    """Read `--device` for workers elsewhere, each of which has one device; `auto` is the first back end.
+
+    Raises UsageError.
+    """
+    choice = DeviceChoice(next(entry.name for entry in list_entries() if entry.automatic))
+    if option != AUTO:
+        choice = parse_device(option)
+    if choice.index:
+        raise UsageError(f"--device {option}: a fleet uses every card; write --device {choice.primary}")
     return choice
 
 

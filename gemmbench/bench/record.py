@@ -310,6 +310,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         path: The file of the kernel; after `@` the commit, for a kernel of a git revision.
         workspace: Bytes of device memory that a launch may use in addition to the operands; 0 in
             older files.
+        card: The card and the host that ran the row, where a fleet did; else empty.
     """
 
     phase: str = "sweep"
@@ -341,6 +342,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     competitors: Amount | None = None
     path: str = ""
     workspace: Count = 0
+    card: str = ""
 
     @property
     def is_timed_apart(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -36,7 +36,11 @@ class Pace:
 
     def estimate_left(self, number: int) -> float | None:
         """Seconds for this batch and all that follow; None before one was measured."""
-        left = sum(self.costs[number:]) + self.later
+        return self.estimate_share(range(number, len(self.costs)))
+
+    def estimate_share(self, numbers: Iterable[int]) -> float | None:
+        """Seconds for these batches and what follows all batches; None before one was measured."""
+        left = sum(self.costs[number] for number in numbers) + self.later
         return left * self._spent / self._estimated if self._estimated else None
 
 
@@ -81,19 +85,24 @@ class Runner(Generic[R]):
         return records
 
     def _run_batch(self, batch: Batch[R]) -> list[R]:
+        left, records = self._prepare(batch)
+        return records + self._take(self.worker.experiment(left) if left else [])
+
+    def _prepare(self, batch: Batch[R]) -> tuple[Batch[R] | None, list[R]]:
+        """What is left to measure of a batch, and the records of what is left out or done."""
         left, records = self.leave_out(batch, self._records)
         for record in records:
             self.emit(record)
         if left is not None:
-            records += self._measure(left)
+            done = [key for key in left.keys if key in self.done] if self.done else []
+            records += [record for key in done for record in self.done[key]]
+            left = left.without(done)
         self._records += records
-        return records
+        return left, records
 
-    def _measure(self, batch: Batch[R]) -> list[R]:
-        done = [key for key in batch.keys if key in self.done] if self.done else []
-        records = [record for key in done for record in self.done[key]]
-        left = batch.without(done)
-        for record in self.worker.experiment(left) if left else []:
+    def _take(self, measured: Sequence[R]) -> list[R]:
+        """Emit and keep the records of a batch."""
+        for record in measured:
             self.emit(record)
-            records.append(record)
-        return records
+        self._records += measured
+        return list(measured)

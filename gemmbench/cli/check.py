@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
+from gemmbench.backends.machine import Machine
 from gemmbench.cli.completed_names import RunName, VariantName
+from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.github import append_job_summary, wants_annotations
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import (
-    DeviceOptions,
     LimitOptions,
     MeasureOptions,
     ProblemOptions,
@@ -30,7 +31,6 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.differences import gate
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
-from gemmbench.session.machine import find_machine
 from gemmbench.session.reference_runs.check import CheckRequest, CheckResult, run_check
 from gemmbench.session.results_file import Destination
 
@@ -52,7 +52,7 @@ class CheckOptions:
     force: bool = force_option()
     config: str = config_option("quick", "Config to check against a git revision.")
     problem: ProblemOptions
-    where: DeviceOptions
+    where: FleetOptions
     measure: MeasureOptions
     limit: LimitOptions
     out: str = out_option()
@@ -93,7 +93,11 @@ def check(options: CheckOptions) -> int:
         options.limit.limits,
         Destination(Path(options.out), None, shlex.join(["gemmbench", *sys.argv[1:]])),
     )
-    checked = run_check(request, find_machine(options.where.device, TERMINAL), TERMINAL)
+    return max(_check(request, options, machine) for machine in options.where.list_machines())
+
+
+def _check(request: CheckRequest, options: CheckOptions, machine: Machine) -> int:
+    checked = run_check(request, machine, TERMINAL)
     _write_outputs(checked, options)
     print_line(checked.check.closing_line)
     return _choose_exit_code(checked, options.fails_inconclusive)

@@ -12,11 +12,11 @@ from gemmbench.cli.options import OutputOptions, config_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.reference_options import fail_on_option, verdict_margin_option
-from gemmbench.cli.run import SweepOptions, conduct_sweep
+from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
-from gemmbench.report.comparison import compare_rows
+from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.export_differences import (
     write_differences_csv,
@@ -64,7 +64,12 @@ def compare(options: CompareOptions) -> int:
         return _compare_saved(*runs, options)
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
-    code, comparison = conduct_sweep(names, options.config, options.sweep, compare=True)
+    sweeps = conduct_sweeps(names, options.config, options.sweep, compare=True)
+    return max(_judge(code, comparison, names, options) for code, comparison in sweeps)
+
+
+def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], options: CompareOptions) -> int:
+    """Print the verdicts of a comparison, if there is one; returns the exit code."""
     if comparison is None:
         return code
     verdicts = judge_variants(comparison, names, options.margin)

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from gemmbench.backends import doctor as checks
 from gemmbench.backends.health import HealthCheck
+from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import command, option
-from gemmbench.cli.options import DeviceOptions, LimitOptions, out_option, style_option
+from gemmbench.cli.options import LimitOptions, out_option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
 from gemmbench.report.diagnostics.doctor import judge_noise, judge_peaks, report_checks, summarize_noise
+from gemmbench.report.diagnostics.fleet import report_fleet
+from gemmbench.session.fleet.health import examine_fleet
 from gemmbench.session.machine import find_machine
 from gemmbench.session.noise import measure_noise
 
@@ -23,7 +26,7 @@ class DoctorOptions:
     """The options of `gemmbench doctor`."""
 
     quick: bool = option("--quick", is_flag=True, help="Check only; measure nothing.")
-    where: DeviceOptions
+    where: FleetOptions
     out: str = out_option()
     limit: LimitOptions
     style: str | None = style_option()
@@ -36,8 +39,10 @@ def doctor(options: DoctorOptions) -> int:
     Checks the driver, toolkit, compiler, permissions and load: each line is ok, a warning or a
     fault, with the next step. Then measures a GPU's copy bandwidth, arithmetic peak and launch
     time, and a kernel against itself, which gives the noise and the smallest difference that
-    `compare` can show here.
+    `compare` can show here. With --fleet, shows card, driver, noise and load of each worker instead.
     """
+    if options.where.fleet is not None:
+        return _examine_fleet(options, options.where.fleet)
     device = options.where.device
     findings = checks.examine_machine(device, Path(options.out))
     _print("Machine", findings, options)
@@ -59,6 +64,13 @@ def doctor(options: DoctorOptions) -> int:
     if noises:
         _print("Noise", [judge_noise(noise) for noise in noises], options, [summarize_noise(noises)])
     return OK
+
+
+def _examine_fleet(options: DoctorOptions, fleet: str) -> int:
+    where, limits = options.where, options.limit.limits
+    workers = list(examine_fleet(where.device, fleet, where.kernels, limits, TERMINAL, options.quick))
+    print_reports([report_fleet(workers)], options.style)
+    return NO_DEVICE if any(worker.fault for worker in workers) else OK
 
 
 def _print(title: str, findings: Sequence[HealthCheck], options: DoctorOptions, footer: Sequence[str] = ()) -> None:

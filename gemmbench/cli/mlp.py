@@ -10,12 +10,13 @@ from functools import partial
 
 import click
 
+from gemmbench.backends.machine import Machine
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
+from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.numbers import INTEGER
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
-    DeviceOptions,
     JournalOptions,
     LimitOptions,
     MeasureOptions,
@@ -33,7 +34,6 @@ from gemmbench.planning.networks.network_config import NetworkOverrides
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.diagnostics.digit_picture import describe_guess, draw_digit
 from gemmbench.session.digits.serve import serve_digits
-from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
 
 
@@ -48,7 +48,7 @@ class NetworkOptions:
         "--weights", metavar="FILE", heading=PROBLEM, help="A .npz with W1, b1, W2, ...; or random."
     )
     params: tuple[str, ...] = params_option()
-    device: DeviceOptions
+    device: FleetOptions
     measure: MeasureOptions
     limit: LimitOptions
     digit: int | None = option(
@@ -76,7 +76,12 @@ def mlp(options: NetworkOptions) -> int:
     NAME+graph replays the launches of a row as one CUDA graph. Bias and activation are fused where
     the kernel supports it; otherwise they are separate launches, which count.
     """
-    machine = find_machine(options.device.device, TERMINAL)
+    if options.digit is not None or options.serve:
+        options.device.refuse_fleet("--serve" if options.serve else "--digit")
+    return max(_compute(options, machine) for machine in options.device.list_machines())
+
+
+def _compute(options: NetworkOptions, machine: Machine) -> int:
     request = _make_request(options)
     if options.dry_run:
         return print_plans(plan_network_rows(request, machine), machine, options.output.style)

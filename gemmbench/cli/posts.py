@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import click
 
+from gemmbench.backends.machine import Machine
 from gemmbench.cli.completed_names import PostName
 from gemmbench.cli.dry_run import print_plans_of_posts
+from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import RESULTS, argument, command, option
 from gemmbench.cli.options import (
-    DeviceOptions,
     JournalOptions,
     LimitOptions,
     MeasureOptions,
@@ -30,7 +32,6 @@ from gemmbench.planning.sweeps.sweep_config import known_posts
 from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.posts.story import report_story
-from gemmbench.session.machine import find_machine
 from gemmbench.session.posts import PostsRequest, plan_posts, repeat_posts
 
 
@@ -48,7 +49,7 @@ class PostsOptions:
         help="Show saved results instead of measuring.",
     )
     problem: ProblemOptions
-    where: DeviceOptions
+    where: FleetOptions
     measure: MeasureOptions
     limit: LimitOptions
     journal: JournalOptions
@@ -77,8 +78,8 @@ def posts(options: PostsOptions) -> int:
     layouts or precisions.
     """
     if options.dry_run:
-        machine = find_machine(options.where.device, TERMINAL)
-        return print_plans_of_posts(plan_posts(options.request, machine, TERMINAL), machine, options.style)
+        machines = options.where.list_machines()
+        return max(_print_plans(options, machine) for machine in machines)
     worst = OK
     comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
     for number, (code, comparison) in enumerate(comparisons):
@@ -87,6 +88,10 @@ def posts(options: PostsOptions) -> int:
         print_reports([report_story(comparison)], options.style)
         worst = max(worst, code)
     return worst
+
+
+def _print_plans(options: PostsOptions, machine: Machine) -> int:
+    return print_plans_of_posts(plan_posts(options.request, machine, TERMINAL), machine, options.style)
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
@@ -98,7 +103,8 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
 
 
 def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
-    for result in repeat_posts(options.request, find_machine(options.where.device, TERMINAL), TERMINAL):
+    results = (repeat_posts(options.request, machine, TERMINAL) for machine in options.where.list_machines())
+    for result in chain.from_iterable(results):
         comparison = compare_rows(result.run)
         if not result.fault:
             save_csv(comparison)

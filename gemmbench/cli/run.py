@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gemmbench.backends.machine import Machine
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
+from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.github import append_job_summary
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import (
-    DeviceOptions,
     JournalOptions,
     LimitOptions,
     MeasureOptions,
@@ -24,6 +26,7 @@ from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.reference_options import ReferenceOptions
 from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
+from gemmbench.errors import INTERRUPTED
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
@@ -31,7 +34,6 @@ from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.store import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.results import report_results
-from gemmbench.session.machine import find_machine
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 
@@ -40,7 +42,7 @@ class SweepOptions:
     """Options that run and compare share."""
 
     problem: ProblemOptions
-    where: DeviceOptions
+    where: FleetOptions
     measure: MeasureOptions
     limit: LimitOptions
     transfer: TransferOptions
@@ -66,15 +68,26 @@ def run(options: RunOptions) -> int:
     Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
     the results file as soon as it is measured.
     """
-    code, _ = conduct_sweep(options.variants, options.config, options.sweep)
-    return code
+    return max(code for code, _ in conduct_sweeps(options.variants, options.config, options.sweep))
 
 
-def conduct_sweep(
+def conduct_sweeps(
     variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool = False
+) -> Iterator[tuple[int, Comparison | None]]:
+    """Run and report a sweep, or print its plans: on one machine, or on each kind of card of a fleet.
+
+    Yields the exit code and the comparison, if any, until one is interrupted.
+    """
+    for machine in options.where.list_machines():
+        code, comparison = _conduct_sweep(variants, config, options, compare, machine)
+        yield code, comparison
+        if code == INTERRUPTED:
+            return
+
+
+def _conduct_sweep(
+    variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool, machine: Machine
 ) -> tuple[int, Comparison | None]:
-    """Run and report a sweep, or print its plans; returns the exit code and the comparison, if any."""
-    machine = find_machine(options.where.device, TERMINAL)
     request = SweepRequest(
         SweepOverrides(variants=variants, **vars(options.problem), **vars(options.measure)),
         config,

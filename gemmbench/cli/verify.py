@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import click
 
+from gemmbench.backends.machine import Machine
 from gemmbench.cli.completed_names import VariantName
+from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, argument, command, option
 from gemmbench.cli.options import (
-    DeviceOptions,
     LimitOptions,
     ShapeOptions,
     pdl_option,
@@ -21,7 +22,6 @@ from gemmbench.cli.results import choose_exit_code
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
 from gemmbench.report.diagnostics import sanitizing, verification
-from gemmbench.session.machine import find_machine
 from gemmbench.session.sanitizing import SanitizeRequest, sanitize_kernels
 from gemmbench.session.verification import VerifyRequest, verify_kernels
 
@@ -53,7 +53,7 @@ class VerifyOptions:
         help="Time limit for one run of a tool.",
     )
     shape: ShapeOptions
-    where: DeviceOptions
+    where: FleetOptions
     seed: int | None = seed_option()
     pdl: bool = pdl_option()
     limit: LimitOptions
@@ -89,8 +89,12 @@ def verify(options: VerifyOptions) -> int:
     VARIANTs before --sanitize.
     """
     if options.sanitize is not None:
+        options.where.refuse_fleet("--sanitize")
         return _sanitize(options, tuple(options.sanitize.split(",")))
-    machine = find_machine(options.where.device, TERMINAL)
+    return max(_verify(options, machine) for machine in options.where.list_machines())
+
+
+def _verify(options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(options.request, machine, TERMINAL)
     print_reports([verification.report_checks(found.records)], options.style)
     return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)

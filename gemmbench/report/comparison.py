@@ -50,10 +50,11 @@ class Comparison:
 def compare_rows(run: Run) -> Comparison:
     """Derive everything from the samples of a run; call it once, since every interval is computed.
 
-    Problems keep the order of the records. A baseline measured in several batches appears once.
+    Problems keep the order of the records; those of a fleet, which come as they are finished, that of the
+    batches. A baseline measured in several batches appears once.
     """
     by_problem: dict[Problem, list[Record]] = {}
-    for record in run.full_records:
+    for record in sorted(run.full_records, key=lambda record: record.batch if record.card else 0):
         by_problem.setdefault(record.problem, []).append(record)
     numbers = itertools.count(1)
     problems = [

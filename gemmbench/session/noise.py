@@ -27,7 +27,7 @@ def measure_noise(
 
     A plan that fails is reported and left out.
     """
-    plans = list(_choose_plans(machine, kernels))
+    plans = list(choose_plans(machine, kernels))
     policy = Policy(until=0.0, max_time=SECONDS)
     noises: list[Noise] = []
     with open_session(machine, sorted({plan.device for plan in plans}), limits, reporter) as session:
@@ -42,7 +42,7 @@ def measure_noise(
     return noises, False
 
 
-def _choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
+def choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
     """Of each line that the back end lists, the first variant that can run."""
     for names, size in registry.find_entry(machine.choice.primary).noise_plans:
         requests = [KernelRequest(name, str(size), "f32", "nn", kernels=kernels) for name in names]

@@ -10,10 +10,13 @@ from msgspec.structs import replace
 
 from gemmbench.backends import registry
 from gemmbench.backends.doctor import measure_peaks
+from gemmbench.backends.health import Peaks
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
+from gemmbench.bench.fleet.machine import FleetMachine
+from gemmbench.bench.fleet.tasks import measure_worker_peaks
 from gemmbench.bench.record import Record, Request, TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.planning.plans.plan import Plan
@@ -48,8 +51,7 @@ class OpenRun:
     @property
     def runner(self) -> Runner[Record]:
         """A runner that writes to the journal and leaves out the batches that the run has already."""
-        session, done = self.session, complete_batches(self.run.records)
-        return Runner(session.worker, self.journal.write, session.progress, self.is_interrupted, done)
+        return self.session.make_runner(self.journal.write, self.is_interrupted, complete_batches(self.run.records))
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
         """Measure whole jobs, copies included: the best configuration of each correct kernel."""
@@ -62,6 +64,15 @@ class OpenRun:
         done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(self.run.transfers)}
         runner = Runner(session.worker, self.journal.write, session.progress, self.is_interrupted, done)
         runner.run(split_tasks(jobs, primary, policy, cut))
+
+
+def _measure_peaks(machine: Machine) -> Peaks | None:
+    """What the device reaches at best; in a fleet, that of the first worker."""
+    if not isinstance(machine, FleetMachine):
+        return measure_peaks(machine)
+    task = machine.connection.submit(measure_worker_peaks, machine.choice.option, workers=[machine.members[0].address])
+    peaks: Peaks | None = machine.connection.take(task)
+    return peaks
 
 
 @contextmanager
@@ -81,7 +92,7 @@ def open_run(
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
-    peaks = measure_peaks(machine) if sweep.policy.peaks else None
+    peaks = _measure_peaks(machine) if sweep.policy.peaks else None
     gate, resumable = sweep.policy.gate, bool(planned)
     with open_session(machine, devices, limits, reporter, gate=gate, resumable=resumable) as session:
         described = describe_run(machine, sweep, destination.command, session.software, peaks)

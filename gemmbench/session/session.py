@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,6 +10,12 @@ from gemmbench.backends import registry
 from gemmbench.backends.base import Compiler
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.context import Progress
+from gemmbench.bench.fleet.compiler import FleetCompiler
+from gemmbench.bench.fleet.machine import FleetMachine
+from gemmbench.bench.fleet.runner import FleetRunner
+from gemmbench.bench.fleet.worker import FleetWorker
+from gemmbench.bench.record import Record
+from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
@@ -23,7 +29,7 @@ class Session:
     """A worker whose devices are open, compilers by device, and the lines to the user."""
 
     machine: Machine
-    worker: LocalWorker | RemoteWorker
+    worker: LocalWorker | RemoteWorker | FleetWorker
     compilers: Mapping[str, Compiler]
     progress: Progress
     is_interrupted: Callable[[], bool]
@@ -32,6 +38,16 @@ class Session:
     def software(self) -> Mapping[str, str]:
         """Versions of what the run uses; an open device knows more of them."""
         return self.worker.devices.get(self.machine.choice.primary, self.machine.primary).software
+
+    def make_runner(
+        self,
+        emit: Callable[[Record], None],
+        is_interrupted: Callable[[], bool],
+        done: Mapping[str, Sequence[Record]] | None = None,
+    ) -> Runner[Record]:
+        """A runner of the kind that the worker needs; its arguments are those of a Runner."""
+        runner = FleetRunner[Record] if isinstance(self.worker, FleetWorker) else Runner[Record]
+        return runner(self.worker, emit, self.progress, is_interrupted, done or {})
 
 
 @contextmanager
@@ -56,30 +72,33 @@ def open_session(
     with (
         interruption.handle_ctrl_c(),
         reporter.progress_bar() as progress,
-        _open_worker(machine, names, limits, progress, stop, gate, measured) as worker,
+        _open_worker(machine, Open(machine, tuple(names), gate, limits, measured), reporter, progress, stop) as worker,
     ):
-        yield Session(machine, worker, registry.make_compilers(machine, names, limits.compile), progress, stop)
+        yield Session(machine, worker, _make_compilers(machine, names, limits), progress, stop)
+
+
+def _make_compilers(machine: Machine, names: list[str], limits: TimeLimits) -> Mapping[str, Compiler]:
+    if isinstance(machine, FleetMachine):
+        return dict.fromkeys(names, FleetCompiler(machine, limits.compile))
+    return registry.make_compilers(machine, names, limits.compile)
 
 
 @contextmanager
 def _open_worker(
-    machine: Machine,
-    names: list[str],
-    limits: TimeLimits,
-    progress: Progress,
-    is_interrupted: Callable[[], bool],
-    gate: bool,
-    measured: bool,
-) -> Iterator[LocalWorker | RemoteWorker]:
-    """Open a worker, in its own process if a kernel could destroy the device's context."""
+    machine: Machine, request: Open, reporter: Reporter, progress: Progress, is_interrupted: Callable[[], bool]
+) -> Iterator[LocalWorker | RemoteWorker | FleetWorker]:
+    """Open a worker: that of a fleet, or one in its own process if a kernel could destroy the device's context."""
+    if isinstance(machine, FleetMachine):
+        with FleetWorker(machine, request, reporter.message) as fleet:
+            yield fleet
+        return
     if registry.needs_own_process(machine):
-        request = Open(machine, tuple(names), gate, limits, measured)
         with RemoteWorker(request, progress, is_interrupted) as remote:
             yield remote
         return
-    opened = registry.open_backends(machine, names, gate, limits.launch)
+    opened = registry.open_backends(machine, request.backends, request.gate, request.limits.launch)
     try:
-        yield LocalWorker(opened, progress, is_interrupted, measured=measured)
+        yield LocalWorker(opened, progress, is_interrupted, measured=request.measured)
     finally:
         for backend in opened.values():
             backend.close()

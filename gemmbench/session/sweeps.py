@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
+from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
-from gemmbench.errors import DeviceError
+from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -66,6 +67,8 @@ def plan_request(request: SweepRequest, machine: Machine) -> PlannedSweep:
 
 
 def _check_transfers(machine: Machine) -> None:
-    """Raise DeviceError if nothing is copied to and from the primary device."""
+    """Raise DeviceError if nothing is copied to and from the primary device, UsageError for a fleet."""
+    if isinstance(machine, FleetMachine):
+        raise UsageError("--with-transfers does not take --fleet: cards share the bus; measure on one, --device cuda:0")
     if why := registry.why_no_transfers(machine):
         raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")

@@ -9,7 +9,6 @@ from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.selection.splitting import LARGEST
 from gemmbench.bench.record import Record
-from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.variant import ALL, Variant
@@ -74,7 +73,7 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
         def is_ended() -> bool:
             return session.is_interrupted() or (request.exit_first and failures.failed)
 
-        runner: Runner[Record] = Runner(session.worker, failures.add, session.progress, is_ended)
+        runner = session.make_runner(failures.add, is_ended)
         chains = [make_chain(item) for item in expanded]
         sweep = ChainSweep(chains, policy, baseline="", largest=1 if request.exit_first else LARGEST)
         records = measure_sweep(runner, session.compilers, sweep)

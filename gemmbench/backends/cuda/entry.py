@@ -10,6 +10,7 @@ from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.entry import BackendEntry
 from gemmbench.backends.header_packages import why_no_headers
 from gemmbench.backends.machine import DeviceChoice
+from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.code.packages import explain_missing
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
@@ -44,6 +45,13 @@ class CudaEntry(BackendEntry):
         """The GPU as NVML sees it: compute capability and memory."""
         seen = probe.find_gpu(choice.index)
         return Target(self.name, seen.sm, 0, 0, 0, seen.memory) if seen else None
+
+    def share_devices(self, count: int) -> list[dict[str, str]]:
+        """Each worker sees one GPU, as its first."""
+        names = probe.list_visible_names()
+        if count > len(names):
+            raise DeviceError(f"{count} workers need {count} GPUs, and there are {len(names)}")
+        return [{"CUDA_VISIBLE_DEVICES": name} for name in names[: count or None]]
 
     def libraries(self) -> tuple[Variant, ...]:
         """cuBLAS, with all math or one, and cuBLASLt."""

@@ -47,7 +47,7 @@ class WorkerProcess:
     def __init__(self, request: Open):
         self._pipe, theirs = Pipe()
         with theirs:
-            command = [sys.executable, "-c", _BOOT, str(theirs.fileno()), *_import_path()]
+            command = [sys.executable, "-c", _BOOT, str(theirs.fileno()), *import_path()]
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -110,7 +110,7 @@ class WorkerProcess:
         self._pipe.close()
 
 
-def _import_path() -> list[str]:
+def import_path() -> list[str]:
     """The absolute entries of sys.path, and the folder that gemmbench was imported from."""
     entries = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - "" is the working folder
     root = str(Path(__file__).resolve().parents[3])

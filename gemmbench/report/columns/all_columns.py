@@ -28,6 +28,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     *sustained.COLUMNS,
     details.GRAPH,
     details.PDL,
+    details.FLEET_CARD,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
@@ -54,6 +55,7 @@ _WIDE = pick_columns(
     "deg C",
     "W",
     "GFLOPS/W",
+    "card",
 )
 _ERROR = "error (u)"
 _AFTER_SPEEDS = (_ERROR, "launches", "error", "status")

@@ -199,6 +199,13 @@ CARD: tuple[Column[Row], ...] = (
     Column("driver", "version of its driver", lambda row: row.environment.software.get("driver", "")),
     Column("power_limit_w", "its power limit in watts", _power_limit),
 )
+FLEET_CARD: Column[Row] = Column(
+    "card",
+    "card and host that ran the row, in a fleet",
+    lambda row: row.record.card,
+    "card",
+    lambda row: row.record.card or "-",
+)
 PLACEMENTS: tuple[Column[Row], ...] = (
     Column(
         "placements",

@@ -52,6 +52,13 @@ def list_visible() -> list[GpuSummary]:
     return [GpuSummary(gpu.name, index, gpu.sm, gpu.memory) for index, gpu in shown]
 
 
+def list_visible_names() -> list[str]:
+    """What CUDA_VISIBLE_DEVICES calls each GPU that is visible, in order."""
+    wish = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(gpu.index) for gpu in list_visible()]
+    return names if wish is None else [entry.strip() for entry in wish.split(",")][: len(names)]
+
+
 def why_no_gpu() -> str:
     """One sentence why no GPU can be used, or "" if one can.
 

@@ -1,0 +1,143 @@
+"""What many devices cost and bring: scaling, tasks per second, lost workers.
+
+    python benchmarks/fleet.py scaling [DEVICE]   one worker against two: time of the sweep, and rows that agree
+    python benchmarks/fleet.py tasks              8 workers that measure nothing: tasks per second, client time per task
+    python benchmarks/fleet.py losses [SECONDS]   a worker is killed every 10 s: rows that are lost or doubled
+
+`scaling` takes about three minutes on two GPUs; DEVICE is cuda by default. `losses` takes five minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
+from gemmbench.bench.fleet.compiler import FleetCompiler
+from gemmbench.bench.fleet.machine import FleetMachine
+from gemmbench.bench.fleet.runner import FleetRunner
+from gemmbench.bench.fleet.worker import FleetWorker
+from gemmbench.bench.record import Record
+from gemmbench.bench.timing.stats import time_interval
+from gemmbench.bench.worker.messages import Open
+from gemmbench.errors import LaunchError
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.session.fleet.machines import open_machines
+from gemmbench.session.reporter import SILENT
+from gemmbench.session.results_file import Destination
+from gemmbench.session.single_kernel import KernelRequest, plan_kernel
+from gemmbench.session.sweeps import SweepRequest, run_sweep
+
+SIZES = "512,768,1024,1280,1536,1792,2048,2560,3072,3584,4096,5120"
+VARIANTS = ("tiled", "blocktile_2d", "vectorised", "warptile")
+NOTHING = LaunchError("measured by nobody")
+
+
+def measure_scaling(device: str) -> None:
+    """Run one sweep on one worker and on two, after one that fills the cache."""
+    runs = {}
+    for workers in (1, 1, 2):
+        with open_machines(device, f"local:{workers}", SILENT) as (machine,), tempfile.TemporaryDirectory() as folder:
+            started = time.monotonic()
+            overrides = SweepOverrides(variants=VARIANTS, sizes=SIZES)
+            result = run_sweep(SweepRequest(overrides, destination=Destination(Path(folder))), machine)
+            runs[workers] = time.monotonic() - started, result.run.full_records
+    (one, alone), (two, shared) = runs[1], runs[2]
+    agree = [_agree(row, other) for row in alone for other in shared if row.identity == other.identity and row.samples]
+    print(f"one worker: {one:.1f} s, two: {two:.1f} s, {one / two:.2f}x as fast")
+    print(f"{sum(agree)} of {len(agree)} rows agree within their joint interval")
+
+
+def _agree(row: Record, other: Record) -> bool:
+    mine, theirs = time_interval(row.by_round), time_interval(other.by_round)
+    return bool(abs(mine.value / theirs.value - 1) <= (mine.spread**2 + theirs.spread**2) ** 0.5)
+
+
+def measure_tasks(count: int = 2000) -> None:
+    """Run batches in which every row has failed already: all that is left is the way to the worker and back."""
+    with open_machines("fake", "local:8", SILENT) as (machine,):
+        assert isinstance(machine, FleetMachine)
+        batches = [_leave_nothing(batch) for batch in _make_batches(machine, count)]
+        with _open_worker(machine) as worker:
+            runner = FleetRunner[Record](worker, lambda record: None)
+            runner.run(batches[:16])
+            started, used = time.monotonic(), time.process_time()
+            runner.run(batches)
+            seconds, used = time.monotonic() - started, time.process_time() - used
+    cores, client = len(os.sched_getaffinity(0)), used / count
+    print(f"8 workers on {cores} cores: {count / seconds:.0f} tasks per second, {1e3 * client:.2f} ms of client time")
+    print(f"batches of 5 s saturate one client and scheduler at {5 / client:.0f} cards")
+
+
+def measure_losses(seconds: float) -> None:
+    """Kill one of four workers every 10 s; count the rows that came."""
+    killed: list[float] = []
+    over = threading.Event()
+    with open_machines("fake", "local:4", SILENT) as (machine,):
+        assert isinstance(machine, FleetMachine)
+        batches = _make_batches(machine, round(4 * seconds), rounds=400)
+
+        def kill_workers() -> None:
+            while not over.wait(10.0):
+                pids = machine.connection.tell_workers(os.getpid)
+                with suppress(ProcessLookupError, IndexError):
+                    os.kill(pids[len(killed) % len(pids)], signal.SIGKILL)
+                    killed.append(time.monotonic())
+
+        killer = threading.Thread(target=kill_workers)
+        killer.start()
+        rows: list[Record] = []
+        end = time.monotonic() + seconds
+        with _open_worker(machine) as worker:
+            FleetRunner[Record](worker, rows.append, is_interrupted=lambda: time.monotonic() > end).run(batches)
+        over.set()
+        killer.join()
+    counts = Counter(row.problem.M for row in rows)
+    doubled = sum(count > 1 for count in counts.values())
+    lost = max(counts) - min(counts) + 1 - len(counts)
+    print(f"{len(killed)} workers killed in {seconds:.0f} s: {len(rows)} rows, {lost} lost, {doubled} doubled")
+
+
+def _make_batches(machine: FleetMachine, count: int, rounds: int = 2) -> list[ChainBatch]:
+    sizes = ",".join(map(str, range(8, 8 + count)))
+    request = KernelRequest("naive", sizes, "f32", "nn")
+    plans = [plan for plan in plan_kernel(request, request.find_variant(), machine) if isinstance(plan, Plan)]
+    policy = Policy(rounds=rounds, until=0.0, cache="hot")
+    artifact = FleetCompiler(machine, TimeLimits.compile).compile(plans[0])
+    return [make_gemm_batch([plan], [artifact], policy) for plan in plans]
+
+
+def _leave_nothing(batch: ChainBatch) -> ChainBatch:
+    return replace(batch, faults=tuple((row, NOTHING) for row in range(len(batch.chains))))
+
+
+def _open_worker(machine: FleetMachine) -> FleetWorker:
+    return FleetWorker(machine, Open(machine, ("fake",), True, TimeLimits()), SILENT.message)
+
+
+def main() -> None:
+    """Run what the command line names."""
+    match sys.argv[1:]:
+        case ["scaling", *device]:
+            measure_scaling(device[0] if device else "cuda")
+        case ["tasks"]:
+            measure_tasks()
+        case ["losses", *seconds]:
+            measure_losses(float(seconds[0]) if seconds else 300.0)
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Compiles on every host of a fleet, each for its own cache, before anything is measured there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmbench.backends.base import Artifact
+from gemmbench.bench.fleet.carried import collect_files
+from gemmbench.bench.fleet.machine import FleetMachine
+from gemmbench.bench.fleet.tasks import compile_plan
+from gemmbench.errors import PlanError
+from gemmbench.planning.plans.plan import Plan
+
+
+@dataclass(frozen=True)
+class FleetCompiler:
+    """A compiler that hands each plan to one worker of every host; `limit` is seconds for one compilation."""
+
+    machine: FleetMachine
+    limit: float
+
+    def compile(self, plan: Plan) -> Artifact:
+        """As Compiler; the artifact is that of the first host. Raises as Compiler does."""
+        connection = self.machine.connection
+        workers = connection.list_workers()
+        hosts = dict.fromkeys(host for address, host in workers.items() if address not in self.machine.others)
+        carried, device = collect_files([plan.variant]), self.machine.choice.option
+        tasks = [connection.submit(compile_plan, plan, carried, device, self.limit, workers=[host]) for host in hosts]
+        built = [connection.take(task) for task in tasks]
+        for each in built:
+            if isinstance(each, PlanError):
+                raise each
+        artifact: Artifact = built[0]
+        return artifact
+
+    def is_compiled(self, plan: Plan) -> bool:
+        """Unknown, so False: the caches are those of the workers."""
+        return False

@@ -1,0 +1,123 @@
+"""A cluster as Dask has it: its workers, and tasks that are submitted and taken when they are done."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
+from queue import Empty, SimpleQueue
+from types import SimpleNamespace, TracebackType
+from typing import Any
+
+from gemmbench.errors import DeviceError
+
+MOST_LOSSES = 2
+"""How often a task whose worker was lost is tried again elsewhere."""
+_CONNECTING_SECONDS = 10
+_CLOSING_SECONDS = 10.0
+_WAITING_SECONDS = 60
+
+
+class WorkersLost(Exception):
+    """A task lost its worker so often that Dask gave it up."""
+
+
+def load_dask() -> Any:
+    """The names of Dask that a fleet needs. Raises DeviceError if it is not installed."""
+    try:
+        distributed, dask = import_module("distributed"), import_module("dask")
+    except ImportError as fault:
+        raise DeviceError(f"--fleet needs Dask ({fault}): pip install 'gemmbench[fleet]'") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    names = ("Client", "KilledWorker", "LocalCluster", "get_worker")
+    return SimpleNamespace(config=dask.config, **{name: getattr(distributed, name) for name in names})
+
+
+class Connection:
+    """A client of the scheduler at `address`; `resource` is what one of its workers has for each device.
+
+    Raises DeviceError if no scheduler answers.
+    """
+
+    def __init__(self, address: str, resource: str):
+        self._dask, self.address, self.resource = load_dask(), address, resource
+        self._done: SimpleQueue[Any] = SimpleQueue()
+        try:
+            self._client = self._dask.Client(address, timeout=_CONNECTING_SECONDS, set_as_default=False)
+        except (OSError, ValueError, ImportError) as fault:
+            why = " ".join(str(fault).split())
+            raise DeviceError(
+                f"no Dask scheduler answers at {address}: {why}; start one with `dask scheduler`, or use --fleet local"
+            ) from None
+
+    def await_workers(self, count: int) -> None:
+        """Wait until `count` workers are there. Raises DeviceError."""
+        try:
+            self._client.wait_for_workers(count, timeout=_WAITING_SECONDS)
+        except TimeoutError:
+            found = len(self.list_workers())
+            raise DeviceError(f"{found} of {count} workers started within {_WAITING_SECONDS} s") from None
+
+    def list_workers(self) -> dict[str, str]:
+        """The hosts of the workers that have the resource now, by their addresses. Raises DeviceError."""
+        self._check()
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {address: each["host"] for address, each in known.items() if each["resources"].get(self.resource)}
+
+    def count_others(self) -> int:
+        """The workers without the resource."""
+        return len(self._client.scheduler_info(n_workers=-1)["workers"]) - len(self.list_workers())
+
+    def submit(self, function: Callable[..., Any], *arguments: object, workers: Sequence[str] | None = None) -> Any:
+        """Submit a task for one of these workers or hosts; returns a future."""
+        return self._client.submit(function, *arguments, workers=workers, pure=False)
+
+    def submit_measurement(
+        self, function: Callable[..., Any], argument: object, workers: Collection[str] | None = None
+    ) -> Any:
+        """Submit a task that has a device to itself. `next_done` returns its future when it has ended."""
+        chosen = sorted(workers) if workers else None
+        future = self._client.submit(function, argument, workers=chosen, pure=False, resources={self.resource: 1})
+        future.add_done_callback(self._done.put)
+        return future
+
+    def next_done(self, seconds: float) -> Any | None:
+        """The next measurement that has ended; None if none did within `seconds`. Raises DeviceError."""
+        try:
+            return self._done.get(timeout=seconds)
+        except Empty:
+            self._check()
+            return None
+
+    def take(self, future: Any, seconds: float | None = None) -> Any:
+        """The result of a task; waits for it.
+
+        Raises WorkersLost, DeviceError for a lost scheduler, TimeoutError, and what the task raised.
+        """
+        try:
+            return future.result(seconds)
+        except self._dask.KilledWorker:
+            raise WorkersLost from None
+        except Exception:
+            self._check()
+            raise
+
+    def tell_workers(self, function: Callable[..., Any], *arguments: object) -> list[Any]:
+        """Run a short function on every worker, at once; what it returned, without workers that did not answer."""
+        if self._client.status != "running":
+            return []
+        return list(self._client.run(function, *arguments, on_error="ignore").values())
+
+    def close(self) -> None:
+        """Let go of all tasks and close the connection."""
+        self._client.close(timeout=_CLOSING_SECONDS)
+
+    def _check(self) -> None:
+        if self._client.status != "running":
+            raise DeviceError(f"the connection to the scheduler at {self.address} was lost; what was measured is saved")
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self.close()

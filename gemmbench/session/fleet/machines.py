@@ -1,0 +1,113 @@
+"""The machines of a run: this one, or the kinds of cards of a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from gemmbench.backends import registry
+from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.bench.fleet.address import parse_fleet
+from gemmbench.bench.fleet.connection import Connection
+from gemmbench.bench.fleet.local_workers import start_workers
+from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, group_by_kind
+from gemmbench.bench.fleet.tasks import describe_worker
+from gemmbench.errors import DeviceError
+from gemmbench.report.text import count_noun
+from gemmbench.session.machine import find_machine
+from gemmbench.session.reporter import Reporter
+from gemmbench.version import __version__
+
+_LOCAL = "local"
+_DESCRIBING_SECONDS = 120.0
+
+
+@contextmanager
+def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterator[list[Machine]]:
+    """The machine of `--device`; with `--fleet`, one for each kind of card of the cluster, for the block.
+
+    `cuda:all` is `cuda` with the fleet `local`. What sets a worker apart is reported. Raises UsageError and
+    DeviceError.
+    """
+    if fleet is None and device.endswith(registry.ALL):
+        device, fleet = device.removesuffix(registry.ALL), _LOCAL
+    if fleet is None:
+        yield [find_machine(device, reporter)]
+        return
+    with connect_fleet(device, fleet, reporter) as (choice, connection):
+        facts = describe_workers(choice, connection)
+        for each in facts:
+            if each.fault:
+                reporter.message(f"the worker on {each.host} is left out: {each.fault}")
+        machines = group_by_kind(choice, facts, connection)
+        if not machines:
+            raise DeviceError(f"no worker can measure: {facts[0].fault}")
+        for machine in machines:
+            _report_members(machine, reporter)
+        yield list(machines)
+
+
+@contextmanager
+def connect_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[tuple[DeviceChoice, Connection]]:
+    """The device that each worker has, and the connection to its cluster, which has at least one such worker.
+
+    Raises UsageError and DeviceError.
+    """
+    address = parse_fleet(fleet)
+    with ExitStack() as stack:
+        if address.scheduler:
+            choice, scheduler, count = registry.choose_fleet_device(device), address.scheduler, 0
+        else:
+            registry.choose_fleet_device(device)
+            choice = registry.choose_device(device)
+            environments = registry.find_entry(choice.primary).share_devices(address.count)
+            resource, count = registry.find_entry(choice.primary).resource, len(environments)
+            scheduler = stack.enter_context(start_workers(environments, resource))
+        if choice.note:
+            reporter.message(choice.note)
+        resource = registry.find_entry(choice.primary).resource
+        connection = stack.enter_context(Connection(scheduler, resource))
+        if count:
+            connection.await_workers(count)
+        if not connection.list_workers():
+            _refuse_cluster(connection)
+        yield replace(choice, note=""), connection
+
+
+def _refuse_cluster(connection: Connection) -> None:
+    name, others = connection.resource, count_noun(connection.count_others(), "worker")
+    raise DeviceError(
+        f"no {name} in the cluster at {connection.address}: {others}, and none has the resource {name}; "
+        f"start workers with --resources {name}=1, one for each card"
+    )
+
+
+def describe_workers(choice: DeviceChoice, connection: Connection) -> list[WorkerFacts]:
+    """What each worker with the resource is; one with another gemmbench has a fault. Raises DeviceError."""
+    workers = connection.list_workers()
+    tasks = {address: connection.submit(describe_worker, choice.option, workers=[address]) for address in workers}
+    return [_describe(connection, address, workers[address], task) for address, task in tasks.items()]
+
+
+def _describe(connection: Connection, address: str, host: str, task: object) -> WorkerFacts:
+    try:
+        facts: WorkerFacts = connection.take(task, _DESCRIBING_SECONDS)
+    except DeviceError:
+        raise
+    except Exception as fault:  # it lacks gemmbench or a package, or its gemmbench is another one
+        words = " ".join(str(fault).split()) or type(fault).__name__
+        why = f"it cannot run this gemmbench ({words}); install gemmbench {__version__} there"
+        return WorkerFacts(address, host, None, why)
+    if facts.gemmbench != __version__:
+        why = f"it has gemmbench {facts.gemmbench}, and this is {__version__}; install the same version there"
+        return replace(facts, machine=None, fault=why)
+    return facts
+
+
+def _report_members(machine: FleetMachine, reporter: Reporter) -> None:
+    hosts = {member.host for member in machine.members}
+    members = count_noun(len(machine.members), "worker")
+    reporter.message(f"fleet: {members} with {machine.primary.name} on {count_noun(len(hosts), 'host')}")
+    if differences := machine.list_differences():
+        reporter.message(f"the workers differ, so their rows may too: {'; '.join(differences)}")

@@ -1,0 +1,104 @@
+"""Batches on the workers of a fleet: each row once, whatever becomes of the workers."""
+
+import os
+import signal
+import threading
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+
+from gemmbench.backends.fake.backend import FakeCompiler
+from gemmbench.backends.fake.script import Script
+from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.fleet.runner import FleetRunner
+from gemmbench.bench.fleet.worker import FleetWorker
+from gemmbench.bench.worker.messages import Open
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.policy import Policy
+
+SMALLEST = 8
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Dask leaves sockets to the garbage collector
+
+
+@pytest.fixture
+def make_batches(make_plan):
+    """Batches of these variants, each at a size of its own."""
+
+    def make(count, *names, rounds=2):
+        problems = [Problem(*(SMALLEST + number,) * 3) for number in range(count)]
+        batches = [[make_plan(name, problem) for name in names] for problem in problems]
+        compile_plan, policy = FakeCompiler(Script()).compile, Policy(rounds=rounds, until=0.0, cache="hot")
+        return [make_gemm_batch(plans, list(map(compile_plan, plans)), policy) for plans in batches]
+
+    return make
+
+
+@pytest.fixture
+def measure(open_fleet, messages):
+    """The records of batches, as they were emitted."""
+
+    def run(batches, device="fake", **settings):
+        emitted = []
+        with open_fleet(device) as machine:
+            request = Open(machine, ("fake",), True, TimeLimits())
+            with FleetWorker(machine, request, messages.message) as worker:
+                FleetRunner(worker, emitted.append, **settings).run(batches)
+        return emitted
+
+    return run
+
+
+def count_rows(records):
+    return Counter((record.problem.M - SMALLEST, record.variant) for record in records)
+
+
+def test_every_row_is_measured_once_and_names_its_card(measure, make_batches):
+    batches = make_batches(4, "naive", "tiled")
+    records = measure(batches)
+    assert count_rows(records) == {(number, name): 1 for number in range(4) for name in ("naive", "tiled")}
+    assert all(record.status == "ok" and record.card.startswith("GPU-") for record in records)
+    assert {record.batch_key for record in records} == {batch.key for batch in batches}
+
+
+def test_what_is_done_is_not_measured_again(measure, make_batches, make_record):
+    batches = make_batches(2, "naive")
+    records = measure(batches, done={batches[0].key: [make_record()]})
+    assert count_rows(records) == {(1, "naive"): 1}
+
+
+def test_after_an_interruption_nothing_begins(measure, make_batches):
+    assert measure(make_batches(2, "naive"), is_interrupted=lambda: True) == []
+
+
+def test_a_kernel_that_ends_its_process_fails_alone(measure, make_batches, tmp_path):
+    script = tmp_path / "script.yaml"
+    script.write_text("faults: {tiled: die}\n")
+    records = measure(make_batches(1, "naive", "tiled"), f"fake:{script}")
+    assert {record.variant: record.status for record in records} == {"naive": "ok", "tiled": "failed"}
+
+
+def test_no_row_is_lost_or_doubled_while_workers_are_killed(open_fleet, measure, make_batches):
+    killed, over = [], threading.Event()
+
+    def kill_workers(connection):
+        while len(killed) < 2 and not over.wait(4.0 * len(killed) + 0.5):
+            if pids := connection.tell_workers(os.getpid):
+                with suppress(ProcessLookupError):
+                    os.kill(pids[len(killed) % len(pids)], signal.SIGKILL)
+                    killed.append(pids)
+
+    with open_fleet() as machine:
+        killer = threading.Thread(target=kill_workers, args=(machine.connection,))
+        killer.start()
+        try:
+            records = measure(make_batches(12, "naive", rounds=200))
+        finally:
+            over.set()
+            killer.join()
+    assert len(killed) == 2
+    assert count_rows(records) == {(number, "naive"): 1 for number in range(12)}
+    assert {record.status for record in records} == {"ok"}

@@ -1,0 +1,24 @@
+"""--fleet on the command line: what it refuses."""
+
+import pytest
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def test_a_scheduler_that_does_not_answer_is_named(refused, monkeypatch):
+    from gemmbench.bench.fleet import connection
+
+    monkeypatch.setattr(connection, "_CONNECTING_SECONDS", 1)
+    said = refused("run", "naive", "--device", "fake", "--fleet", "tcp://127.0.0.1:9", code=3)
+    assert said.startswith("no Dask scheduler answers at tcp://127.0.0.1:9") and "use --fleet local" in said
+
+
+def test_a_fleet_that_cannot_be_parsed_is_a_usage_error(refused):
+    assert "cannot parse --fleet everywhere" in refused("run", "naive", "--device", "fake", "--fleet", "everywhere")
+
+
+@pytest.mark.parametrize("option", [("verify", "naive", "--sanitize"), ("mlp", "--digit", "7")])
+def test_what_needs_one_device_refuses_a_fleet(refused, option):
+    command, *rest = option
+    assert "uses one device; leave out --fleet" in refused(command, "--fleet", "local", "--device", "fake", *rest)
