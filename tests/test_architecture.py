@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,20 @@ def name_of(path):
     return str(path.relative_to(PACKAGE))
 
 
+@cache
+def parse(path):
+    """The tree of a file, read once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path):
     """Every module that a file imports, inside functions and under TYPE_CHECKING too, in full."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return list(find_imports(path))
+
+
+def find_imports(path):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -134,7 +146,7 @@ def test_the_names_of_back_ends_are_compared_nowhere(path):
     """A record in the registry, a Target or the header of a run has the property that is asked for."""
     if name_of(path) in OTHER_MEANINGS:
         return
-    compared = constants_compared(ast.parse(path.read_text(encoding="utf-8")))
+    compared = constants_compared(parse(path))
     assert [node.lineno for node in compared if node.value in BACKEND_NAMES] == []
 
 
@@ -150,7 +162,7 @@ MOST_LAZY_IMPORTS = 25
 
 def lazy_imports(path):
     """Imports inside functions, by line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Import | ast.ImportFrom):
@@ -165,7 +177,7 @@ def test_imports_stand_at_the_top():
 def test_nothing_prints_but_the_command_line():
     for path in MODULES:
         if not name_of(path).startswith("cli/"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(parse(path)):
                 if isinstance(node, ast.Call):
                     said = ast.unparse(node.func)
                     assert said not in ("print", "sys.stdout.write", "sys.stderr.write"), (
@@ -175,7 +187,7 @@ def test_nothing_prints_but_the_command_line():
 
 def test_text_is_read_and_written_in_one_encoding_whatever_the_locale():
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parse(path)):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith((".read_text", "draft.write_text")):
                 named = {keyword.arg for keyword in node.keywords}
                 assert "encoding" in named, f"{name_of(path)}:{node.lineno}: name the encoding"
@@ -187,7 +199,7 @@ def test_every_module_says_what_it_is():
 
 
 def docstring(path):
-    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    return ast.get_docstring(parse(path))
 
 
 def test_no_tracked_file_names_the_workplace():
