@@ -4,6 +4,7 @@ tables      tables of results: kernels, transfers, posts, claims
 listings    what the code declares: columns, flags, exit codes, keys of files, precisions, variables
 sources     files of the repository, and the output of commands
 charts      pictures of results
+cards       the same sweep on two cards
 recorded    tables of the programs in benchmarks/, steps from rung to rung, text files
 """
 
@@ -11,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tools.parts import charts, listings, recorded, sources, tables
+from tools.parts import cards, charts, listings, recorded, sources, tables
 
 KINDS: Mapping[str, Callable[..., str]] = {
     **tables.KINDS,
+    **cards.KINDS,
     **charts.KINDS,
     **recorded.KINDS,
     **listings.KINDS,
