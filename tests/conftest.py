@@ -212,11 +212,17 @@ def make_text_plan() -> Callable[..., Plan]:
 
 
 @pytest.fixture
-def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nvcc.NvccCompiler:
-    """nvcc with an empty cache, or a skip."""
+def warm_compiler() -> nvcc.NvccCompiler:
+    """nvcc with the user's cache, for tests that are not about the cache; or a skip."""
     try:
         toolkit.find_nvcc()
     except DeviceError as fault:
         pytest.skip(str(fault))
-    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
     return nvcc.NvccCompiler()
+
+
+@pytest.fixture
+def compiler(warm_compiler: nvcc.NvccCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nvcc.NvccCompiler:
+    """nvcc with an empty cache, or a skip."""
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    return warm_compiler

@@ -154,11 +154,11 @@ def test_a_config_leaves_something_to_run(path, on_cpu):
 
 
 @pytest.mark.parametrize("tile", [16, 32])
-def test_the_pragma_of_post_002_changes_no_machine_code(compiler, tile):
+def test_the_pragma_of_post_002_changes_no_machine_code(warm_compiler, tile):
     def read_code(unroll):
         request = KernelRequest("abt_shared", layouts="nt", params=(f"TILE={tile}", f"UNROLL={unroll}"))
         inspected = inspect_kernel(request, choose_architecture("90", None))
-        return compiler.sass(inspected.only_plan())
+        return warm_compiler.sass(inspected.only_plan())
 
     without, forced, forbidden = (read_code(unroll) for unroll in (0, 1, -1))
     assert without == forced != forbidden

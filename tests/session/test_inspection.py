@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "guides" / "my-launchers"
 
 
 @pytest.fixture
-def inspected(compiler):
+def inspected(warm_compiler):
     return inspect_kernel(KernelRequest("launched", kernels=str(FOLDER)), choose_architecture("90", None))
 
 
@@ -25,11 +25,11 @@ def test_a_launcher_has_the_facts_of_its_kernel_and_no_grid(inspected):
     assert {row[name] for name in ("threads", "occupancy", "blocks", "waves")} == {"-"}
 
 
-def test_its_text_has_what_calls_it_and_its_kernel(inspected, compiler):
+def test_its_text_has_what_calls_it_and_its_kernel(inspected, warm_compiler):
     plan = inspected.only_plan()
-    text = compiler.text(plan)
+    text = warm_compiler.text(plan)
     assert "gemmbench_run" in text and "#define THREADS 256" in text
-    assert compiler.ptx(plan).count(".entry") == 1
+    assert warm_compiler.ptx(plan).count(".entry") == 1
 
 
 def test_its_hottest_loop_is_not_read(inspected):

@@ -66,7 +66,7 @@ def test_a_limit_that_has_no_value_is_broken(facts, faults):
 
 
 @pytest.mark.parametrize("variant", LIMITED, ids=lambda variant: variant.name)
-def test_a_kernel_of_cuda_keeps_its_limits(variant, compiler):
+def test_a_kernel_of_cuda_keeps_its_limits(variant, warm_compiler):
     try:
         toolkit.find_cuobjdump()
     except DeviceError as fault:
@@ -76,7 +76,7 @@ def test_a_kernel_of_cuda_keeps_its_limits(variant, compiler):
     problems = [Problem(4096, 4096, 4096, variant.layouts[0], variant.precisions[0])]  # `make arches` tries each layout
     chosen = [(variant, list_configurations(variant, {}))]
     (plan,) = make_plans(problems, chosen, "cuda", {"cuda": target}, lambda *_: "")
-    code = parse_kernels(compiler.sass(plan))
+    code = parse_kernels(warm_compiler.sass(plan))
     loops = filter(None, (find_hottest_loop(code[symbol]) for symbol in plan.symbols))
     hot = max(loops, key=lambda loop: (loop.on_tensor_cores, loop.math), default=None)
     assert find_broken_limits(plan, LoopFacts(hot) if hot else None, sm) == []
