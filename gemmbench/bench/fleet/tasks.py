@@ -6,6 +6,7 @@ the Dask worker. Everything here comes from the client: the plans, the files and
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import threading
@@ -71,6 +72,17 @@ class Outcome:
     fault: GemmbenchError | None = None
 
 
+def forget_nanny_settings() -> None:
+    """Drop the environment variables that Dask's nanny sets for its own worker: one thread, and a small heap.
+
+    A device process would inherit them, and its references would take many times as long.
+    """
+    settings = import_module("dask").config.get("distributed.nanny.pre-spawn-environ", {})
+    for name, value in settings.items():
+        if os.environ.get(name) == str(value):
+            del os.environ[name]
+
+
 class _Station:
     """The device of this Dask worker, open for one run at a time."""
 
@@ -85,6 +97,7 @@ class _Station:
         with self._lock:
             if self._worker is None or self._setup != setup:
                 self._close()
+                forget_nanny_settings()
                 request = Open(machine, setup.backends, setup.gate, setup.limits, setup.measured)
                 self._worker = RemoteWorker(request, is_interrupted=lambda: setup.run in self._stopped)
                 self._setup = setup
