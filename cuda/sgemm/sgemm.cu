@@ -85,8 +85,10 @@ pick:                           # written by benchmarks/pick.py from a recorded 
   - when: large <= SMS and large * 10 >= 9 * SMS
     variant: sgemm_tma
     params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 0}
-  - variant: sgemm_tma
+  - when: large >= 1
+    variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
+  - variant: sgemm_cp_async
 source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-movement-and-conversion-\
   instructions-cp-async-bulk-tensor"
 ---*/
@@ -108,6 +110,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      C has at most 128 rows or columns            sgemm_tma, stream-K
 //      at most two tiles per SM                     sgemm_splitk
 //      more                                         sgemm_tma, stream-K
+//      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // The first five follow from bytes, waves and empty tiles, counted by hand; the others were measured.
 //
