@@ -21,6 +21,8 @@ from gemmbench.bench.timing.stats import time_interval
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES, parse
 from gemmbench.report import store
 
+MANY = "large >= 1"
+"""Holds for every problem: that of all kinds which no other condition describes."""
 CUDA = Path(__file__).parents[1] / "cuda"
 
 
@@ -80,7 +82,7 @@ FAMILIES = {
             "small <= 3 * SMS",  # a little more than that
             "large <= SMS and large * 10 >= 9 * SMS",  # nearly one wave of large tiles
             "small <= 8 * SMS",  # some waves
-            "large >= 1",  # many
+            MANY,
         ),
         fallback="sgemm_cp_async",
     ),
@@ -160,7 +162,7 @@ def format_winners(winners: list[tuple[str, str, dict[str, int]]], fallback: str
 
 def _is_implied(kind: str, other: str) -> bool:
     """Whether `other` holds wherever `kind` does, so that `kind` can be left out."""
-    return kind.startswith("small ") and other.startswith("small ") and " and " not in other
+    return other == MANY or (kind.startswith("small ") and other.startswith("small ") and " and " not in other)
 
 
 def main() -> int:
