@@ -22,7 +22,7 @@ from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES
 from gemmbench.report import store
 
 MANY = "large >= 1"
-"""Holds for every problem: that of all kinds which no other condition describes."""
+"""Holds for every problem: the kind of those that no condition before it describes."""
 CUDA = Path(__file__).parents[1] / "cuda"
 
 
