@@ -4,6 +4,7 @@ problems/     what is computed: sizes, precisions, storage types, panels
 manifests/    how it is computed: kernel files and their manifests, the catalog of variants
 plans/        a problem, a variant and a configuration, ready to compile; or the reason why not
 sweeps/       config files and the command line's changes: everything that a run measures
+tuning/       which configurations of a large space to try next
 networks/     multi-layer perceptrons, and the rows that compute them
 drafts/       manifests for files that others wrote: what the code says, and marked guesses
 schema        JSON schemas of manifests and configs

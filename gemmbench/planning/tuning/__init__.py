@@ -1,0 +1,8 @@
+"""Which configurations of a large space to try next. Opens no device.
+
+space         the configurations that a manifest allows, and where each lies on its axes
+strategy      the strategies by name, and what each of them does
+exhaustive    every configuration, in the order of the manifest
+random_order  every configuration, in a seeded order
+model         first the configurations that a model of earlier results expects to be fast
+"""
