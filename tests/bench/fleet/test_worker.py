@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 from collections import Counter
 from contextlib import suppress
 
@@ -39,14 +38,19 @@ def make_batches(make_plan):
 
 @pytest.fixture
 def measure(open_fleet, messages):
-    """The records of batches, as they were emitted."""
+    """The records of batches, as they were emitted; `then` is called after each with their number."""
 
-    def run(batches, device="fake", **settings):
+    def run(batches, device="fake", then=lambda number, connection: None, **settings):
         emitted = []
         with open_fleet(device) as machine:
+
+            def emit(record):
+                emitted.append(record)
+                then(len(emitted), machine.connection)
+
             request = Open(machine, ("fake",), True, TimeLimits())
             with FleetWorker(machine, request, messages.message) as worker:
-                FleetRunner(worker, emitted.append, **settings).run(batches)
+                FleetRunner(worker, emit, **settings).run(batches)
         return emitted
 
     return run
@@ -81,24 +85,16 @@ def test_a_kernel_that_ends_its_process_fails_alone(measure, make_batches, tmp_p
     assert {record.variant: record.status for record in records} == {"naive": "ok", "tiled": "failed"}
 
 
-def test_no_row_is_lost_or_doubled_while_workers_are_killed(open_fleet, measure, make_batches):
-    killed, over = [], threading.Event()
+def test_no_row_is_lost_or_doubled_while_workers_are_killed(measure, make_batches):
+    killed = []
 
-    def kill_workers(connection):
-        while len(killed) < 2 and not over.wait(4.0 * len(killed) + 0.5):
-            if pids := connection.tell_workers(os.getpid):
-                with suppress(ProcessLookupError):
-                    os.kill(pids[len(killed) % len(pids)], signal.SIGKILL)
-                    killed.append(pids)
+    def kill_worker(number, connection):
+        if len(killed) < 2 and number > 4 * len(killed) and (pids := connection.tell_workers(os.getpid)):
+            with suppress(ProcessLookupError):
+                os.kill(pids[-1], signal.SIGKILL)
+                killed.append(pids[-1])
 
-    with open_fleet() as machine:
-        killer = threading.Thread(target=kill_workers, args=(machine.connection,))
-        killer.start()
-        try:
-            records = measure(make_batches(12, "naive", rounds=200))
-        finally:
-            over.set()
-            killer.join()
-    assert len(killed) == 2
+    records = measure(make_batches(12, "naive", rounds=200), then=kill_worker)
+    assert len(set(killed)) == 2
     assert count_rows(records) == {(number, "naive"): 1 for number in range(12)}
     assert {record.status for record in records} == {"ok"}
