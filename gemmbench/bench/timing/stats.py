@@ -8,10 +8,9 @@ one value, the median of its pair means, and an interval is that of Student's t 
 
 Rounds end once an interval is narrow (`stopping`), so some of those that end are narrow by luck. Where
 blocks are normally distributed, intervals of t then hold the truth in only 92.5 to 95.0 % of runs
-(`benchmarks/early_ends.py`). And something differs between processes that blocks do not sample: on an
-H200, 89 to 93 % of repeats in new processes fell inside the joint intervals of t. So each interval is
-made a fifth wider; then identical code is covered in 96.0 to 97.7 % of simulated runs, and the claim
-`repeat` (benchmarks/trust.py) says how many repeats are.
+(`benchmarks/early_ends.py`). So each interval is made a fifth wider; then identical code is covered in
+96.0 to 97.7 % of simulated runs. Something differs between processes that blocks do not sample; a
+comparison of two runs adds it (`report.differences.run_differences`).
 """
 
 from __future__ import annotations
@@ -132,20 +131,22 @@ def t_quantile(freedom: int) -> float:
     return z + first / n + second / n**2 + third / n**3
 
 
-def unpaired_ratio(value: Interval, base: Interval) -> Interval:
+def unpaired_ratio(value: Interval, base: Interval, deviation: float = 0.0) -> Interval:
     """`value` relative to `base`, two positive estimates from independent runs.
 
     Nothing pairs the samples of two runs, so the two intervals are combined as variances add, on
     logarithms: each end is as far from the ratio as the root of the sum of the squared distances of
     the two ends that push it there (G. Y. Zou and A. Donner, "Construction of confidence limits
     about effect measures: a general approach", Statistics in Medicine 27, 2008). A base known
-    exactly is an Interval whose ends are its value. What differs from run to run is not in it.
+    exactly is an Interval whose ends are its value. `deviation` is the standard deviation, as a share,
+    of what differs between runs and is in neither interval.
     """
     ratio = value.value / base.value
     if not (value.known and base.known):
         return Interval(ratio)
-    down = math.hypot(math.log(value.value / value.low), math.log(base.high / base.value))
-    up = math.hypot(math.log(value.high / value.value), math.log(base.value / base.low))
+    between = _NORMAL * math.sqrt(2) * deviation
+    down = math.hypot(math.log(value.value / value.low), math.log(base.high / base.value), between)
+    up = math.hypot(math.log(value.high / value.value), math.log(base.value / base.low), between)
     return Interval(ratio, ratio * math.exp(-down), ratio * math.exp(up))
 
 

@@ -214,6 +214,12 @@ def test_a_base_known_exactly_keeps_the_interval():
     assert (found.value, found.low, found.high) == pytest.approx((2, 1, 4))
 
 
+def test_what_differs_between_runs_adds_like_a_variance():
+    found = unpaired_ratio(Interval(1.0, 1 / 1.04, 1.04), Interval(1.0, 1.0, 1.0), 0.03 / 1.96 / math.sqrt(2))
+    assert math.log(found.high) == pytest.approx(math.hypot(math.log(1.04), 0.03), rel=1e-4)
+    assert found.low == pytest.approx(1 / found.high)
+
+
 @pytest.mark.parametrize(
     "unknown", [(Interval(4.0), Interval(2.0, 1.0, 4.0)), (Interval(4.0, 2.0, 8.0), Interval(2.0))]
 )
