@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from claims import Claim, format_table, run_sweep
-
 from gemmbench.bench.timing.stats import Interval, unpaired_ratio
 from gemmbench.report.differences.run_differences import PROCESS_DEVIATION
 
