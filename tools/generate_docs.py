@@ -12,6 +12,7 @@ A part stays between two comments and is written from results/ or from the code,
                                           `columns`, `only` and `brief` as above
     <!-- begin cards FILES FILES -->      the fastest row of each kernel on two cards, from one sweep on each;
                                           `squares` only where M = N = K, `only=naive,tiled` these kernels
+    <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
     <!-- begin claims FILES -->           what benchmarks/trust.py found; `list` writes a list,

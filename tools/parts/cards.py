@@ -26,7 +26,7 @@ def _write_cards(_: Page, first: str, second: str, *words: str) -> str:
     runs = [read_comparison(pattern) for pattern in (first, second)]
     _check_runs(*runs)
     only = next((word.partition("=")[2].split(",") for word in words if word.startswith("only=")), [])
-    one, two = (_find_fastest(run, only, "squares" in words) for run in runs)
+    one, two = (find_fastest(run, only, "squares" in words) for run in runs)
     shared = [key for key in one if key in two]
     if not shared:
         raise StoreError(f"{first} and {second} have no ranked row in common")
@@ -48,7 +48,7 @@ def _check_runs(one: Comparison, two: Comparison) -> None:
         raise StoreError(f"the files are of two sweeps, {old.sweep} and {new.sweep}; name files of one")
 
 
-def _find_fastest(run: Comparison, only: Sequence[str], squares: bool) -> dict[Key, Row]:
+def find_fastest(run: Comparison, only: Sequence[str], squares: bool) -> dict[Key, Row]:
     """The fastest ranked row of each kernel at each problem, in the order of the run."""
     found: dict[Key, Row] = {}
     for problem in run.problems:

@@ -76,9 +76,16 @@ def _explain_baseline(run: Run) -> list[str]:
 
 
 def _explain_sustained(timed: Sequence[Record]) -> list[str]:
-    if not any(record.sustained for record in timed):
+    loads = [record.sustained for record in timed if record.sustained]
+    if not loads:
         return []
-    return ["Sustained: each row alone under a steady load, in blocks next to the baseline's. J: joules per launch."]
+    lines = ["Sustained: each row alone under a steady load, in blocks next to the baseline's. J: joules per launch."]
+    if unsettled := sum(not load.settled for load in loads):
+        lines.append(
+            f"Under the load of {unsettled} of {len(loads)} rows the clock, power or temperature still changed when "
+            "counting began, which can shift percentages by several points; --sustained with more seconds helps."
+        )
+    return lines
 
 
 def _describe_method(timed: Sequence[Record]) -> str:

@@ -1,6 +1,7 @@
 """The lines below all tables."""
 
 from gemmbench.backends.monitor import Conditions
+from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 
 MS = 1e-3
@@ -45,6 +46,17 @@ def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narro
         "2 rows stopped at the round limit and 1 at the time limit (1 s) before their interval reached +- 0.5 %."
     )
     assert ending(*narrow, *late, policy={"policy": {"until": 0.0, "max_time": 1.0}}).startswith("Device: ")
+
+
+def test_the_footer_counts_the_loads_that_had_not_settled(make_run, paired):
+    steady, rising = (Load(seconds=1.0, launches=1000, settled=settled) for settled in (True, False))
+
+    def explain(*loads):
+        rows = (paired(f"row{i}", *[MS] * 5, sustained=Sustained(own=own)) for i, own in enumerate(loads))
+        return [line for line in footer_lines(make_run(*rows)) if "load" in line.lower()]
+
+    assert len(explain([steady, steady])) == 1
+    assert explain([steady, steady], [steady, rising])[1].startswith("Under the load of 1 of 2 rows the clock,")
 
 
 def test_the_footer_counts_no_short_loads(make_run, paired):
