@@ -5,7 +5,7 @@ for each claim, writes it to trust.txt in the folder given by --out (default: re
 if a claim does not hold.
 
     repeat   five runs of one sweep with other seeds: 93 % of the differences are within the joint intervals, and
-             percent of cuBLAS differs by at most 0.5 % for kernels over 100 us
+             percent of cuBLAS differs by at most 0.5 % where it and the kernel take over 100 us
     cold     times at 4, 8 and 16 times the L2 cache agree, and launches read their operands from DRAM
     coverage 300 comparisons of identical code: the 95 % interval holds 1 in 92 to 98 % of them
     busy     the GPU computes for at least 60 % of the wall time of a sweep at 4096 and 8192

@@ -30,6 +30,11 @@ class Pair:
         return float(self.second["percent_of_baseline"] / self.first["percent_of_baseline"] - 1)
 
     @property
+    def shortest(self) -> float:
+        """Seconds of the kernel or of the baseline in the first run, whichever is shorter."""
+        return float(self.first["time_s"] * min(1, self.first["percent_of_baseline"] / 100))
+
+    @property
     def is_inside(self) -> bool:
         """The joint 95 % interval, as `compare` shows it for two results files, contains no difference."""
         return self._agrees(PROCESS_DEVIATION)
@@ -57,11 +62,11 @@ def check(folder: Path) -> Claim:
         sum(agree) / max(len(pairs), 1)
         for agree in ([pair.is_inside for pair in pairs], [pair.is_inside_of_blocks for pair in pairs])
     )
-    long = [abs(pair.difference) for pair in pairs if pair.first["time_s"] >= MIN_SECONDS]
+    long = [abs(pair.difference) for pair in pairs if pair.shortest >= MIN_SECONDS]
     largest = max(long, default=math.inf)
     return Claim(
         f"{REPEATS} runs of one sweep with other seeds: at least 93 % of the differences between two runs are within "
-        "the joint intervals; percent of cuBLAS differs by at most 0.5 % for kernels over 100 us",
+        "the joint intervals; percent of cuBLAS differs by at most 0.5 % where it and the kernel take over 100 us",
         _tabulate(pairs),
         f"{100 * inside:.1f} % of {len(pairs)} pairs inside ({100 * of_blocks:.1f} % without the deviation between "
         f"processes), the largest difference over 100 us {100 * largest:.3f} %",

@@ -2,10 +2,11 @@
 
 The runs shared no rounds, so their samples cannot be paired. Times of one kernel differ by up to
 10 % between runs of the same code (clock, temperature, placement in memory); its ratio to a library
-that was measured in the same rounds differs by at most 0.5 % (`benchmarks/trust.py repeat`). Short
-kernels of cuBLAS keep a time of their own for as long as a process lives: in 5 processes on each of
-four H200s, the ratios at 512 and 1024 deviated by 0.05 to 0.12 % more than their intervals explain
-(one standard deviation), from 2048 on by nothing that was visible. Intervals here cover that.
+that was measured in the same rounds differs by at most 0.5 % where both take over 100 us
+(`benchmarks/trust.py repeat`). Short kernels keep a time of their own for as long as a process
+lives: in 5 processes on each of four H200s, the ratios at 512 and 1024 deviated by 0.05 to 0.12 %
+more than their intervals explain (one standard deviation), and from 2048 on by nothing that could be
+seen. The intervals of `speed_by_baseline` cover that.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gemmbench.report.row import UNKNOWN, UNRANKED, Row
 PROCESS_DEVIATION = 0.001
 """The standard deviation of the ratio of the same code to a library between processes, beyond its interval."""
 RUN_TO_RUN = 0.005
-"""How much the ratio of the same code to a library differs between runs, for kernels over 100 us."""
+"""How much the ratio of the same code to a library differs between runs at most, where both take over 100 us."""
 
 
 @dataclass(frozen=True)
