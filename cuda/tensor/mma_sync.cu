@@ -130,10 +130,12 @@ __device__ void multiply_add(Sums& sum, const unsigned (&a)[4], unsigned b0, uns
 }
 
 // A tile of one operand: `EXTENT` rows or columns of the matrix, and kDepth k. ALONG_K: its rows in
-// memory run along K. Every row of the tile is one of memory, or a part of one.
+// memory run along K. Every row of the tile is one of memory, or a part of one. Addresses are made of
+// a part that differs from lane to lane, computed once, and of constants.
 template <int EXTENT, bool ALONG_K> struct Tile {
     static constexpr int ROWS = ALONG_K ? EXTENT : kDepth, COLUMNS = ALONG_K ? kDepth : EXTENT;
-    static constexpr int PITCH = COLUMNS * sizeof(TA), PARTS = PITCH / kPart;
+    static constexpr int PITCH = COLUMNS * sizeof(TA), PARTS = PITCH / kPart, STRIDE = kThreads / PARTS;
+    static_assert(kThreads % PARTS == 0, "a thread copies the same part of every row");
 
     // Where a part of a row lies. Single loads of 32 bits need another order: four rows and eight
     // neighbours of each must lie in 32 banks.
@@ -141,48 +143,61 @@ template <int EXTENT, bool ALONG_K> struct Tile {
         return row * PITCH + ((part ^ (ALONG_K || !kTf32 ? row % 8 : row % 4 * 2)) * kPart);
     }
 
-    // Copy a tile of a matrix of `rows` x `columns` elements, zeros where it has none.
-    template <typename T>
-    static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
-                                bool wide) {
-        static_assert(kThreads % PARTS == 0, "a thread copies the same part of every row");
-        constexpr int STRIDE = kThreads / PARTS;
-        const int part = threadIdx.x % PARTS, first = threadIdx.x / PARTS, column = column0 + part * kWide;
-        const T* from = matrix + size_t(row0 + first) * columns + column;
-        if (wide) {
+    // Copy the part that this thread copies of every row; all of them are inside the matrix. `pitch` is in bytes.
+    static __device__ void copy_inside(unsigned tile, const char* from, size_t pitch) {
+        const int first = threadIdx.x / PARTS;
 #pragma unroll
-            for (int row = 0; row < ROWS; row += STRIDE) {
-                if (ROWS % STRIDE != 0 && row + first >= ROWS) break;
-                const bool inside = row0 + first + row < rows && column < columns;
-                copy_async(tile + place(first + row, part), inside ? from + size_t(row) * columns : matrix, inside);
-            }
-        } else {
-#pragma unroll 1
-            for (int row = first; row < ROWS; row += STRIDE) {
-                uint4 v = {0, 0, 0, 0};
-                for (int j = 0; j < kWide; ++j)
-                    if (row0 + row < rows && column + j < columns)
-                        reinterpret_cast<T*>(&v)[j] = matrix[size_t(row0 + row) * columns + column + j];
-                store_shared(tile + place(row, part), v);
-            }
+        for (int row = 0; row < ROWS; row += STRIDE) {
+            if (ROWS % STRIDE != 0 && first + row >= ROWS) break;
+            copy_async(tile + place(first + row, threadIdx.x % PARTS), from, true);
+            from += STRIDE * pitch;
         }
     }
 
-    // The fragments of 16 rows or columns from `first` on, for step number `step`. `a0`, `a1` differ in rows or
-    // columns and `a0`, `a2` in k where A_ORDER; else it is the other way round.
-    template <bool A_ORDER> static __device__ void load(unsigned (&to)[4], unsigned tile, int first, int step) {
-        const int lane = threadIdx.x % 32, matrix = lane / 8;
+    // The same for a matrix of `rows` x `columns` elements, zeros where it has none. `wide`: its rows begin at
+    // multiples of 16 bytes.
+    template <typename T>
+    static __device__ void copy_edge(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
+                                     bool wide) {
+        const int part = threadIdx.x % PARTS, column = column0 + part * kWide;
+#pragma unroll 1
+        for (int row = threadIdx.x / PARTS; row < ROWS; row += STRIDE) {
+            const T* from = matrix + size_t(row0 + row) * columns + column;
+            const bool inside = row0 + row < rows && column < columns;
+            if (wide) {
+                copy_async(tile + place(row, part), inside ? from : matrix, inside);
+                continue;
+            }
+            uint4 v = {0, 0, 0, 0};
+            for (int j = 0; j < kWide; ++j)
+                if (inside && column + j < columns) reinterpret_cast<T*>(&v)[j] = from[j];
+            store_shared(tile + place(row, part), v);
+        }
+    }
+
+    // What lane `lane` adds to the address of a tile to load fragments of the rows or columns from `first` on.
+    template <bool A_ORDER> static __device__ unsigned start(int first, int lane) {
+        const int matrix = lane / 8;
         const int later = A_ORDER ? matrix % 2 : matrix / 2, right = A_ORDER ? matrix / 2 : matrix % 2;
+        if constexpr (ALONG_K) return place(first + later * 8 + lane % 8, right);
+        else if constexpr (!kTf32) return place(right * 8 + lane % 8, first / 8 + later);
+        else return place(lane % 4, (first + lane / 4) / 4) + lane / 4 % 4 * 4;
+    }
+
+    // Fragments of 16 rows or columns, number `number` from `start` on, for step number `step`. `a0`, `a1` differ in
+    // rows or columns and `a0`, `a2` in k where A_ORDER; else it is the other way round. The parts of a row are
+    // exchanged by XOR, and so are those that lie some parts further on: XOR with that number, which has no bit
+    // in common with the part of the lane.
+    template <bool A_ORDER> static __device__ void load(unsigned (&to)[4], unsigned start, int number, int step) {
         if constexpr (ALONG_K) {
-            load_matrices<false>(to, tile + place(first + later * 8 + lane % 8, step * 2 + right));
+            load_matrices<false>(to, (start ^ step * 2 * kPart) + number * 16 * PITCH);
         } else if constexpr (!kTf32) {
-            load_matrices<true>(to, tile + place(step * 16 + right * 8 + lane % 8, first / 8 + later));
+            load_matrices<true>(to, (start ^ number * 2 * kPart) + step * 16 * PITCH);
         } else {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int x = first + (A_ORDER ? i % 2 : i / 2) * 8 + lane / 4;
-                const int k = step * 8 + (A_ORDER ? i / 2 : i % 2) * 4 + lane % 4;
-                to[i] = load_shared(tile + place(k, x / 4) + x % 4 * 4);
+                const int later = A_ORDER ? i % 2 : i / 2, right = A_ORDER ? i / 2 : i % 2;
+                to[i] = load_shared((start ^ (number * 4 + later * 2) * kPart) + (step * 8 + right * 4) * PITCH);
             }
         }
         if constexpr (kTf32) {
@@ -191,39 +206,62 @@ template <int EXTENT, bool ALONG_K> struct Tile {
         }
     }
 };
+
+// Copies the tiles of one operand in turn: those that lie inside the matrix without a question.
+template <typename T, int EXTENT, bool ALONG_K> struct Copies {
+    using Tile = ::Tile<EXTENT, ALONG_K>;
+    const T* matrix;
+    int rows, columns, begin;  // of the matrix, and where the block's part of M or N begins
+    bool wide, inside;
+    const char* next;          // what this thread copies of the next tile
+
+    __device__ Copies(const T* matrix, int extent, int K, int begin)
+        : matrix(matrix), rows(ALONG_K ? extent : K), columns(ALONG_K ? K : extent), begin(begin) {
+        wide = (size_t(matrix) | columns * sizeof(T)) % kPart == 0;
+        inside = wide && begin + EXTENT <= extent;
+        const int row = threadIdx.x / Tile::PARTS, column = threadIdx.x % Tile::PARTS * kWide;
+        const size_t first = ALONG_K ? size_t(begin + row) * columns + column : size_t(row) * columns + begin + column;
+        next = reinterpret_cast<const char*>(matrix + first);
+    }
+    // `k0`: where the tile begins. `whole`: K does not end in it.
+    __device__ void copy(unsigned tile, int k0, bool whole) {
+        if (inside && whole) Tile::copy_inside(tile, next, columns * sizeof(T));
+        else Tile::copy_edge(tile, matrix, rows, columns, ALONG_K ? begin : k0, ALONG_K ? k0 : begin, wide);
+        next += kDepth * sizeof(T) * (ALONG_K ? 1 : size_t(columns));
+    }
+};
 using TileA = Tile<BM, !TRANS_A>;
 using TileB = Tile<BN, TRANS_B>;
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
-    extern __shared__ __align__(128) char shared[];  // dynamic: exceeds 48 KB
-    const unsigned stages = address(shared);
+    extern __shared__ __align__(256) char shared[];  // dynamic: exceeds 48 KB
+    const unsigned stages = address(shared), end = stages + STAGES * kStage;
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
+    const auto follow = [&](unsigned stage) { return stage + kStage == end ? stages : stage + kStage; };
 
-    const int rows_a = TRANS_A ? K : M, columns_a = TRANS_A ? M : K;
-    const int rows_b = TRANS_B ? N : K, columns_b = TRANS_B ? K : N;
-    const bool wide_a = (size_t(A) | columns_a * sizeof(TA)) % kPart == 0;
-    const bool wide_b = (size_t(B) | columns_b * sizeof(TB)) % kPart == 0;
-    const int tiles = (K + kDepth - 1) / kDepth;
     // Copy the tiles of one step. Past the last one the group is empty, so that groups count steps.
-    const auto copy = [&](int tile) {
-        const unsigned stage = stages + tile % STAGES * kStage;
-        const int k0 = tile * kDepth;
-        if (tile < tiles) {
-            TileA::copy(stage, A, rows_a, columns_a, TRANS_A ? k0 : row0, TRANS_A ? row0 : k0, wide_a);
-            TileB::copy(stage + kTileA, B, rows_b, columns_b, TRANS_B ? column0 : k0, TRANS_B ? k0 : column0, wide_b);
+    Copies<TA, BM, !TRANS_A> copies_a(A, M, K, row0);
+    Copies<TB, BN, TRANS_B> copies_b(B, N, K, column0);
+    unsigned filled = stages;
+    int k0 = 0;
+    const auto copy = [&] {
+        if (k0 < K) {
+            copies_a.copy(filled, k0, k0 + kDepth <= K);
+            copies_b.copy(filled + kTileA, k0, k0 + kDepth <= K);
         }
         commit_copies();
+        k0 += kDepth;
+        filled = follow(filled);
     };
     unsigned a[2][kTilesM][4], b[2][kTilesN / 2][4];  // fragments for this instruction along K and the next
-    const auto load = [&](int tile, int step) {
-        const unsigned stage = stages + tile % STAGES * kStage;
+    const unsigned start_a = TileA::start<true>(warp_row, lane), start_b = kTileA + TileB::start<false>(warp_column, lane);
+    const auto load = [&](unsigned stage, int step) {
 #pragma unroll
-        for (int m = 0; m < kTilesM; ++m) TileA::load<true>(a[step % 2][m], stage, warp_row + m * 16, step);
+        for (int m = 0; m < kTilesM; ++m) TileA::load<true>(a[step % 2][m], stage + start_a, m, step);
 #pragma unroll
-        for (int n = 0; n < kTilesN / 2; ++n)
-            TileB::load<false>(b[step % 2][n], stage + kTileA, warp_column + n * 16, step);
+        for (int n = 0; n < kTilesN / 2; ++n) TileB::load<false>(b[step % 2][n], stage + start_b, n, step);
     };
     // After this the tile has arrived, and nobody reads the one before it any more.
     const auto await_tile = [] {
@@ -232,16 +270,19 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     };
 
     std::conditional_t<std::is_same_v<TACC, __half>, HalfSums, Sums> sum[kTilesM][kTilesN];
-    for (int tile = 0; tile < STAGES - 1; ++tile) copy(tile);
+    for (int tile = 0; tile < STAGES - 1; ++tile) copy();
     await_tile();
-    load(0, 0);
-    for (int tile = 0; tile < tiles; ++tile) {
+    unsigned stage = stages;
+    load(stage, 0);
+    for (int tile = 0; tile < (K + kDepth - 1) / kDepth; ++tile) {
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-            if (step == kSteps - 1) await_tile();
-            if (step < kSteps - 1) load(tile, step + 1);
-            else load(tile + 1, 0);
-            if (step == 0) copy(tile + STAGES - 1);
+            if (step == kSteps - 1) {
+                await_tile();
+                stage = follow(stage);
+            }
+            load(stage, (step + 1) % kSteps);
+            if (step == 0) copy();
 #pragma unroll
             for (int m = 0; m < kTilesM; ++m)
 #pragma unroll

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 
 import pytest
 
@@ -123,7 +124,9 @@ def test_compare_of_variants_takes_them_too(gemmbench, run, script):
 def test_two_files_are_compared_without_measuring(gemmbench, two_runs, windows):
     said = gemmbench("compare", *two_runs)
     assert said.code == 0 and windows[0] == []
-    rows = {line.split()[0]: line.replace("+- 0", "").split()[-6:] for line in said.out.splitlines() if " ok" in line}
+    rows = {
+        line.split()[0]: re.sub(r"\+- [\d.]+", "", line).split()[-6:] for line in said.out.splitlines() if " ok" in line
+    }
     assert {name: [float(cell.replace("-", "nan")) for cell in cells[:4]] for name, cells in rows.items()} == {
         "naive": [4, 8, 0.5, 1],
         "tiled": [2, 5, 0.4, 0.8],

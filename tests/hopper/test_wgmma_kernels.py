@@ -23,44 +23,32 @@ CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1}
 UNUSED = [0, 0, 0, 0, 0, "A", 0]  # a tensor map
 ALPHA, BF16, EPILOGUE = 1.5, ml_dtypes.bfloat16, ("bias", "relu")
 CASES = [
-    ("wgmma", "BM=128 BN=128", "nn", (200, 136, 72), 0.0),
     ("wgmma", "BM=128 BN=64", "tn", (136, 72, 33), -0.5),
     ("wgmma_ring", "BM=128 BN=64 STAGES=3", "nt", (264, 136, 456), 0.0),
     ("wgmma_ring", "BM=256 BN=192 STAGES=3", "tt", (520, 200, 72), -0.5),
-    ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (520, 136, 264), 0.0),
-    ("wgmma_cluster", "BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tn", (520, 392, 72), -0.5),
-    ("wgmma_cluster", "BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (264, 520, 136), 0.0),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (261, 133, 135), 0.0),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (131, 259, 71), -0.5),
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 520, 200), -0.5),
 ]
 FP8_CASES = [
-    ("e4m3", "BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (520, 264, 272), 0.0),
     ("e4m3", "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (264, 200, 400), -0.5),
-    ("e4m3_fast", "BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (520, 392, 144), 0.0),
     ("e4m3_fast", "BM=128 BN=256 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), -0.5),
-    ("e5m2", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (261, 133, 528), -0.5),
     ("e5m2", "BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=1", (264, 136, 400), -0.5),
-    ("e5m2_fast", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), 0.0),
 ]
 F32_RESULTS = [
-    ("wgmma", "BM=128 BN=64", "nt", (200, 133, 72), -0.5),
     ("wgmma_ring", "BM=256 BN=64 STAGES=3", "nt", (264, 136, 136), 0.0),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tn", (264, 133, 71), -0.5),
-    ("wgmma_cluster", "BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "nn", (264, 140, 72), 0.0),
-    ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nt", (1032, 516, 136), -0.5),
 ]
 TF32_CASES = [
-    *[("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", layout, -0.5) for layout in ("nn", "nt", "tn", "tt")],
-    *[("BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", layout, 0.0) for layout in ("nn", "nt", "tn", "tt")],
+    ("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", -0.5),
+    ("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tt", -0.5),
+    ("BM=256 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tn", 0.0),
     ("BM=256 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nt", -0.5),
 ]
 SPLIT_CASES = [
     ("BN=128 STAGES=2 PROMOTE=32 TURNS=1", "nn", (200, 136, 40), -0.5),
-    ("BN=64 STAGES=3 PROMOTE=64 TURNS=1", "nt", (264, 133, 136), -0.5),
     ("BN=64 STAGES=3 PROMOTE=64 TURNS=0", "tn", (136, 132, 101), 0.0),
     ("BN=128 STAGES=3 PROMOTE=128 TURNS=1", "tt", (132, 135, 140), -0.5),
-    ("BN=64 STAGES=2 PROMOTE=0 TURNS=1", "tn", (132, 264, 70), -0.5),
 ]
 
 
@@ -172,8 +160,9 @@ def test_fp8_is_right_with_bias_and_relu(launch, precision, config, shape, beta)
     check_integers(launch, replace(plan, epilogue=EPILOGUE), beta)
 
 
-@pytest.mark.parametrize("config", ["BM=256 BN=128", "BM=128 BN=192"])
-@pytest.mark.parametrize(("precision", "exact"), [("e4m3", True), ("e5m2_fast", False)])
+@pytest.mark.parametrize(
+    ("config", "precision", "exact"), [("BM=256 BN=128", "e4m3", True), ("BM=128 BN=192", "e5m2_fast", False)]
+)
 def test_promoted_sums_keep_the_bits_that_tensor_cores_cut_off(launch, config, precision, exact):
     plan = make_plan("wgmma_fp8", f"{config} STAGES=3 CLUSTER_M=1 CLUSTER_N=1", "nt", (72, 40, 1024), precision)
     rng = np.random.default_rng(0)
