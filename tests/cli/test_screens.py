@@ -61,7 +61,7 @@ def test_a_command_fits_the_screen(screen, golden, name, width):
     golden(f"screens/{name}.{width}.txt", mask(text))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ["compare", "failed", "wide", "dry-run", "verify", "doctor"])
 def test_color_changes_no_character(screen, monkeypatch, name):
     monkeypatch.setattr(cold_sets, "MOST_SETS", 8)
     plain, colored = screen(name, 100), screen(name, 100, "--format", "rich")

@@ -20,7 +20,7 @@ from gemmbench.planning.problems.problem import Problem
 
 CUDA = Path(__file__).resolve().parents[3] / "cuda"
 CATALOG = Catalog([CUDA])
-LIMITED = [variant for name in CATALOG.names if (variant := CATALOG.get(name)).sass]
+LIMITED = ("sgemm_cp_async", "sgemm_tma", "wgmma_hybrid")  # `make arches` checks all, in each layout
 
 
 @pytest.fixture
@@ -65,15 +65,17 @@ def test_a_limit_that_has_no_value_is_broken(facts, faults):
     assert fault == "load_distance > 60: there is no load_distance, because the loop uses nothing from shared memory"
 
 
-@pytest.mark.parametrize("variant", LIMITED, ids=lambda variant: variant.name)
-def test_a_kernel_of_cuda_keeps_its_limits(variant, warm_compiler):
+@pytest.mark.parametrize("name", LIMITED)
+def test_a_kernel_of_cuda_keeps_its_limits(name, warm_compiler):
+    variant = CATALOG.get(name)
+    assert variant.sass
     try:
         toolkit.find_cuobjdump()
     except DeviceError as fault:
         pytest.skip(str(fault))
     sm = int((variant.arch or (str(max(variant.min_sm, 90)),))[0].rstrip("af"))
     target = Target("cuda", sm, 132, 227 << 10, 50 << 20, 1 << 36)
-    problems = [Problem(4096, 4096, 4096, variant.layouts[0], variant.precisions[0])]  # `make arches` tries each layout
+    problems = [Problem(4096, 4096, 4096, variant.layouts[0], variant.precisions[0])]
     chosen = [(variant, list_configurations(variant, {}))]
     (plan,) = make_plans(problems, chosen, "cuda", {"cuda": target}, lambda *_: "")
     code, names = parse_kernels(warm_compiler.sass(plan)), warm_compiler.compile(plan).build.symbols or plan.symbols
