@@ -1,6 +1,7 @@
 """What many devices cost and bring: scaling, tasks per second, lost workers.
 
-    python benchmarks/fleet.py scaling [DEVICE]   one worker against two: time of the sweep, and rows that agree
+    python benchmarks/fleet.py scaling [DEVICE]   one worker against two: time of the sweep, and rows whose percentage
+                                                  of the baseline agrees
     python benchmarks/fleet.py tasks              8 workers that measure nothing: tasks per second, client time per task
     python benchmarks/fleet.py losses [SECONDS]   a worker is killed every 10 s: rows that are lost or doubled
 
@@ -16,57 +17,74 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
+from gemmbench.bench.experiments.context import SWEEP, Progress
 from gemmbench.bench.fleet.compiler import FleetCompiler
 from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.fleet.runner import FleetRunner
 from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.record import Record
-from gemmbench.bench.timing.stats import time_interval
 from gemmbench.bench.worker.messages import Open
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.session.fleet.machines import open_machines
-from gemmbench.session.reporter import SILENT
+from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 from gemmbench.session.sweeps import SweepRequest, run_sweep
 
 SIZES = "512,768,1024,1280,1536,1792,2048,2560,3072,3584,4096,5120"
-VARIANTS = ("tiled", "blocktile_2d", "vectorised", "warptile")
+VARIANTS = ("tiled", "blocktile_2d", "sgemm_vectorised", "sgemm_warptile")
+WORKERS = 8
 NOTHING = LaunchError("measured by nobody")
+
+
+class SweepClock(Reporter):
+    """Times the sweep itself: from the first batch on, without the start of the workers."""
+
+    def __init__(self) -> None:
+        self._begin, self.seconds = 0.0, 0.0
+
+    @contextmanager
+    def progress_bar(self) -> Iterator[Progress]:
+        """As Reporter."""
+        yield self._note
+        self.seconds = time.monotonic() - self._begin
+
+    def _note(self, what: str, *_: object) -> None:
+        if what.startswith(SWEEP) and not self._begin:
+            self._begin = time.monotonic()
 
 
 def measure_scaling(device: str) -> None:
     """Run one sweep on one worker and on two, after one that fills the cache."""
-    runs = {}
+    runs = []
     for workers in (1, 1, 2):
+        clock = SweepClock()
         with open_machines(device, f"local:{workers}", SILENT) as (machine,), tempfile.TemporaryDirectory() as folder:
-            started = time.monotonic()
-            overrides = SweepOverrides(variants=VARIANTS, sizes=SIZES)
-            result = run_sweep(SweepRequest(overrides, destination=Destination(Path(folder))), machine)
-            runs[workers] = time.monotonic() - started, result.run.full_records
-    (one, alone), (two, shared) = runs[1], runs[2]
-    agree = [_agree(row, other) for row in alone for other in shared if row.identity == other.identity and row.samples]
-    print(f"one worker: {one:.1f} s, two: {two:.1f} s, {one / two:.2f}x as fast")
-    print(f"{sum(agree)} of {len(agree)} rows agree within their joint interval")
-
-
-def _agree(row: Record, other: Record) -> bool:
-    mine, theirs = time_interval(row.by_round), time_interval(other.by_round)
-    return bool(abs(mine.value / theirs.value - 1) <= (mine.spread**2 + theirs.spread**2) ** 0.5)
+            overrides = SweepOverrides(variants=(*VARIANTS, machine.default_baseline), sizes=SIZES)
+            result = run_sweep(SweepRequest(overrides, destination=Destination(Path(folder))), machine, clock)
+            runs.append((clock.seconds, compare_rows(result.run)))
+    _, (one, alone), (two, shared) = runs
+    ratios = [row.speed_by_baseline for row in compare_runs(alone, shared).rows if row.speed_by_baseline.known]
+    agree = sum(ratio.low <= 1 <= ratio.high for ratio in ratios)
+    print(f"the sweep on one worker: {one:.1f} s, on two: {two:.1f} s, {one / two:.2f}x as fast")
+    print(f"{agree} of {len(ratios)} rows agree within their joint interval")
 
 
 def measure_tasks(count: int = 2000) -> None:
     """Run batches in which every row has failed already: all that is left is the way to the worker and back."""
-    with open_machines("fake", "local:8", SILENT) as (machine,):
+    with open_machines("fake", f"local:{WORKERS}", SILENT) as (machine,):
         assert isinstance(machine, FleetMachine)
         batches = [_leave_nothing(batch) for batch in _make_batches(machine, count)]
         with _open_worker(machine) as worker:
@@ -76,7 +94,8 @@ def measure_tasks(count: int = 2000) -> None:
             runner.run(batches)
             seconds, used = time.monotonic() - started, time.process_time() - used
     cores, client = len(os.sched_getaffinity(0)), used / count
-    print(f"8 workers on {cores} cores: {count / seconds:.0f} tasks per second, {1e3 * client:.2f} ms of client time")
+    speed = f"{count / seconds:.0f} tasks per second, {1e3 * client:.2f} ms of client time"
+    print(f"{WORKERS} workers on {cores} cores: {speed}")
     print(f"batches of 5 s saturate one client and scheduler at {5 / client:.0f} cards")
 
 

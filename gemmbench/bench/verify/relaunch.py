@@ -141,7 +141,8 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
             words = words.replace(doubt, "")
         return check.diagnosis.cause, words
     which = "" if words.startswith("C was") else words.partition(" never written")[0].rpartition(" ")[0] + ": "
-    return "read outside A or B", f"{which}computed from memory outside A or B, where gemmbench puts NaN"
+    words = "computed from memory outside A or B, where gemmbench puts NaN, or from shared memory before it was written"
+    return "read outside A or B", f"{which}{words}"
 
 
 def _find_use_of_finite(
