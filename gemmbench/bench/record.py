@@ -20,8 +20,8 @@ STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "out of memory")
 """Every status that a row can have."""
 MODES = ("pageable", "pinned", "panels", "overlapped")
 """The modes in which a whole job is measured, in the order of their rows."""
-RANKING = "ranking"
-"""The phase of short loads, which only choose what is measured in full."""
+RANKING, CHECK = "ranking", "check"
+"""The phases of short loads, which only choose what is measured in full, and of rows that are only verified."""
 Tile = Annotated[list[Dimension], msgspec.Meta(max_length=2)]
 
 
@@ -277,7 +277,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     Attributes:
         phase: `sweep`, or `final` for the best configuration of a sweep, measured again on fresh
-            rounds; `ranking` for a short load, unverified, that only chooses what to measure.
+            rounds; `ranking` for a short load, unverified, that only chooses what to measure; `check`
+            for a small problem on which a configuration is verified before its short load.
         batch: The number of the batch.
         batch_key: A hash of what the batch measures.
         batch_rows: Rows in the batch.
@@ -355,9 +356,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         return self.network.flops if self.network else self.problem.flops
 
     @property
-    def is_short_load(self) -> bool:
-        """It only chose what is measured in full; its result was not verified."""
-        return self.phase == RANKING
+    def is_preliminary(self) -> bool:
+        """It only chose what is measured in full: a short load, or a check that it passed."""
+        return self.phase == RANKING or (self.phase == CHECK and self.status == "ok")
 
     @property
     def least_bytes(self) -> int:

@@ -21,6 +21,7 @@ SECTIONS = {
         "compare": CommandEntry(
             "gemmbench.cli.compare", "compare", "Measure VARIANTs together and report which is faster."
         ),
+        "tune": CommandEntry("gemmbench.cli.tune", "tune", "Search for the fastest configuration of each of VARIANTS."),
         "verify": CommandEntry(
             "gemmbench.cli.verify", "verify", "Verify VARIANTs on shapes where kernels often break."
         ),

@@ -10,7 +10,7 @@ from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.github import append_job_summary
-from gemmbench.cli.option_fields import argument, command
+from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
     JournalOptions,
     LimitOptions,
@@ -48,6 +48,12 @@ class SweepOptions:
     transfer: TransferOptions
     reference: ReferenceOptions
     journal: JournalOptions
+    tuned: bool = option(
+        "--tuned",
+        is_flag=True,
+        heading=PROBLEM,
+        help="Take the configurations that `gemmbench tune` found here, where it did.",
+    )
     dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time; run nothing.")
     output: OutputOptions
 
@@ -96,6 +102,7 @@ def _conduct_sweep(
         options.limit.limits,
         options.transfer.cut,
         options.journal.destination,
+        options.tuned,
     )
     if options.dry_run:
         planned = plan_request(request, machine)

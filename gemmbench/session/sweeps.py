@@ -18,6 +18,7 @@ from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
 from gemmbench.session.resuming.same_experiment import hash_plans
+from gemmbench.session.winners import use_winners
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class SweepRequest:
 
     `config` is the name or path of a config, which `overrides` change. With `compare` the
     variants of `overrides` are compared with each other. `kernels` is a folder with more variants, `transfers`
-    how to cut the jobs that are measured with their copies (None: no transfers).
+    how to cut the jobs that are measured with their copies (None: no transfers). With `tuned` a variant
+    without parameters takes the configuration that won when it was tuned here.
     """
 
     overrides: SweepOverrides = field(default_factory=SweepOverrides)
@@ -36,6 +38,7 @@ class SweepRequest:
     limits: TimeLimits = field(default_factory=TimeLimits)
     transfers: PanelCut | None = None
     destination: Destination = field(default_factory=Destination)
+    tuned: bool = False
 
 
 def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
@@ -63,7 +66,8 @@ def plan_request(request: SweepRequest, machine: Machine) -> PlannedSweep:
     if request.transfers is not None:
         _check_transfers(machine)
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
-    return plan_sweep(request.config, request.overrides, open_catalog(request.kernels), devices, request.compare)
+    planned = plan_sweep(request.config, request.overrides, open_catalog(request.kernels), devices, request.compare)
+    return use_winners(planned, machine) if request.tuned else planned
 
 
 def _check_transfers(machine: Machine) -> None:

@@ -91,6 +91,7 @@ class FakeBackend:
         turns: int = 0,
     ) -> FakeExecutable:
         """Bind to host memory: all steps, with the time and the fault that the script has for `name`."""
+        name = self.script.name_row(name, steps[0].plan.config)
         fault = self.script.faults.get(name, "")
         rotation = rotation or Rotation(len(steps[0].sets))
         pace = FakePace(self._times(name), self.script.sustained.get(name), self.script.clock, self._spend(name))

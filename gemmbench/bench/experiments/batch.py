@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from gemmbench.bench.build import Built, name_code
 from gemmbench.bench.operands.network_parameters import Parameters
-from gemmbench.bench.record import RANKING, Record
+from gemmbench.bench.record import CHECK, RANKING, Record
 from gemmbench.errors import PlanError
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.chain import Chain, make_chain
@@ -94,6 +94,11 @@ class ChainBatch(Batch[Record]):
     def is_short_load(self) -> bool:
         """Its rows only choose what is measured in full: they are neither verified nor audited."""
         return self.phase == RANKING
+
+    @property
+    def is_timed(self) -> bool:
+        """Its rows are timed, not only verified."""
+        return self.phase != CHECK
 
     @property
     def seed(self) -> tuple[int, int]:

@@ -43,6 +43,10 @@ class DeviceExperiment:
         """Trials that have not failed."""
         return [trial for trial in self.trials if trial.alive]
 
+    @property
+    def _is_timed(self) -> bool:
+        return self.context.measured and self.batch.is_timed
+
     def run(self) -> SetCount:
         """Verify, measure and check every trial until it ends or fails. Raises DeviceLost."""
         self._load()
@@ -67,7 +71,7 @@ class DeviceExperiment:
         if not self.batch.is_short_load:
             verification = Verification(self.context, self.backend, setup.arena, setup.bind_first_set)
             verification.run(self.alive, self.workload.make_cases(self.batch.policy.seed))
-        if self.context.measured and self.alive and not self.context.is_interrupted():
+        if self._is_timed and self.alive and not self.context.is_interrupted():
             self._measure(setup)
 
     def _measure(self, setup: Setup) -> None:
@@ -86,7 +90,7 @@ class DeviceExperiment:
         self.context.progress("operands", done, of)
 
     def _count_sets(self) -> SetCount:
-        if self.batch.policy.cache == "hot" or not self.context.measured:
+        if self.batch.policy.cache == "hot" or not self._is_timed:
             return SetCount(1, False)
         target, fixed = self.backend.device.target, count_fixed_bytes([trial.chain for trial in self.alive])
         room = min(find_room(target), int(self.backend.free_memory() * _SHARE_OF_FREE)) - fixed

@@ -34,7 +34,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
             there = [trial for trial in trials if trial.chain.device == device]
             counts[device] = DeviceExperiment(context, workload, context.backends[device], batch, there).run()
     graphs = {trial.chain.device for trial in trials if trial.is_graph}
-    finished = [trial for trial in trials if _is_finished(context, trial)]
+    finished = [trial for trial in trials if _is_finished(context, batch, trial)]
     return [_make_record(trial, batch, counts, graphs) for trial in finished]
 
 
@@ -72,7 +72,8 @@ def _make_trial(batch: ChainBatch, number: int) -> Trial:
     return trial
 
 
-def _is_finished(context: ExperimentContext, trial: Trial) -> bool:
+def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) -> bool:
     """An interrupted trial has no row unless it has samples: it is neither right nor wrong."""
-    done = bool(trial.measurement.samples) if context.measured else trial.check is not None
+    is_timed = context.measured and batch.is_timed
+    done = bool(trial.measurement.samples) if is_timed else trial.check is not None
     return done or not trial.alive or not context.is_interrupted()

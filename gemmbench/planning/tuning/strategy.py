@@ -33,6 +33,11 @@ STRATEGIES: dict[str, Callable[[SearchSpace, int], Strategy]] = {
 
 def make_strategy(name: str, space: SearchSpace, seed: int) -> Strategy:
     """Raises UsageError for an unknown name, or if a strategy's library is missing."""
+    return STRATEGIES[check_strategy(name)](space, seed)
+
+
+def check_strategy(name: str) -> str:
+    """Return the name of a strategy. Raises UsageError."""
     if name not in STRATEGIES:
         raise UsageError(f"unknown strategy '{name}'{nearest(name, STRATEGIES)}; choose {', '.join(STRATEGIES)}")
-    return STRATEGIES[name](space, seed)
+    return name
