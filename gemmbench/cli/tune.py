@@ -26,8 +26,8 @@ from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, number
 from gemmbench.report.tuning import SearchSummary, report_search
-from gemmbench.session.tuning import Tuned, TuneRequest, tune_kernels
-from gemmbench.session.winners import Winner, encode_winners, forget_winners, read_winners, winners_path
+from gemmbench.session.tuning.tune import Tuned, TuneRequest, tune_kernels
+from gemmbench.session.tuning.winners import Winner, encode_winners, forget_winners, read_winners, winners_path
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -72,7 +72,7 @@ class TuneOptions:
 
 @command(TuneOptions, complete=complete_options)
 def tune(options: TuneOptions) -> int:
-    """Search for the fastest configuration of each of VARIANTS at each size.
+    """Search for the fastest configuration of each of VARIANTS.
 
     Every configuration is verified on a small problem and gets a short load; the better ones go on,
     for longer and longer, until eight are left, which are verified and measured in full. The winner

@@ -13,6 +13,7 @@
     digits/         mlp --serve: a page on which a digit is drawn and classified
     posts           posts: repeat the published tables
     verification    verify
+    tuning/         tune: searches, and the winners that are kept
     sanitizing      verify --sanitize
     single_kernel   the plans of one kernel, and profile
     inspection      inspect

@@ -18,7 +18,7 @@ from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
 from gemmbench.session.resuming.same_experiment import hash_plans
-from gemmbench.session.winners import use_winners
+from gemmbench.session.tuning.winners import use_winners
 
 
 @dataclass(frozen=True)

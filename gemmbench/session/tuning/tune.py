@@ -30,7 +30,7 @@ from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
 from gemmbench.session.resuming.same_experiment import hash_plans
 from gemmbench.session.sweeps import SweepRequest, plan_request
-from gemmbench.session.winners import Winner, describe_conditions, keep_winners, name_today
+from gemmbench.session.tuning.winners import Winner, describe_conditions, keep_winners, name_today
 
 CONFIG = "quick"
 _CHECKED: tuple[Shape, ...] = ((131, 257, 67), (136, 264, 72), (264, 272, 144), (256, 512, 256))
