@@ -55,6 +55,7 @@ def wait_for_guess(page, digit):
 @pytest.mark.parametrize("digit", STROKES)
 def test_a_drawn_digit_is_read(page, digit):
     draw(page, STROKES[digit])
+    page.wait_for_load_state("networkidle")  # the page guesses while it is drawn on
     wait_for_guess(page, digit)
     assert page.locator("#bars .best").get_attribute("data-bar") == digit
     assert page.locator("#state").inner_text() == "All 3 results are right."
