@@ -27,14 +27,14 @@ from gemmbench.version import __version__
 if TYPE_CHECKING:
     from gemmbench.bench.record import Environment, Record, TransferRecord
     from gemmbench.errors import DeviceError, GemmbenchError, SpecError, StoreError, UsageError
-    from gemmbench.interface.functions import compare, load, run, verify
-    from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
+    from gemmbench.interface.functions import compare, load, run, tune, verify
+    from gemmbench.interface.results import CompareResults, RunResults, TuneResults, VerifyResults
     from gemmbench.report.comparison import Comparison
     from gemmbench.report.verdicts import Verdict
 
 _MODULES = {
-    "gemmbench.interface.functions": ("compare", "load", "run", "verify"),
-    "gemmbench.interface.results": ("CompareResults", "RunResults", "VerifyResults"),
+    "gemmbench.interface.functions": ("compare", "load", "run", "tune", "verify"),
+    "gemmbench.interface.results": ("CompareResults", "RunResults", "TuneResults", "VerifyResults"),
     "gemmbench.bench.record": ("Environment", "Record", "TransferRecord"),
     "gemmbench.report.comparison": ("Comparison",),
     "gemmbench.report.verdicts": ("Verdict",),
@@ -53,6 +53,7 @@ __all__ = [
     "SpecError",
     "StoreError",
     "TransferRecord",
+    "TuneResults",
     "UsageError",
     "Verdict",
     "VerifyResults",
@@ -60,6 +61,7 @@ __all__ = [
     "compare",
     "load",
     "run",
+    "tune",
     "verify",
 ]
 

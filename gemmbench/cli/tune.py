@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from gemmbench.bench.search.goals import GOALS
-from gemmbench.bench.search.search import Budget
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import RESULTS, STOPPING, argument, command, option
@@ -19,8 +17,9 @@ from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.results import choose_exit_code, refuse_incomplete_file, save_csv, write_exports
 from gemmbench.cli.terminal import TERMINAL
-from gemmbench.errors import INTERRUPTED, OK, UsageError
+from gemmbench.errors import INTERRUPTED, OK
 from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.tuning.budget import parse_budget
 from gemmbench.planning.tuning.strategy import STRATEGIES
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.table import Report, Table
@@ -28,8 +27,6 @@ from gemmbench.report.text import count_noun, number
 from gemmbench.report.tuning import SearchSummary, report_search
 from gemmbench.session.tuning.tune import Tuned, TuneRequest, tune_kernels
 from gemmbench.session.tuning.winners import Winner, encode_winners, forget_winners, read_winners, winners_path
-
-_UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +103,6 @@ def tune(options: TuneOptions) -> int:
         if code == INTERRUPTED:
             break
     return code
-
-
-def parse_budget(text: str | None) -> Budget:
-    """A number of configurations, or a time such as `90s`, `5m` or `1h`. Raises UsageError."""
-    if text is None:
-        return Budget()
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smh]?)", text.strip())
-    value = float(found[1]) if found else 0.0
-    if not found or not value or (not found[2] and value != int(value)):
-        raise UsageError(f"--budget: '{text}' is neither a number of configurations nor a time; write 200, 90s or 5m")
-    return Budget(seconds=value * _UNITS[found[2]]) if found[2] else Budget(configurations=value)
 
 
 def _report(tuned: Tuned, comparison: Comparison) -> Report:

@@ -1,4 +1,4 @@
-"""The functions of the Python interface: run, compare, verify, load."""
+"""The functions of the Python interface: run, compare, tune, verify, load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from gemmbench.interface.options import (
     verify_request,
 )
 from gemmbench.interface.progress import NotebookReporter
-from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
+from gemmbench.interface.results import CompareResults, RunResults, TuneResults, VerifyResults
+from gemmbench.planning.tuning.budget import parse_budget
 from gemmbench.report import store
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import Reporter
@@ -30,6 +31,7 @@ from gemmbench.session.results_file import Destination
 from gemmbench.session.resuming.find_unfinished import find_unfinished
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.sweeps import SweepRequest, run_sweep
+from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
 from gemmbench.session.verification import verify_kernels
 
 if TYPE_CHECKING:
@@ -162,6 +164,56 @@ def verify(
     request = replace(verify_request(list_names(variants), every, kernels, options), exit_first=exit_first)
     found = verify_kernels(request, find_machine(device, reporter), reporter)
     return VerifyResults(found.records, found.interrupted, tuple(found.broken))
+
+
+@takes(SweepOptions)
+def tune(
+    variants: Names,
+    *,
+    strategy: str = "exhaustive",
+    budget: int | str | None = None,
+    goal: str = "time",
+    device: str = "auto",
+    kernels: str | Path | None = None,
+    out: str | Path | None = "results",
+    progress: bool | None = None,
+    **options: Unpack[SweepOptions],
+) -> TuneResults:
+    """Search for the fastest configuration of kernels, and keep the winners, as `gemmbench tune` does.
+
+    Args:
+        variants: names of kernels, or paths of files.
+        strategy: "exhaustive", "random" or "model".
+        budget: configurations to try, or a time such as "90s" or "5m"; None tries all.
+        goal: "time", "energy" or "sustained".
+        device, kernels, out, progress: as in `run`.
+
+    The errors are those of `run`; UsageError also if no configuration can run.
+
+    >>> import gemmbench
+    >>> gemmbench.tune("tiled", sizes=64, cache="hot", device="fake", out=None).winners
+    {('tiled', '64 nn f32'): {'TILE': 16}}
+    """
+    if transfer_cut(options) is not None:
+        raise UsageError("tune measures no transfers; leave out with_transfers")
+    reporter = NotebookReporter(progress)
+    names = list_names(variants)
+    given = {"strategy": strategy, "budget": budget, "goal": goal, "device": device, "kernels": kernels}
+    with ExitStack() as stack:
+        folder = Path(out) if out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        words = to_words((f"--{name}", value) for name, value in given.items() if value)
+        request = TuneRequest(
+            sweep_overrides(names, options),
+            strategy,
+            parse_budget(None if budget is None else str(budget)),
+            goal,
+            str(kernels) if kernels else None,
+            time_limits(options),
+            Destination(folder, command=shell_command("tune", names, words, options)),
+        )
+        tuning = tune_kernels(request, find_machine(device, reporter), reporter)
+    run = tuning.result.run
+    return TuneResults(run, tuning.result.interrupted, run.path if out else None, tuple(tuning.searches))
 
 
 def load(path: str | Path) -> RunResults:

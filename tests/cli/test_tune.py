@@ -102,7 +102,7 @@ def test_a_damaged_file_of_winners_says_what_to_do(tune, refused, tmp_path):
     [
         (["tune"], "tune needs a variant"),
         (["tune", "tiled", "--strategy", "modle"], "unknown strategy 'modle' (did you mean 'model'?)"),
-        (["tune", "tiled", "--budget", "5x"], "'5x' is neither a number of configurations nor a time"),
+        (["tune", "tiled", "--budget", "5x"], "budget: '5x' is neither a number of configurations nor a time"),
         (["tune", "tiled", "--budget", "0"], "'0' is neither"),
         (["tune", "tiled", "--goal", "energy", "--device", "cpu"], "--goal energy needs a GPU"),
         (["tune", "tiled", "--precision", "3xtf32", "--device", "fake"], "no configuration of tiled can run at"),

@@ -7,7 +7,6 @@ problem, then gets one pair of rounds. Heats have more and more rounds, and afte
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,18 +27,11 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.plans.chain import Chain, list_plans
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.tuning.budget import Budget
 from gemmbench.planning.tuning.space import Configuration
 from gemmbench.planning.tuning.strategy import Strategy
 
 _FIRST_ROUNDS, _HEAT_ROUNDS, _MOST_ROUNDS = 2, 10, 80
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When a strategy is asked for nothing more: after so many configurations, or seconds."""
-
-    configurations: float = math.inf
-    seconds: float = math.inf
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Which configurations of a large space to try next. Opens no device.
 
 space         the configurations that a manifest allows, and where each lies on its axes
+budget        how long to search
 strategy      the strategies by name, and what each of them does
 exhaustive    every configuration, in the order of the manifest
 random_order  every configuration, in a seeded order

@@ -9,7 +9,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.record import Record
 from gemmbench.bench.search.goals import GOALS, TIME, check_goal
-from gemmbench.bench.search.search import Budget, Candidate, ConfigurationSearch, SearchResult, SearchRun
+from gemmbench.bench.search.search import Candidate, ConfigurationSearch, SearchResult, SearchRun
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
@@ -22,6 +22,7 @@ from gemmbench.planning.problems.sizes import Shape
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
+from gemmbench.planning.tuning.budget import Budget
 from gemmbench.planning.tuning.space import SearchSpace
 from gemmbench.planning.tuning.strategy import check_strategy, make_strategy
 from gemmbench.report.store import keep_latest
