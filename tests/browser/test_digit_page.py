@@ -49,13 +49,15 @@ def draw(page, strokes):
 
 
 def wait_for_guess(page, digit):
-    page.wait_for_function("digit => document.getElementById('guess').textContent === digit", arg=digit, timeout=10_000)
+    """Wait until the page and all of its rows show a digit, or the page "?": it also guesses while it is drawn on."""
+    cells = "#guess" if digit == "?" else "#guess, #rows td:nth-of-type(3)"
+    shown = f"[...document.querySelectorAll('{cells}')].every(cell => cell.textContent === digit)"
+    page.wait_for_function(f"digit => {shown}", arg=digit, timeout=10_000)
 
 
 @pytest.mark.parametrize("digit", STROKES)
 def test_a_drawn_digit_is_read(page, digit):
     draw(page, STROKES[digit])
-    page.wait_for_load_state("networkidle")  # the page guesses while it is drawn on
     wait_for_guess(page, digit)
     assert page.locator("#bars .best").get_attribute("data-bar") == digit
     assert page.locator("#state").inner_text() == "All 3 results are right."
