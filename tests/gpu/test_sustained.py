@@ -41,7 +41,8 @@ def measure(backend, monkeypatch):
 
 @pytest.mark.parametrize("precision", ["f32", "bf16"])
 def test_a_load_counts_launches_seconds_and_energy(backend, measure, precision):
-    again, base = measure(make_batch(4096, precision, rounds=2, sustained=2.0))  # half of 0.5 s spans two energy ticks
+    # A load lasts 0.5 s, and at least half of it counts, so that two ticks of the energy counter fall into it.
+    again, base = measure(make_batch(4096, precision, rounds=2, sustained=2.0))
     for load in (*again.sustained.own, *base.sustained.own):
         assert load.launches > 0 and load.seconds > 0 and load.clock_hz > 5e8
         assert load.joules is None or 50 < load.joules / load.joules_seconds < 1500

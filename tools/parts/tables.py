@@ -198,7 +198,7 @@ def _write_claims(_: Page, pattern: str, *words: str) -> str:
     if "list" in words and any(verdict == "no" for _, _, verdict in chosen):
         raise StoreError("a claim does not hold; use the table")
     if "list" in words:
-        return "\n".join(_wrap_item(f"{claim[0].upper()}{claim[1:]} ({result}).") for claim, result, _ in chosen)
+        return "\n".join(_wrap_item(f"{claim[0].upper()}{claim[1:]}. Found: {result}.") for claim, result, _ in chosen)
     lines = [f"| {' | '.join(each)} |" for each in chosen]
     return "\n".join(["| claim | found on an H200 | holds |", "|---|---|---|", *lines])
 

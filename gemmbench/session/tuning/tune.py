@@ -79,9 +79,7 @@ class Tuned:
         ranked = self.finalists
         if self.goal != TIME:
             return ranked[:1]
-        best = ranked[:1]
-        tied = [record for record in ranked if _is_tie(record, ranked[0])] if best else []
-        return sorted(tied, key=self.found.finals.index)
+        return sorted((record for record in ranked if _is_tie(record, ranked[0])), key=self.found.finals.index)
 
     @property
     def winner(self) -> Record | None:
