@@ -26,10 +26,16 @@ SWEEPS = (
     *("quick", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts"),
     *("tensor", "tensor_tf32", "tensor_fp8", "tensor_3xtf32", "tgemm", "tgemm_pick", "shapes_60_bf16"),
 )
+TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
+MMA_SYNC_TILES = ("--param", "BN=128,256")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
-    "tgemm_f16": (*GEMMBENCH, "run", "-c", "tgemm", "--precision", "f16"),
+    "tgemm_f16": (*TGEMM, "--precision", "f16"),
+    "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096,8192"),
+    "tgemm_fp8": (*TGEMM, "--precision", "e4m3,e4m3_fast", "--layout", "nt", "--sizes", "4096,8192"),
+    "tgemm_3xtf32": (*TGEMM, "--precision", "3xtf32", "--sizes", "4096,8192"),
+    "mma_sync": (*GEMMBENCH, "run", "mma_sync", "cublas", "--precision", "bf16", "--sizes", "4096", *MMA_SYNC_TILES),
     "mlp": (*GEMMBENCH, "mlp"),
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),

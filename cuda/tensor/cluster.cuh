@@ -8,6 +8,16 @@
 
 constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
 
+constexpr int kFetcher = 128 * kGroups;  // the thread that fetches
+
+// Have the tensor maps at hand before the first tile is fetched or stored: one that comes from device memory delays it
+// by a microsecond. C has a map if its rows are multiples of 16 bytes.
+__device__ inline void prefetch_maps(const CUtensorMap* a, const CUtensorMap* b, const CUtensorMap* c, int N) {
+    prefetch(a);
+    prefetch(b);
+    if (N * sizeof(TC) % 16 == 0) prefetch(c);
+}
+
 // Fetch a part of a tile, number `part` of PARTS, for all `blocks` that share the tile. A tile that runs along M
 // or N comes in chunks of 128 bytes; where these cannot be dealt evenly, each is also cut along k.
 template <int EXTENT, bool ALONG_K, int PARTS>

@@ -5,12 +5,16 @@ precisions: [bf16, f16, tf32, 3xtf32, f16_f16, bf16_f32, f16_f32, e4m3, e4m3_fas
 layouts: [nn, nt, tn, tt]
 let:                            # tiles of C
   large: cdiv(M, 128) * cdiv(N, 256)
+  middling: cdiv(M, 128) * cdiv(N, 192)
   square: cdiv(M, 128) * cdiv(N, 128)
   small: cdiv(M, 128) * cdiv(N, 64)
 pick:
-  - when: large >= 6 * SMS
+  - when: large >= 6 * SMS and BYTES == 2
     variant: wgmma_hybrid
     params: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
+  - when: large >= 6 * SMS and PROMOTED_EVERY
+    variant: wgmma_hybrid
+    params: {BM: 128, BN: 192, STAGES: 4, LARGE: 15, STREAM_K: 0}
   - when: large > 2 * SMS
     variant: wgmma_hybrid
     params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
@@ -23,6 +27,9 @@ pick:
   - when: M <= 128
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: middling <= SMS
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: large <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
@@ -46,7 +53,7 @@ pick:
     params: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: square > SMS
     variant: wgmma_3xtf32
-    params: {BM: 128, BN: 128, STAGES: 4, PROMOTE: 32, TURNS: 1}
+    params: {BM: 128, BN: 128, STAGES: 3, PROMOTE: 64, TURNS: 1}
   - when: square <= SMS
     variant: wgmma_3xtf32
     params: {BM: 128, BN: 64, STAGES: 4, PROMOTE: 32, TURNS: 1}
@@ -62,15 +69,18 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 //      the first that holds and can run             the kernel
 //      ---------------------------------------------------------------------------------
-//      six waves of 128 x 256 tiles or more         wgmma_hybrid, tiles of 256 x 192, stream-K
+//      six waves of 128 x 256 tiles or more         wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
+//                                                   sums need twice the registers, tiles of 128 x 192
 //      more than two waves                          wgmma_hybrid, tiles of 128 x 256
 //      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles, no clusters
 //      all tiles of 128 x 128 in one wave           the same with these
 //      C has at most 128 rows                       the same with tiles of 128 x 256
+//      all tiles of 128 x 192 in one wave           the same with these
 //      all tiles of 128 x 256 in one wave           wgmma_cluster, tiles side by side share A
 //      more                                         wgmma_cluster, tiles below one another share B
 //
-// In tf32, 3xtf32 and fp8 it is the rung of that precision, with smaller tiles where large ones would leave SMs idle.
+// In tf32 and 3xtf32, and in fp8 on fewer tiles, it is the rung of that precision, with smaller tiles where large ones
+// would leave SMs idle.
 //
 // In one wave, nothing overlaps the beginning and the end of a launch but its neighbours (pdl), and what counts is
 // that every SM has work; with many waves, what counts is how few bytes leave L2, so clusters and tiles are large.

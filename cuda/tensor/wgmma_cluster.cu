@@ -8,7 +8,7 @@ epilogue: [bias, relu]
 params:
   BM: [128, 256]                # 256: each warp group has two blocks of 64 rows
   BN: [256, 192, 128, 64]
-  STAGES: [4, 3, 6]
+  STAGES: [4, 3, 6, 8]
   CLUSTER_M: [2, 1]             # blocks below one another: they have the same tile of B
   CLUSTER_N: [1, 2]             # side by side: the same tile of A
 let:
@@ -85,15 +85,16 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // stmatrix, whose banks the swizzle keeps apart, and TMA stores them while the warp goes on: 128 bytes of a row at
 // a time instead of the 16 that four lanes hold.
 //
-// A launch begins on the multiprocessors that the launch before has left (pdl), makes its barriers there, and waits
-// for its end before it touches an operand. Where one wave of tiles is all there is, this hides a tenth of the time.
+// A launch begins on the multiprocessors that the launch before has left (pdl), makes its barriers and fetches its
+// tensor maps there, and waits for its end before it touches an operand. Where one wave of tiles is all there is, this
+// hides a tenth of the time.
 //
 // TMA wants rows that are multiples of 16 bytes. Other operands are copied to the workspace first, with longer rows,
 // and a warp stores its rows of C itself.
 //
 // Bound by the power limit: the tensor cores run at 1.5 GHz instead of 1.98 GHz at 8192 on an H200.
 
-#include "cluster.cuh"
+#include "main_loop.cuh"
 #include "pad.cuh"
 #include "raster.cuh"
 
@@ -132,6 +133,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
+    const Operands operands(M, N, K);
+    const CUtensorMap *const map_a = maps + (operands.copies_a ? 3 : 0), *const map_b = maps + (operands.copies_b ? 4 : 1);
+    if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_b, maps + 2, N);
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
     __syncthreads();
     Cluster::meet();
@@ -139,10 +143,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
 
     Place place;
     if (group == kGroups) {
-        if (kParts > 1) release_registers<40>();
+        if (kTakesRegisters) release_registers<40>();
         if (thread == 0) await_launch_before();  // the other groups wait for what this thread fetches
-        const Operands stored(M, N, K);
-        const CUtensorMap *const map_a = maps + (stored.copies_a ? 3 : 0), *const map_b = maps + (stored.copies_b ? 4 : 1);
         for (int tile = first; thread == 0 && tile < tiles; tile += stride) {
             const int2 at = raster.origin(tile, block);
             for (int step = 0; step < steps; ++step, place.advance()) {
@@ -155,22 +157,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
         return;
     }
 
-    if (kParts > 1) take_registers<232>();
+    if (kTakesRegisters) take_registers<232>();
     const int fetcher = block.find_fetcher(thread);
     const Boxes boxes{M, N, alpha, beta, C, bias};
     int stored = 0;  // boxes of this warp
     for (int tile = first; tile < tiles; tile += stride) {
         float sum[kParts][BN / 2];
-        int last = 0;  // the stage before
-        for (int step = 0; step < steps; ++step, place.advance()) {
-            await(ring.filled(place.stage), place.parity);
-            multiply_stage(ring, place.stage, group, sum, step > 0);
-            wait_for_products<1>();
-            if (step > 0) Cluster::release(ring.emptied(last), fetcher);
-            last = place.stage;
-        }
-        wait_for_products<0>();
-        Cluster::release(ring.emptied(last), fetcher);
+        multiply_stages<Cluster>(ring, place, steps, group, fetcher, sum);
         const int2 at = raster.origin(tile, block);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)

@@ -38,7 +38,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 
 // Against wgmma_cluster: elements of 8 bits. A row of a tile has the same 128 bytes, which are now 128 k, and an
 // instruction multiplies 32 k in the time of 16: half of the bytes, half of the time. Ring, clusters and stores
-// are the same.
+// are the same. wgmma_hybrid has large clusters for fp8 too.
 //
 // The tensor cores add products of 8 bits with about 14 bits and cut off the rest. Over a long K these errors add
 // up, all of them towards 0. So e4m3 and e5m2 promote: the tensor cores sum the 128 products of a stage, and CUDA
@@ -63,31 +63,10 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // Bound by the power limit on large problems. With promotion also by shared memory: products of 64 x 128 read 96
 // bytes per cycle, TMA writes 48 more, and shared memory has 128.
 
-#include "cluster.cuh"
+#include "main_loop.cuh"
 #include "raster.cuh"
 
 using Cluster = Member<CLUSTER_M, CLUSTER_N>;
-constexpr bool kPromotes = PROMOTED_EVERY > 0;
-constexpr bool kTakesRegisters = (kParts + kPromotes) * BN / 2 > 128;  // for the sums
-static_assert(!kPromotes || PROMOTED_EVERY == kDepth, "sums are promoted once per stage");
-
-// Add the products of a stage to the sums of a group, and wait for them.
-template <typename RING> __device__ void promote_stage(const RING& ring, int stage, int group, float (&sum)[kParts][BN / 2]) {
-    const uint64_t b = TileB::describe(ring.b(stage), 0);
-#pragma unroll
-    for (int part = 0; part < kParts; ++part) {
-        const uint64_t a = TileA::describe(ring.a(stage), (group * kParts + part) * 64);
-        float partial[BN / 2];
-        begin_products();
-#pragma unroll
-        for (int i = 0; i < kSteps; ++i)
-            multiply_add<BN>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
-        commit_products();
-        wait_for_products<0>();
-#pragma unroll
-        for (int i = 0; i < BN / 2; ++i) sum[part][i] += partial[i];
-    }
-}
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
@@ -99,6 +78,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
+    if (threadIdx.x == kFetcher) prefetch_maps(maps, maps + 1, maps + 2, N);
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
     __syncthreads();
     Cluster::meet();
@@ -125,24 +105,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     const Boxes boxes{M, N, alpha, beta, C, bias};
     int stored = 0;  // boxes of this warp
     for (int tile = first; tile < tiles; tile += stride) {
-        float sum[kParts][BN / 2] = {};
-        int last = 0;  // the stage before
-        for (int step = 0; step < steps; ++step, place.advance()) {
-            await(ring.filled(place.stage), place.parity);
-            if constexpr (kPromotes) {
-                promote_stage(ring, place.stage, group, sum);
-                Cluster::release(ring.emptied(place.stage), fetcher);
-            } else {
-                multiply_stage(ring, place.stage, group, sum, true);
-                wait_for_products<1>();
-                if (step > 0) Cluster::release(ring.emptied(last), fetcher);
-                last = place.stage;
-            }
-        }
-        if constexpr (!kPromotes) {
-            wait_for_products<0>();
-            Cluster::release(ring.emptied(last), fetcher);
-        }
+        float sum[kParts][BN / 2];
+        multiply_stages<Cluster>(ring, place, steps, group, fetcher, sum);
         const int2 at = raster.origin(tile, block);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)

@@ -253,6 +253,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
+    const CUtensorMap *const of_rows = maps + kSwaps, *const of_columns = maps + (kSwaps ? 0 : kCopies ? 3 : 1);
+    if (threadIdx.x == kFetcher) prefetch_maps(of_rows, of_columns, maps + 2, N);
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kReaders);
     __syncthreads();
     Cluster::meet();
@@ -260,7 +262,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     Place place;
     if (group == kGroups) {
         release_registers<40>();
-        const CUtensorMap *const of_rows = maps + kSwaps, *const of_columns = maps + (kSwaps ? 0 : kCopies ? 3 : 1);
         for (int tile = first; thread == 0 && tile < tiles; tile += stride) {
             const int2 at = raster.origin(tile, block);
             for (int step = 0; step < steps; ++step, place.advance()) {

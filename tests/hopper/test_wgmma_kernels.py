@@ -31,9 +31,11 @@ CASES = [
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 264, 136), -0.5),
 ]
 FP8_CASES = [
-    ("e4m3", "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (264, 200, 272), -0.5),
-    ("e4m3_fast", "BM=128 BN=256 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), -0.5),
-    ("e5m2", "BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=1", (264, 136, 400), -0.5),
+    ("wgmma_fp8", "e4m3", "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (264, 200, 272), -0.5),
+    ("wgmma_fp8", "e4m3_fast", "BM=128 BN=256 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), -0.5),
+    ("wgmma_fp8", "e5m2", "BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=1", (264, 136, 400), -0.5),
+    ("wgmma_hybrid", "e4m3", "BM=128 BN=192 STAGES=3 LARGE=2 STREAM_K=1", (1032, 776, 272), -0.5),
+    ("wgmma_hybrid", "e5m2_fast", "BM=256 BN=192 STAGES=3 LARGE=2 STREAM_K=0", (1032, 400, 144), 0.0),
 ]
 F32_RESULTS = [
     ("wgmma_ring", "BM=256 BN=64 STAGES=3", "nt", (264, 136, 136), 0.0),
@@ -154,9 +156,9 @@ def test_c_may_be_in_f32(launch, name, config, layout, shape, beta):
     check_integers(launch, replace(plan, epilogue=EPILOGUE), beta)
 
 
-@pytest.mark.parametrize(("precision", "config", "shape", "beta"), FP8_CASES)
-def test_fp8_is_right_with_bias_and_relu(launch, precision, config, shape, beta):
-    plan = make_plan("wgmma_fp8", config, "nt", shape, precision)
+@pytest.mark.parametrize(("name", "precision", "config", "shape", "beta"), FP8_CASES)
+def test_fp8_is_right_with_bias_and_relu(launch, name, precision, config, shape, beta):
+    plan = make_plan(name, config, "nt", shape, precision)
     check_integers(launch, replace(plan, epilogue=EPILOGUE), beta)
 
 
