@@ -52,7 +52,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //
 // cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one
 // barrier for 128 bytes of K. It comes before the last products of a tile, which run while the first fragments of
-// the next tile load. Rows that are no multiples of 16 bytes are copied through registers.
+// the next tile load. Of tiles that lie inside the matrices each step copies a share without a question, so that
+// the main loop has no branches and the compiler puts copies and loads between the products. Rows that are no
+// multiples of 16 bytes are copied through registers.
 //
 // A warp of 64 x 64 loads 32 registers of fragments for 32 products, so that the rate of mma.sync should
 // bound it.
@@ -64,6 +66,7 @@ constexpr int kRow = 128, kPart = 16;               // bytes
 constexpr int kDepth = kRow / sizeof(TA);           // k of a tile
 constexpr int kWide = kPart / sizeof(TA);           // elements of a part
 constexpr int kSteps = kRow / (2 * kPart);          // instructions along K: each takes two parts
+constexpr int kShares = kSteps - 1;                 // of a copy: one for each step before the barrier
 constexpr int kWarpsN = BN / WN, kThreads = BM / WM * kWarpsN * 32;
 constexpr int kTilesM = WM / 16, kTilesN = WN / 8;  // of one instruction
 constexpr int kTileA = BM * kRow, kStage = kTileA + BN * kRow;
@@ -112,14 +115,17 @@ struct HalfSums {
     unsigned c[2] = {};
     __device__ float get(int i) const { return __half2float(__ushort_as_half(c[i / 2] >> i % 2 * 16)); }
 };
+struct alignas(2 * sizeof(TC)) Pair {
+    TC c[2];
+};
 __device__ void multiply_add(HalfSums& sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
                  : "+r"(sum.c[0]), "+r"(sum.c[1])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 __device__ void multiply_add(Sums& sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #define MULTIPLY_ADD(SHAPE, TYPE)                                                                              \
-    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, "            \
+    asm("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, "            \
                  "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                               \
                  : "+f"(sum.c[0]), "+f"(sum.c[1]), "+f"(sum.c[2]), "+f"(sum.c[3])                              \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
@@ -135,30 +141,21 @@ __device__ void multiply_add(Sums& sum, const unsigned (&a)[4], unsigned b0, uns
 template <int EXTENT, bool ALONG_K> struct Tile {
     static constexpr int ROWS = ALONG_K ? EXTENT : kDepth, COLUMNS = ALONG_K ? kDepth : EXTENT;
     static constexpr int PITCH = COLUMNS * sizeof(TA), PARTS = PITCH / kPart, STRIDE = kThreads / PARTS;
-    static_assert(kThreads % PARTS == 0, "a thread copies the same part of every row");
+    static_assert(kThreads % PARTS == 0 && ROWS % STRIDE == 0, "a thread copies the same part of every row");
+    static_assert((STRIDE & (STRIDE - 1)) == 0, "rows STRIDE apart differ in other bits than the first STRIDE rows");
 
-    // Where a part of a row lies. Single loads of 32 bits need another order: four rows and eight
+    // By what the parts of a row are exchanged. Single loads of 32 bits need another order: four rows and eight
     // neighbours of each must lie in 32 banks.
-    static __device__ unsigned place(int row, int part) {
-        return row * PITCH + ((part ^ (ALONG_K || !kTf32 ? row % 8 : row % 4 * 2)) * kPart);
-    }
+    static constexpr __device__ int exchange(int row) { return ALONG_K || !kTf32 ? row % 8 : row % 4 * 2; }
 
-    // Copy the part that this thread copies of every row; all of them are inside the matrix. `pitch` is in bytes.
-    static __device__ void copy_inside(unsigned tile, const char* from, size_t pitch) {
-        const int first = threadIdx.x / PARTS;
-#pragma unroll
-        for (int row = 0; row < ROWS; row += STRIDE) {
-            if (ROWS % STRIDE != 0 && first + row >= ROWS) break;
-            copy_async(tile + place(first + row, threadIdx.x % PARTS), from, true);
-            from += STRIDE * pitch;
-        }
-    }
+    // Where a part of a row lies.
+    static __device__ unsigned place(int row, int part) { return row * PITCH + (part ^ exchange(row)) * kPart; }
 
-    // The same for a matrix of `rows` x `columns` elements, zeros where it has none. `wide`: its rows begin at
-    // multiples of 16 bytes.
+    // Copy the part that this thread copies of every row, zeros where the matrix of `rows` x `columns` elements
+    // has none. `wide`: its rows begin at multiples of 16 bytes.
     template <typename T>
-    static __device__ void copy_edge(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
-                                     bool wide) {
+    static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
+                                bool wide) {
         const int part = threadIdx.x % PARTS, column = column0 + part * kWide;
 #pragma unroll 1
         for (int row = threadIdx.x / PARTS; row < ROWS; row += STRIDE) {
@@ -207,27 +204,42 @@ template <int EXTENT, bool ALONG_K> struct Tile {
     }
 };
 
-// Copies the tiles of one operand in turn: those that lie inside the matrix without a question.
+// The tiles of one operand, copied in turn.
 template <typename T, int EXTENT, bool ALONG_K> struct Copies {
     using Tile = ::Tile<EXTENT, ALONG_K>;
     const T* matrix;
     int rows, columns, begin;  // of the matrix, and where the block's part of M or N begins
-    bool wide, inside;
-    const char* next;          // what this thread copies of the next tile
+    bool wide, inside;         // inside: only the end of K can lie outside of the matrix
+    unsigned to;               // where this thread copies to in a tile; rows further on are constants away
+    const char* next;          // what it copies of the next tile
 
     __device__ Copies(const T* matrix, int extent, int K, int begin)
         : matrix(matrix), rows(ALONG_K ? extent : K), columns(ALONG_K ? K : extent), begin(begin) {
         wide = (size_t(matrix) | columns * sizeof(T)) % kPart == 0;
         inside = wide && begin + EXTENT <= extent;
-        const int row = threadIdx.x / Tile::PARTS, column = threadIdx.x % Tile::PARTS * kWide;
+        const int row = threadIdx.x / Tile::PARTS, part = threadIdx.x % Tile::PARTS, column = part * kWide;
+        to = Tile::place(row, part);
         const size_t first = ALONG_K ? size_t(begin + row) * columns + column : size_t(row) * columns + begin + column;
         next = reinterpret_cast<const char*>(matrix + first);
     }
-    // `k0`: where the tile begins. `whole`: K does not end in it.
-    __device__ void copy(unsigned tile, int k0, bool whole) {
-        if (inside && whole) Tile::copy_inside(tile, next, columns * sizeof(T));
-        else Tile::copy_edge(tile, matrix, rows, columns, ALONG_K ? begin : k0, ALONG_K ? k0 : begin, wide);
-        next += kDepth * sizeof(T) * (ALONG_K ? 1 : size_t(columns));
+    __device__ void advance() { next += kDepth * sizeof(T) * (ALONG_K ? 1 : size_t(columns)); }
+
+    // The tile at k0, whatever lies outside of the matrix.
+    __device__ void copy(unsigned tile, int k0) {
+        Tile::copy(tile, matrix, rows, columns, ALONG_K ? begin : k0, ALONG_K ? k0 : begin, wide);
+        advance();
+    }
+    // Share `step` of a tile that lies inside the matrix, without a question.
+    __device__ void copy_share(unsigned tile, int step) {
+        constexpr int COUNT = Tile::ROWS / Tile::STRIDE;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            if (i * kShares / COUNT == step) {
+                constexpr int STRIDE = Tile::STRIDE;
+                copy_async(tile + (to ^ Tile::exchange(i * STRIDE) * kPart) + i * STRIDE * Tile::PITCH,
+                           next + i * (STRIDE * sizeof(T)) * columns, true);
+            }
+        if (step == kShares - 1) advance();
     }
 };
 using TileA = Tile<BM, !TRANS_A>;
@@ -241,19 +253,22 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
     const auto follow = [&](unsigned stage) { return stage + kStage == end ? stages : stage + kStage; };
 
-    // Copy the tiles of one step. Past the last one the group is empty, so that groups count steps.
     Copies<TA, BM, !TRANS_A> copies_a(A, M, K, row0);
     Copies<TB, BN, TRANS_B> copies_b(B, N, K, column0);
     unsigned filled = stages;
-    int k0 = 0;
-    const auto copy = [&] {
-        if (k0 < K) {
-            copies_a.copy(filled, k0, k0 + kDepth <= K);
-            copies_b.copy(filled + kTileA, k0, k0 + kDepth <= K);
-        }
+    int k0 = 0;  // of the next tile to copy
+    const auto end_copy = [&] {
         commit_copies();
         k0 += kDepth;
         filled = follow(filled);
+    };
+    // Copy the tiles of one step. Past the last one the group is empty, so that groups count steps.
+    const auto copy = [&] {
+        if (k0 < K) {
+            copies_a.copy(filled, k0);
+            copies_b.copy(filled + kTileA, k0);
+        }
+        end_copy();
     };
     unsigned a[2][kTilesM][4], b[2][kTilesN / 2][4];  // fragments for this instruction along K and the next
     const unsigned start_a = TileA::start<true>(warp_row, lane), start_b = kTileA + TileB::start<false>(warp_column, lane);
@@ -274,15 +289,20 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     await_tile();
     unsigned stage = stages;
     load(stage, 0);
-    for (int tile = 0; tile < (K + kDepth - 1) / kDepth; ++tile) {
+    const auto multiply_tile = [&](auto copies_inside) {  // and copy one that lies inside the matrices, or any one
+        constexpr bool INSIDE = decltype(copies_inside)::value;
+        if constexpr (!INSIDE) copy();
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             if (step == kSteps - 1) {
+                if constexpr (INSIDE) end_copy();
                 await_tile();
                 stage = follow(stage);
+            } else if constexpr (INSIDE) {
+                copies_a.copy_share(filled, step);
+                copies_b.copy_share(filled + kTileA, step);
             }
             load(stage, (step + 1) % kSteps);
-            if (step == 0) copy();
 #pragma unroll
             for (int m = 0; m < kTilesM; ++m)
 #pragma unroll
@@ -290,25 +310,41 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                     multiply_add(sum[m][n], a[step % 2][m], b[step % 2][n / 2][n % 2 * 2],
                                  b[step % 2][n / 2][n % 2 * 2 + 1]);
         }
-    }
+    };
+    int left = (K + kDepth - 1) / kDepth;
+    const int inside = copies_a.inside && copies_b.inside ? max(0, (K - k0) / kDepth) : 0;
+    left -= inside;
+    for (int tile = 0; tile < inside; ++tile) multiply_tile(std::true_type{});
+    for (int tile = 0; tile < left; ++tile) multiply_tile(std::false_type{});
     wait_for_copies<0>();
 
-    // Four lanes hold eight neighbours of a row.
+    // Four lanes hold eight neighbours of a row, each of them two, which are stored at once where rows have pairs.
+    const bool pairs = (size_t(C) | N * sizeof(TC)) % sizeof(Pair) == 0;
 #pragma unroll
     for (int m = 0; m < kTilesM; ++m) {
 #pragma unroll
         for (int n = 0; n < kTilesN; ++n) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int row = row0 + warp_row + m * 16 + i / 2 * 8 + lane / 4;
-                const int column = column0 + warp_column + n * 8 + lane % 4 * 2 + i % 2;
+            for (int half = 0; half < 2; ++half) {
+                const int row = row0 + warp_row + m * 16 + half * 8 + lane / 4;
+                const int column = column0 + warp_column + n * 8 + lane % 4 * 2;
                 if (row >= M || column >= N) continue;
-                TC* c = C + size_t(row) * N + column;
-                float value = float(alpha) * sum[m][n].get(i);
-                if (beta != TACC(0)) value += float(beta) * float(*c);  // beta 0: C is not read
-                if (BIAS) value += float(bias[column]);
-                if (RELU && value < 0) value = 0;  // a NaN stays
-                *c = TC(value);
+                TC* const c = C + size_t(row) * N + column;
+                const bool both = column + 1 < N;
+                Pair result;
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    float value = float(alpha) * sum[m][n].get(half * 2 + i);
+                    if (beta != TACC(0) && (i == 0 || both)) value += float(beta) * float(c[i]);  // 0: C is not read
+                    if (BIAS && (i == 0 || both)) value += float(bias[column + i]);
+                    if (RELU && value < 0) value = 0;  // a NaN stays
+                    result.c[i] = TC(value);
+                }
+                if (pairs) *reinterpret_cast<Pair*>(c) = result;
+                else {
+                    c[0] = result.c[0];
+                    if (both) c[1] = result.c[1];
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ require:
   - BM % WM == 0
   - BN % WN == 0
   - BK * BYTES <= (128 if (BM / WM) * (BN / WN) <= 8 else 64)   # all fits static shared memory
+  - WM * WN * BYTES <= 8192       # in tf32 a warp holds two sets of sums
 tile: [BM, BN]
 grid:
   - cdiv(N, BN)
@@ -43,6 +44,10 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definit
 // A and B keep the order of rows and columns that they have in memory; a fragment is told whether its
 // tile is stored by rows or by columns. Rows in shared memory are 16 bytes longer than they need be,
 // so that 8 rows below one another lie in different banks.
+//
+// Tensor cores cut the lowest bits off a sum at every instruction. In tf32, whose instructions add only four
+// products of each element, that adds up: 17 u at K = 4096. So there the sums of a tile begin at 0, and are added
+// to those before them by ordinary additions, which round.
 
 #include <mma.h>
 
@@ -63,6 +68,7 @@ using OrderB = std::conditional_t<TRANS_B, wmma::col_major, wmma::row_major>;
 using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, kDepth, Element, OrderA>;
 using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, kDepth, Element, OrderB>;
 using FragmentC = wmma::fragment<wmma::accumulator, 16, 16, kDepth, TACC>;
+using Sums = FragmentC[WM / 16][WN / 16];  // of a warp
 
 // Load ROWS x COLUMNS elements of a row-major matrix, zeros where it has none. Rows that are multiples
 // of 16 bytes are loaded 16 bytes at a time.
@@ -85,6 +91,21 @@ __device__ void load_tile(T* tile, const T* matrix, int rows, int columns, int r
     }
 }
 
+__device__ void clear(Sums& sums) {
+#pragma unroll
+    for (int m = 0; m < WM / 16; ++m)
+#pragma unroll
+        for (int n = 0; n < WN / 16; ++n) wmma::fill_fragment(sums[m][n], TACC(0));
+}
+__device__ void add(Sums& sums, const Sums& others) {
+#pragma unroll
+    for (int m = 0; m < WM / 16; ++m)
+#pragma unroll
+        for (int n = 0; n < WN / 16; ++n)
+#pragma unroll
+            for (int i = 0; i < FragmentC::num_elements; ++i) sums[m][n].x[i] += others[m][n].x[i];
+}
+
 // TF32 keeps 10 bits after the point: round to nearest, since the instruction would cut the others off.
 template <typename Fragment> __device__ void round_to_tf32(Fragment& fragment) {
 #pragma unroll
@@ -100,11 +121,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
 
-    FragmentC sum[WM / 16][WN / 16];
-#pragma unroll
-    for (int m = 0; m < WM / 16; ++m)
-#pragma unroll
-        for (int n = 0; n < WN / 16; ++n) wmma::fill_fragment(sum[m][n], TACC(0));
+    Sums sums, of_tile;  // of all tiles, and of one
+    clear(sums);
 
     for (int k0 = 0; k0 < K; k0 += BK) {
         load_tile<kRowsA, kColumnsA>(As, A, TRANS_A ? K : M, TRANS_A ? M : K, TRANS_A ? k0 : row0,
@@ -112,6 +130,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         load_tile<kRowsB, kColumnsB>(Bs, B, TRANS_B ? N : K, TRANS_B ? K : N, TRANS_B ? column0 : k0,
                                      TRANS_B ? k0 : column0);
         __syncthreads();
+        if constexpr (kTf32) clear(of_tile);
 #pragma unroll
         for (int k = 0; k < BK; k += kDepth) {
             FragmentA a[WM / 16];
@@ -128,9 +147,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 wmma::load_matrix_sync(b, Bs + (TRANS_B ? column * kPitchB + k : k * kPitchB + column), kPitchB);
                 if constexpr (kTf32) round_to_tf32(b);
 #pragma unroll
-                for (int m = 0; m < WM / 16; ++m) wmma::mma_sync(sum[m][n], a[m], b, sum[m][n]);
+                for (int m = 0; m < WM / 16; ++m) {
+                    FragmentC& sum = kTf32 ? of_tile[m][n] : sums[m][n];
+                    wmma::mma_sync(sum, a[m], b, sum);
+                }
             }
         }
+        if constexpr (kTf32) add(sums, of_tile);
         __syncthreads();  // before the tiles are overwritten
     }
 
@@ -140,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int m = 0; m < WM / 16; ++m) {
 #pragma unroll
         for (int n = 0; n < WN / 16; ++n) {
-            wmma::store_matrix_sync(patch, sum[m][n], 16, wmma::mem_row_major);
+            wmma::store_matrix_sync(patch, sums[m][n], 16, wmma::mem_row_major);
             __syncwarp();
             for (int e = lane; e < 16 * 16; e += 32) {
                 const int row = row0 + warp_row + m * 16 + e / 16, column = column0 + warp_column + n * 16 + e % 16;
