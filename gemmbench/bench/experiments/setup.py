@@ -42,9 +42,9 @@ class Setup:
         seconds = self.policy.max_time * AUDIT_SHARE
         return Audit(self.arena, inputs, self.workload.make_audit_case(self.policy), seconds, self.backend.max_launches)
 
-    def bind(self, trial: Trial) -> Executable:
-        """Bind a trial to all operand sets, as it is timed. Raises PlanError."""
-        turns = 0 if trial.chain.graph else trial.turns
+    def bind(self, trial: Trial, graphs: int = 1) -> Executable:
+        """Bind a trial to all operand sets, as it is timed, with `graphs` of its graphs in one. Raises PlanError."""
+        turns = 0 if trial.chain.graph else trial.turns * graphs
         return self._bind(trial, trial.chain, self.backend.modes[0], self.arena.rotation, turns)
 
     def bind_first_set(

@@ -18,8 +18,12 @@ from gemmbench.bench.sustained import Load, Sustained
 BLOCK_SECONDS = 1.0
 """The longest block: a longer load has more of them."""
 _WINDOW_SECONDS = 0.025
+_WINDOW_GRAPHS = 2
+"""Graphs in a window, if launches are graphs: with two windows in the queue, none is launched again while it waits."""
 _LEAST_WINDOWS = 8
 _HEATING_SHARE, _HEATING_STRETCH = 0.5, 0.2
+WARMING_SHARE = 0.25
+"""What a row's own load before its blocks takes at most, relative to the seconds of the blocks."""
 
 
 @dataclass
@@ -35,8 +39,9 @@ class _Bound:
 class SustainedBlocks:
     """Loads the device with one kernel at a time, each row for `seconds` in all.
 
-    After each load `is_intact` tells whether the trial wrote nothing but its outputs, and after all of
-    a row `check` checks what the same executable computes.
+    After all loads of a row `is_intact` tells whether it wrote nothing but its outputs, and `check` checks
+    what the same executable computes. Not between the blocks: a device that pauses runs faster than its
+    power limit allows afterwards, and then slower.
     """
 
     def __init__(
@@ -59,7 +64,9 @@ class SustainedBlocks:
         base = self._prepare(baseline) if baseline else None
         others = [trial for trial in trials if trial is not baseline]
         if base and others:
-            self._heat(base)
+            self._context.progress("sustained load", 0, 0)
+            self._heat(base, _HEATING_SHARE * self._seconds)
+            self._is_intact(base.trial)
         for number, trial in enumerate(others):
             self._context.progress(f"sustained {trial.name}", number, len(others))
             row = self._prepare(trial)
@@ -76,9 +83,13 @@ class SustainedBlocks:
             base = None
         first = len(base.loads) if base else 0
         order = (row, base, base, row) if base else (row, row)
-        for one in order * self._quartets:
-            if one and not self._add_load(one):
-                return
+        self._heat(row, WARMING_SHARE * self._seconds)
+        complete = all(self._add_load(one) for one in order * self._quartets if one)
+        intact = row.trial.alive and self._is_intact(row.trial)
+        if not (complete and intact):
+            if base:
+                del base.loads[first:]
+            return
         row.trial.sustained = Sustained(own=row.loads, baseline=base.loads[first:] if base else [])
         self._finish(row)
 
@@ -91,28 +102,29 @@ class SustainedBlocks:
             executable.time(1)  # loads the code
             window = executable.time(1)
             once = window.seconds / window.launches
+            if trial.turns:  # the window was one graph
+                joined = max(1, int(_WINDOW_SECONDS / _WINDOW_GRAPHS / max(window.seconds, 1e-9)))
+                executable = self._bind(trial, joined)
             if once * _LEAST_WINDOWS > self._block:
                 return None
-            launches = math.ceil(_WINDOW_SECONDS / max(once, 1e-9))
-            return _Bound(trial, executable, min(launches, self._backend.max_launches))
+            return _Bound(trial, executable, math.ceil(_WINDOW_SECONDS / max(once, 1e-9)))
         return None
 
-    def _heat(self, base: _Bound) -> None:
-        """Load the device with the baseline until it is as warm as the loads will find it."""
-        sensors, executable = LoadSensors(self._backend.monitor), cast(SteadyExecutable, base.executable)
-        limit = _HEATING_SHARE * self._seconds
-        self._context.progress("sustained load", 0, 0)
-        with base.trial.catch_faults(), closing(executable.sustain(base.launches, sensors.poll)) as windows:
+    def _heat(self, one: _Bound, limit: float) -> None:
+        """Load the device with a kernel until it is steady, or for `limit` seconds."""
+        sensors, executable = LoadSensors(self._backend.monitor), cast(SteadyExecutable, one.executable)
+        with one.trial.catch_faults(), closing(executable.sustain(one.launches, sensors.poll)) as windows:
             settle(windows, sensors, limit, _HEATING_STRETCH, self._context.is_interrupted)
-        self._is_intact(base.trial)
 
     def _add_load(self, one: _Bound) -> bool:
-        """Run a block; whether it is complete, and the operands are intact."""
+        """Run a block; whether it is complete."""
+        if not one.trial.alive:
+            return False
         executable, sensors = cast(SteadyExecutable, one.executable), LoadSensors(self._backend.monitor)
         load = None
         with one.trial.catch_faults():
             load = measure_load(executable, one.launches, self._block, sensors, self._context.is_interrupted)
-        if load is None or not self._is_intact(one.trial):
+        if load is None:
             return False
         one.loads.append(load)
         return True

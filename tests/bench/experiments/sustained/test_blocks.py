@@ -55,14 +55,41 @@ def loads(monkeypatch):
 
 def test_the_baseline_runs_twice_between_two_loads_of_a_kernel(measure, loads):
     measure("naive", "tiled", "base")
-    heating, *blocks = loads
+    heating, *rows = loads
     assert heating == "base"
-    assert blocks == ["naive", "base", "base", "naive", "tiled", "base", "base", "tiled"]
+    assert rows == ["naive", "naive", "base", "base", "naive", "tiled", "tiled", "base", "base", "tiled"]
+
+
+def test_windows_are_long_however_short_a_launch_is(measure, monkeypatch):
+    """The host has the time of a window for queueing the next one; graphs fit more launches into a queue."""
+    seen, sustain = set(), FakeExecutable.sustain
+
+    def noted(self, launches, watch):
+        seen.add(launches)
+        return sustain(self, launches, watch)
+
+    monkeypatch.setattr(FakeExecutable, "sustain", noted)
+    measure("tiled", "base", times={"tiled": 1e-5, "base": 1e-5})
+    assert seen == {2500} and FakeBackend.max_launches < 2500
+
+
+def test_two_graphs_fill_a_window(measure, monkeypatch):
+    """With two windows in the queue no more than four graphs wait, and none is launched again meanwhile."""
+    units, sustain = set(), FakeExecutable.sustain
+
+    def noted(self, launches, watch):
+        units.add((launches, self.unit))
+        return sustain(self, launches, watch)
+
+    monkeypatch.setattr(FakeExecutable, "sustain", noted)
+    found = measure("tiled", "base", times={"tiled": 1e-5, "base": 1e-5})
+    assert found["tiled"].graph
+    assert all(0.4 < unit / launches <= 0.5 for launches, unit in units)
 
 
 def test_a_longer_load_has_more_blocks(measure, loads):
     found = measure("tiled", "base", policy=replace(ASKED, sustained=8.0))
-    assert loads[1:] == ["tiled", "base", "base", "tiled"] * 2
+    assert loads[1:] == ["tiled", *["tiled", "base", "base", "tiled"] * 2]
     assert len(found["tiled"].sustained.own) == len(found["tiled"].sustained.baseline) == 4
 
 
@@ -81,12 +108,12 @@ def test_a_row_has_speed_power_and_energy_next_to_its_burst(measure):
 
 def test_the_baseline_alone_is_loaded_too(measure, loads):
     found = measure("base")
-    assert loads == ["base", "base"] and len(found["base"].sustained.own) == 2
+    assert loads == ["base"] * 3 and len(found["base"].sustained.own) == 2
 
 
 def test_no_rival_takes_the_place_of_a_baseline_that_is_wrong(measure, loads):
     found = measure("naive", "tiled", "base", rivals=("naive", "tiled"), faults={"base": "zero"})
-    assert loads == ["naive", "naive", "tiled", "tiled"]
+    assert loads == ["naive"] * 3 + ["tiled"] * 3
     assert [found[name].sustained.baseline for name in ("naive", "tiled")] == [[], []]
 
 
@@ -100,7 +127,7 @@ def test_it_is_the_default_where_products_run_on_tensor_cores(measure, loads, pr
     found = measure("tiled", "base", policy=Policy(rounds=2), problem=replace(SMALL, precision_name=precision))
     assert {bool(record.sustained) for record in found.values()} == {loaded} == {bool(loads)}
     measure("tiled", "base", policy=Policy(rounds=2, sustained=0.0), problem=replace(SMALL, precision_name=precision))
-    assert len(loads) == (5 if loaded else 0)
+    assert len(loads) == (6 if loaded else 0)
 
 
 def test_configurations_that_are_measured_again_are_not_loaded_yet(measure, loads):
