@@ -4,6 +4,7 @@ The Python interface, without the command line:
 
     run        verify and time kernels, and compare them with a baseline
     compare    decide which of several variants is faster
+    tune       search for the fastest configuration of a kernel
     verify     verify kernels on shapes where they often break
     load       read a results file
 
@@ -12,7 +13,7 @@ The Python interface, without the command line:
     >>> [(record.variant, record.status) for record in result.records]
     [('naive', 'ok'), ('tiled', 'ok'), ('cublas', 'ok')]
 
-The functions return RunResults, CompareResults and VerifyResults; every error that they raise on
+The functions return RunResults, CompareResults, TuneResults and VerifyResults; every error that they raise on
 purpose is a GemmbenchError. They are imported when they are first used: `import gemmbench` is
 quick.
 """
@@ -27,14 +28,16 @@ from gemmbench.version import __version__
 if TYPE_CHECKING:
     from gemmbench.bench.record import Environment, Record, TransferRecord
     from gemmbench.errors import DeviceError, GemmbenchError, SpecError, StoreError, UsageError
-    from gemmbench.interface.functions import compare, load, run, tune, verify
-    from gemmbench.interface.results import CompareResults, RunResults, TuneResults, VerifyResults
+    from gemmbench.interface.functions import compare, load, run, verify
+    from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
+    from gemmbench.interface.tuning import TuneResults, tune
     from gemmbench.report.comparison import Comparison
     from gemmbench.report.verdicts import Verdict
 
 _MODULES = {
-    "gemmbench.interface.functions": ("compare", "load", "run", "tune", "verify"),
-    "gemmbench.interface.results": ("CompareResults", "RunResults", "TuneResults", "VerifyResults"),
+    "gemmbench.interface.functions": ("compare", "load", "run", "verify"),
+    "gemmbench.interface.results": ("CompareResults", "RunResults", "VerifyResults"),
+    "gemmbench.interface.tuning": ("TuneResults", "tune"),
     "gemmbench.bench.record": ("Environment", "Record", "TransferRecord"),
     "gemmbench.report.comparison": ("Comparison",),
     "gemmbench.report.verdicts": ("Verdict",),

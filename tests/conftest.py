@@ -42,6 +42,14 @@ MANIFEST: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def data_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where winners are kept: never the user's."""
+    home = tmp_path_factory.mktemp("data")
+    monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(home))
+    return home
+
+
 @pytest.fixture
 def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny problems would take the most sets, and audits a turn over all of them."""

@@ -1,9 +1,9 @@
 """The programs in benchmarks/ that measure kernels and devices, as far as they go without a GPU."""
 
+import itertools
 import json
-from collections import defaultdict
+import re
 from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,20 +79,6 @@ def test_drawn_shapes_are_printed_as_a_config(load, monkeypatch, capsys):
     config = yaml.safe_load(capsys.readouterr().out)
     assert len(config["shapes"]) == 5 and config["variants"][0] == "sgemm"
     assert [*Draft7Validator(json.loads(write_schema("config"))).iter_errors(config)] == []
-
-
-def test_the_sweeps_of_a_pick_measure_each_kind_with_the_same_candidates(load):
-    pick = load("pick")
-    family = pick.FAMILIES["sgemm"]
-    configs_of = defaultdict(set)
-    for path in (data_folder("cuda").parent / "configs").glob("sgemm_pick*.yaml"):
-        config = yaml.safe_load(path.read_text())
-        shapes = [*config["shapes"], *([size] * 3 for size in config.get("sizes", []))]
-        for shape in shapes:
-            record = SimpleNamespace(problem=SimpleNamespace(**dict(zip("MNK", shape, strict=True))))
-            configs_of[pick.kind_of(record, 132, family)].add(path.stem)
-    assert {kind: names for kind, names in configs_of.items() if len(names) > 1} == {}
-    assert set(configs_of) == set(family.kinds)
 
 
 def test_tables_are_written_as_csv(load, tmp_path, capsys):
@@ -229,3 +215,46 @@ def test_a_target_that_no_run_shows_has_no_line(load, make_record, environment):
     problems = compare_rows(Run(environment, [make_record("tgemm", [1.0] * 4)])).problems
     assert targets.judge(targets.Target("tgemm", "f32", "64", "% of best cublaslt", 100), problems) is None
     assert targets.judge(targets.Target("tgemm", "f32", "128", "TFLOPS", 1), problems) is None
+
+
+def test_kernel_tuner_gets_the_space_of_the_manifest(load):
+    program = load("against_kernel_tuner")
+    plans = program.list_plans()
+    described = program.describe_for_kernel_tuner(plans)
+    axes = described["tune_params"]
+    combinations = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    allowed = [each for each in combinations if described["restrictions"](each)]
+    assert len(allowed) == len(plans) == 105
+    assert all(each["block_size_x"] == each["BM"] * each["BN"] // (each["TM"] * each["TN"]) for each in allowed)
+    source = described["kernel_source"]
+    assert "#define TACC float" in source and not re.search(r"#define (BM|BN|BK|TM|TN)\b", source)
+
+
+def test_winners_of_both_tools_are_compared_with_the_best_of_all(load):
+    program = load("against_kernel_tuner")
+    searches = [program.Search("a", 50.0, 105, {"T": 1}), program.Search("a", 42.0, 105, {"T": 2})]
+    rows = program.list_rows([*searches, program.Search("b", 10.5, 105, {"T": 2})], {"T=1": 1.1e-3, "T=2": 1e-3})
+    assert rows == [
+        ("1", "a", "50.0", "2.1", "T=1", "1.1000", "10.00%"),
+        ("2", "a", "42.0", "2.5", "T=2", "1.0000", "0.00%"),
+        ("1", "b", "10.5", "10.0", "T=2", "1.0000", "0.00%"),
+    ]
+
+
+def test_the_winner_of_a_search_is_judged_by_the_finals_of_all_searches(load, make_record):
+    tune = load("claims.tune")
+
+    def make_search(*seconds):
+        rows = [
+            make_record("blocktile_2d", [each] * 2, phase="final", config={"T": n}) for n, each in enumerate(seconds)
+        ]
+        checks = [make_record("blocktile_2d", phase="check", config={"T": n}) for n, _ in enumerate(seconds)]
+        timed = [make_record("blocktile_2d", [1.0], phase="ranking", config={"T": n}) for n, _ in enumerate(seconds)]
+        return [*checks, *timed, *rows, make_record("cublas", [1.0] * 2, phase="final")]
+
+    searches = [make_search(2.0, 2.1), make_search(2.2, 2.0)]
+    losses = tune.find_losses(searches)
+    assert [name for name, _ in losses] == ["T=0", "T=1"]
+    assert min(loss for _, loss in losses) == 0 < max(loss for _, loss in losses) < 0.03
+    assert tune.count_verified(searches[0]) == "2 of 2"
+    assert tune.count_verified(searches[0][1:]) == "1 of 2"

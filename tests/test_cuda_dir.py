@@ -1,6 +1,7 @@
 """The kernels and configs that come with the program."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from gemmbench.backends.inlining import inline_headers
 from gemmbench.backends.registry import list_library_variants
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.kernel_files import SUFFIXES
+from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Plan, Target
+from gemmbench.planning.plans.plan import Config, Plan, Target
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep_config import read_sweep
@@ -37,6 +39,36 @@ def kernel(request):
 @pytest.fixture(params=GEMMS, ids=lambda path: path.name)
 def gemm(request):
     return Catalog([ROOT / "cuda"]).get(request.param.stem)
+
+
+def picks(variant, row, problem):
+    """Whether a row of a `pick` computes a problem on the GPU."""
+    alone = replace(variant, picks=(row,))
+    (plan,) = make_plans([problem], [(alone, [Config()])], "cuda", {"cuda": GPU}, lambda *_: "")
+    return isinstance(plan, Plan)
+
+
+@pytest.mark.parametrize("name", ["sgemm", "tgemm"])
+def test_the_configs_of_a_pick_have_a_problem_for_every_row_of_their_candidates(name):
+    variant, served, listed = Catalog([ROOT / "cuda"]).get(name), set(), set()
+    for path in (ROOT / "configs").glob(f"{name}_pick*.yaml"):
+        sweep = read_sweep(str(path), SweepOverrides(), on_cpu=False)
+        listed |= {choice.name for choice in sweep.choices if choice.own}
+        for problem in sweep.problems:
+            served.add(next(row for row in variant.picks if picks(variant, row, problem)))
+    assert listed <= {row.variant for row in variant.picks}
+    assert [str(row.when) for row in variant.picks if row.variant in listed and row not in served] == []
+
+
+@pytest.mark.parametrize("path", ["sgemm/sgemm.cu", "tensor/tgemm.cu"])
+def test_a_pick_is_written_as_it_is_read(path):
+    text = (ROOT / "cuda" / path).read_text()
+    variant = read_variant(ROOT / "cuda" / path)
+    rows = {number: PickRow(row.variant, dict(row.params)) for number, row in enumerate(variant.picks)}
+    assert replace_pick_rows(text, rows, path) == text
+    changed = replace_pick_rows(text, {3: PickRow("other", {"X": 1})}, path).splitlines()
+    differing = [line for line, old in zip(changed, text.splitlines(), strict=True) if line != old]
+    assert differing == ["    variant: other", "    params: {X: 1}"]
 
 
 def make_problem(variant, size):

@@ -162,4 +162,4 @@ def test_a_script_becomes_text_and_code(page):
 
 def test_every_option_has_its_variable(page):
     text = KINDS["variables"](page)
-    assert "| `GEMMBENCH_SIZES` | `--sizes` | run, compare, tune, verify" in text
+    assert "| `GEMMBENCH_SIZES` | `--sizes` | run, compare, verify" in text

@@ -6,7 +6,7 @@ layouts: [nn, nt, tn, tt]
 let:                            # tiles of 64 x 64 as sgemm_splitk counts them, tiles of 128 x 256
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)
   large: cdiv(M, 128) * cdiv(N, 256)
-pick:                           # written by benchmarks/pick.py from a recorded sweep; run it for another GPU
+pick:                           # for another GPU run gemmbench tune sgemm -c sgemm_pick --write-pick
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}

@@ -57,6 +57,11 @@ def split_text(plan: Plan, inline: bool = False) -> SourceText:
     return SourceText((*headers, *hoisted), defines, code)
 
 
+def inline_text(variant: Variant) -> str:
+    """The text of a variant with its local headers in it, and no macros. Raises BuildError."""
+    return _inline(variant, variant.text)
+
+
 def has_local_headers(variant: Variant) -> bool:
     """Whether the code may read headers that do not belong to the toolkit."""
     code = variant.code

@@ -13,7 +13,7 @@ host_probe     how fast the host is now
 operands/      what kernels read and write
 verify/        whether a result is right, and why not
 timing/        rounds, statistics, telemetry, energy
-search/        the fastest configuration of a kernel: short loads, heats, a final
 experiments/   what to do with one batch
+tuning/        the search for the best configuration
 worker/        whatever runs batches
 """

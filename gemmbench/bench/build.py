@@ -1,11 +1,11 @@
-"""Compiling ahead: every plan of a sweep, on all cores, before anything is measured."""
+"""Compiling ahead: plans on all cores, each distinct code once, before or while others are measured."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager
 
 from gemmbench.analysis.time_limit import kill_running_commands
@@ -20,40 +20,63 @@ Built = Artifact | PlanError
 """Machine code, or why there is none."""
 
 
-def compile_plans(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress: Progress) -> dict[Plan, Built]:
-    """Compile every plan, each distinct code once.
+class CompilerPool:
+    """Compiles in threads, each distinct code once; `open_pool` makes one.
 
     Where the compiler timed out, no other code of the same configuration is compiled: its layouts and
-    precisions would take as long. Raises DeviceError.
+    precisions would take as long.
     """
-    distinct: dict[tuple[object, ...], list[Plan]] = {}
-    for plan in plans:
+
+    def __init__(self, pool: ThreadPoolExecutor, compilers: Mapping[str, Compiler]):
+        self._pool, self._compilers = pool, compilers
+        self._jobs: dict[tuple[object, ...], Future[Built]] = {}
+        self._endless: dict[tuple[object, ...], BuildTimeout] = {}
+
+    def submit(self, plan: Plan) -> Future[Built]:
+        """The job that compiles a plan. Its result raises DeviceError."""
         kernels = plan.variant.name, plan.variant.path, plan.symbols
-        distinct.setdefault((*kernels, plan.device, plan.arch, plan.defines), []).append(plan)
-    built: dict[Plan, Built] = {}
-    endless: dict[tuple[object, ...], BuildTimeout] = {}
-    jobs: dict[Future[Built], list[Plan]] = {}
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool, _end_after_errors(pool, jobs):
-        for same in distinct.values():
-            jobs[pool.submit(_compile, compilers[same[0].device], same[0], endless)] = same
-        for number, job in enumerate(as_completed(jobs)):
-            progress("compile", number + 1, len(jobs))
-            for plan in jobs[job]:
-                built[plan] = job.result()
-    return built
+        key = (*kernels, plan.device, plan.arch, plan.defines, plan.flags)
+        if key not in self._jobs:
+            self._jobs[key] = self._pool.submit(_compile, self._compilers[plan.device], plan, self._endless)
+        return self._jobs[key]
+
+    @property
+    def is_busy(self) -> bool:
+        """A compiler is running."""
+        return any(job.running() for job in self._jobs.values())
 
 
 @contextmanager
-def _end_after_errors(pool: ThreadPoolExecutor, jobs: Collection[Future[Built]]) -> Iterator[None]:
-    """After an error or a signal inside the block, end what still compiles instead of waiting for it."""
-    try:
-        yield
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        while any(job.running() for job in jobs):
-            kill_running_commands()
-            time.sleep(_PAUSE)
-        raise
+def open_pool(compilers: Mapping[str, Compiler], threads: int | None = None) -> Iterator[CompilerPool]:
+    """A pool for the block, by default with a thread for each core. At its end, what is not needed any more ends too.
+
+    After an error or a signal inside the block, what still compiles is ended at once.
+    """
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as executor:
+        pool = CompilerPool(executor, compilers)
+        try:
+            yield pool
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            while pool.is_busy:
+                kill_running_commands()
+                time.sleep(_PAUSE)
+
+
+def compile_plans(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress: Progress) -> dict[Plan, Built]:
+    """Compile every plan. Raises DeviceError."""
+    with open_pool(compilers) as pool:
+        jobs = {plan: pool.submit(plan) for plan in plans}
+        distinct = set(jobs.values())
+        for number, job in enumerate(as_completed(distinct)):
+            progress("compile", number + 1, len(distinct))
+            job.result()
+        return {plan: job.result() for plan, job in jobs.items()}
+
+
+def wait_for_any(jobs: Sequence[Future[Built]], seconds: float) -> None:
+    """Wait until one of the jobs is done, for at most so many seconds."""
+    wait(jobs, seconds, FIRST_COMPLETED)
 
 
 def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], BuildTimeout]) -> Built:

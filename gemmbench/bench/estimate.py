@@ -17,6 +17,7 @@ from gemmbench.bench.experiments.context import FIRST_WARM_SECONDS, WARM_SECONDS
 from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
 from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
 from gemmbench.bench.experiments.setup import AUDIT_SHARE
+from gemmbench.bench.experiments.sustained.blocks import WARMING_SHARE
 from gemmbench.bench.host_probe import HostSpeed, probe_host
 from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import LONG_WINDOW, count_most_pairs
@@ -168,4 +169,5 @@ def _estimate_row(
     turn = copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + work.estimate_judgement(host)
     blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // count_most_pairs(window))))
     sustained = policy.choose_sustained(work.problem.precision) if habits.steady else 0.0
-    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + sustained
+    loading = (1 + WARMING_SHARE) * sustained
+    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + loading

@@ -33,7 +33,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         run: The id of the run: date, time, sweep and four random digits. The file is named after
             it.
         started: When the run started, as in ISO 8601.
-        sweep: The name of the sweep: that of its config file, or `compare`.
+        sweep: The name of the sweep: that of its config file, `compare` or `tune`.
         post: The config file of the post that the sweep repeats.
         command: The command line.
         gemmbench: The version of gemmbench.
@@ -277,8 +277,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     Attributes:
         phase: `sweep`, or `final` for the best configuration of a sweep, measured again on fresh
-            rounds; `ranking` for a short load, unverified, that only chooses what to measure; `check`
-            for a small problem on which a configuration is verified before its short load.
+            rounds; `ranking` for a short load, unverified, that only chooses what to measure; `check` for a
+            configuration that was verified and not timed before it was tuned.
         batch: The number of the batch.
         batch_key: A hash of what the batch measures.
         batch_rows: Rows in the batch.
@@ -356,9 +356,14 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         return self.network.flops if self.network else self.problem.flops
 
     @property
+    def is_short_load(self) -> bool:
+        """It only chose what is measured in full; its result was not verified."""
+        return self.phase == RANKING
+
+    @property
     def is_preliminary(self) -> bool:
-        """It only chose what is measured in full: a short load, or a check that it passed."""
-        return self.phase == RANKING or (self.phase == CHECK and self.status == "ok")
+        """It only prepared what is measured in full: a short load, or a check that timed nothing."""
+        return self.phase in (RANKING, CHECK)
 
     @property
     def least_bytes(self) -> int:

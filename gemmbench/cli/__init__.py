@@ -21,10 +21,10 @@ SECTIONS = {
         "compare": CommandEntry(
             "gemmbench.cli.compare", "compare", "Measure VARIANTs together and report which is faster."
         ),
-        "tune": CommandEntry("gemmbench.cli.tune", "tune", "Search for the fastest configuration of each of VARIANTS."),
         "verify": CommandEntry(
             "gemmbench.cli.verify", "verify", "Verify VARIANTs on shapes where kernels often break."
         ),
+        "tune": CommandEntry("gemmbench.cli.tune", "tune", "Search for the fastest configuration of each VARIANT."),
         "check": CommandEntry(
             "gemmbench.cli.check", "check", "Fail if VARIANTs became slower than a saved run or a revision."
         ),

@@ -42,18 +42,18 @@ class SweepOptions:
     """Options that run and compare share."""
 
     problem: ProblemOptions
+    tuned: bool = option(
+        "--tuned",
+        is_flag=True,
+        heading=PROBLEM,
+        help="Run variants without --param in the best configuration that tune found, if any.",
+    )
     where: FleetOptions
     measure: MeasureOptions
     limit: LimitOptions
     transfer: TransferOptions
     reference: ReferenceOptions
     journal: JournalOptions
-    tuned: bool = option(
-        "--tuned",
-        is_flag=True,
-        heading=PROBLEM,
-        help="Take the configurations that `gemmbench tune` found here, where it did.",
-    )
     dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time; run nothing.")
     output: OutputOptions
 
@@ -105,7 +105,7 @@ def _conduct_sweep(
         options.tuned,
     )
     if options.dry_run:
-        planned = plan_request(request, machine)
+        planned = plan_request(request, machine, TERMINAL)
         return print_plans(planned, machine, options.output.style, request.transfers), None
     reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL)

@@ -1,158 +1,194 @@
-"""`gemmbench tune`: the fastest configuration of a kernel, and winners that are kept."""
+"""`gemmbench tune`: search for the fastest configuration of a kernel, and keep it."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from gemmbench.bench.search.goals import GOALS
+from gemmbench.backends.machine import Machine
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.fleet_options import FleetOptions
-from gemmbench.cli.option_fields import RESULTS, STOPPING, argument, command, option
-from gemmbench.cli.options import JournalOptions, LimitOptions, MeasureOptions, OutputOptions, ProblemOptions
+from gemmbench.cli.option_fields import MEASURING, OUTPUT, RESULTS, STOPPING, argument, command, option
+from gemmbench.cli.options import (
+    JournalOptions,
+    LimitOptions,
+    MeasureOptions,
+    OutputOptions,
+    ProblemOptions,
+    config_option,
+)
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.recorded_command import complete_options
-from gemmbench.cli.results import choose_exit_code, refuse_incomplete_file, save_csv, write_exports
+from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
-from gemmbench.errors import INTERRUPTED, OK
+from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.tuning.budget import parse_budget
-from gemmbench.planning.tuning.strategy import STRATEGIES
-from gemmbench.report.comparison import Comparison, compare_rows
-from gemmbench.report.table import Report, Table
-from gemmbench.report.text import count_noun, number
-from gemmbench.report.tuning import SearchSummary, report_search
-from gemmbench.session.tuning.tune import Tuned, TuneRequest, tune_kernels
-from gemmbench.session.tuning.winners import Winner, encode_winners, forget_winners, read_winners, winners_path
+from gemmbench.planning.tuning.strategy import choose_strategy
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.text import count_noun
+from gemmbench.report.tuning.dispatch import report_dispatch
+from gemmbench.report.tuning.searches import report_searches
+from gemmbench.report.tuning.winners import Winner, report_winners
+from gemmbench.session.tuning.tune import TuneRequest, TuneResult, tune_kernels
+from gemmbench.session.tuning.winners import change_winners, export_winners, read_winners, winners_path
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOptions:
     """The options of `gemmbench tune`."""
 
-    variants: tuple[str, ...] = argument(nargs=-1, metavar="VARIANTS...", type=VariantName())
-    problem: ProblemOptions
-    where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
+    config: str = config_option("quick", "Config that sizes and policy come from.")
     strategy: str | None = option(
         "--strategy",
         metavar="NAME",
-        heading=STOPPING,
-        help=f"{', '.join(STRATEGIES)}.  [default: exhaustive; with --budget model]",
+        heading=MEASURING,
+        help="exhaustive, random, or model (needs Optuna).  [default: exhaustive; with --budget random]",
+    )
+    goal: str = option(
+        "--goal",
+        type=click.Choice(["time", "sustained", "energy"]),
+        default="time",
+        show_default=True,
+        heading=MEASURING,
+        help="What the finals minimize: time; under a steady load, time or energy per launch.",
     )
     budget: str | None = option(
         "--budget",
         metavar="BUDGET",
         heading=STOPPING,
-        help="Try so many configurations, or for so long: 200, 90s, 5m.  [default: all]",
+        help="A time for all searches, such as 90s or 5m, or configurations for each search, such as 200.",
     )
-    goal: str = option(
-        "--goal",
-        type=click.Choice(list(GOALS)),
-        default="time",
+    earlier: str | None = option(
+        "--earlier",
+        type=click.Path(),
+        metavar="FILE",
+        heading=MEASURING,
+        help="Try first what was fastest in this results file.",
+    )
+    write_pick: bool = option(
+        "--write-pick",
+        is_flag=True,
+        heading=RESULTS,
+        help="Write what is best into the `pick` of a variant that picks from others.",
+    )
+    hold_out: float = option(
+        "--hold-out",
+        type=click.FloatRange(0, 0.9),
+        metavar="SHARE",
+        default=0.2,
         show_default=True,
-        heading=STOPPING,
-        help="What is least for the best: time, energy per launch, or time under a steady load.",
+        heading=MEASURING,
+        help="The share of the problems that rows of a `pick` are tested on, and not chosen on.",
     )
-    journal: JournalOptions
-    show: bool = option("--show", is_flag=True, heading=RESULTS, help="List the winners that are kept; tune nothing.")
-    forget: bool = option("--forget", is_flag=True, heading=RESULTS, help="Delete the winners of VARIANTS, or all.")
+    show: bool = option("--show", is_flag=True, heading=OUTPUT, help="Show the winners that are kept; tune nothing.")
+    forget: bool = option("--forget", is_flag=True, heading=RESULTS, help="Forget winners; tune nothing.")
     export: str | None = option(
-        "--export", type=click.Path(), metavar="FILE", heading=RESULTS, help="Write the winners that are kept to FILE."
+        "--export",
+        type=click.Path(),
+        metavar="FILE",
+        heading=OUTPUT,
+        help="Write the winners that are kept to this JSON file; tune nothing.",
     )
+    problem: ProblemOptions
+    where: FleetOptions
+    measure: MeasureOptions
+    limit: LimitOptions
+    journal: JournalOptions
     output: OutputOptions
 
 
 @command(TuneOptions, complete=complete_options)
 def tune(options: TuneOptions) -> int:
-    """Search for the fastest configuration of each of VARIANTS.
+    """Search for the fastest configuration of each VARIANT.
 
-    Every configuration is verified on a small problem and gets a short load; the better ones go on,
-    for longer and longer, until eight are left, which are verified and measured in full. The winner
-    is kept for this device, driver, compiler and code, and `gemmbench run --tuned` uses it.
+    Without --param, the values that the config lists for it are searched, or else all in its
+    manifest. Every configuration is verified on an awkward problem before it is timed. All get a few
+    windows in interleaved rounds; what is clearly slower than the best goes, the rest gets more. The
+    last eight are verified on every awkward problem and measured as `run` measures. Configurations
+    that cannot be told apart are called ties.
+
+    The winner is kept for this device, driver, compiler, code and problem: run --tuned uses it.
+    Of a VARIANT that picks from others by the shape, those are tuned, at all sizes. For each row of its
+    `pick` it shows which of them serves the row best, and --write-pick writes that into the manifest.
+    Conditions and comments stay.
+
+    With --show, --forget or --export, VARIANTS say which winners; without any, all.
     """
-    if options.show or options.forget or options.export:
+    chosen = [name for name in ("show", "forget", "export") if getattr(options, name)]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} do not go together; give one of them")
+    if chosen:
         return _manage_winners(options)
-    budget = parse_budget(options.budget)
-    strategy = options.strategy or ("model" if options.budget else "exhaustive")
     code = OK
     for machine in options.where.list_machines():
-        request = TuneRequest(
-            SweepOverrides(variants=options.variants, **vars(options.problem), **vars(options.measure)),
-            strategy,
-            budget,
-            options.goal,
-            options.where.kernels,
-            options.limit.limits,
-            options.journal.destination,
-        )
-        tuning = tune_kernels(request, machine, TERMINAL)
-        comparison = compare_rows(tuning.result.run)
-        print_reports([_report(tuned, comparison) for tuned in tuning.searches], options.output.style)
-        names = [] if tuning.result.fault else save_csv(comparison)
-        print_line(f"results: {' and '.join([str(comparison.run.path), *names])}", to_stderr=True)
-        print_line(f"winners: {winners_path()}", to_stderr=True)
-        write_exports(comparison, options.output)
-        refuse_incomplete_file(tuning.result)
-        finals = [record for tuned in tuning.searches for record in tuned.found.finals]
-        code = max(code, choose_exit_code(finals, tuning.result.interrupted))
+        code = max(code, _tune(options, machine))
         if code == INTERRUPTED:
             break
     return code
 
 
-def _report(tuned: Tuned, comparison: Comparison) -> Report:
-    best = tuned.best_config
-    return report_search(
-        SearchSummary(
-            title=f"{tuned.variant.name} at {tuned.problem}",
-            finals=tuned.found.finals,
-            ties=tuned.ties,
-            tried=tuned.found.tried,
-            allowed=tuned.allowed,
-            failures=tuned.found.failures,
-            best_short=str(best) if best else "",
-        ),
-        comparison,
+def _tune(options: TuneOptions, machine: Machine) -> int:
+    budget = parse_budget(options.budget)
+    request = TuneRequest(
+        SweepOverrides(variants=options.variants, **vars(options.problem), **vars(options.measure)),
+        options.config,
+        options.where.kernels,
+        options.limit.limits,
+        options.journal.destination,
+        choose_strategy(options.strategy, budget),
+        budget,
+        options.goal,
+        Path(options.earlier) if options.earlier else None,
+        options.write_pick,
+        options.hold_out,
     )
+    result = tune_kernels(request, machine, TERMINAL)
+    if result.run.run.full_records:
+        comparison = compare_rows(result.run.run)
+        finish_run(result.run, comparison, options.output, sustained=False, closing=False)
+        print_line()
+    print_reports([report_searches(result.outcomes, options.output.wide)], options.output.style)
+    if result.dispatch:
+        print_line()
+        print_reports([report_dispatch(result.dispatch)], options.output.style)
+        if result.dispatch.path:
+            print_line(f"pick of {result.dispatch.variant.name} written to {result.dispatch.path}", to_stderr=True)
+    if result.kept:
+        print_line(
+            f"{count_noun(len(result.winners), 'winner')} kept in {result.kept}; run --tuned uses it", to_stderr=True
+        )
+    return _choose_exit_code(result)
+
+
+def _choose_exit_code(result: TuneResult) -> int:
+    """0 if every search has a winner, 1 if one has none, 130 if interrupted."""
+    if result.run.interrupted:
+        return INTERRUPTED
+    return OK if all(each.winner for each in result.outcomes) else BAD_ROW
 
 
 def _manage_winners(options: TuneOptions) -> int:
-    """List, export or delete what is kept."""
-
-    def is_chosen(winner: Winner) -> bool:
-        return not options.variants or winner.conditions.variant in options.variants
-
-    chosen = [winner for winner in read_winners() if is_chosen(winner)]
+    """Show, forget or export the winners of the named variants, or all."""
+    chosen = [winner for winner in read_winners() if _is_named(winner, options.variants)]
     if options.export:
-        Path(options.export).write_bytes(encode_winners(chosen))
-    if options.show:
-        print_reports(
-            [Report([_tabulate(chosen)] if chosen else [], [f"winners: {winners_path()}"])], options.output.style
-        )
+        export_winners(chosen, Path(options.export))
+        print_line(f"{count_noun(len(chosen), 'winner')} in {options.export}", to_stderr=True)
+        return OK
     if options.forget:
-        print_line(f"{count_noun(forget_winners(is_chosen), 'winner')} deleted")
+        change_winners(lambda winners: [each for each in winners if not _is_named(each, options.variants)])
+        print_line(f"{count_noun(len(chosen), 'winner')} forgotten", to_stderr=True)
+        return OK
+    if chosen:
+        print_reports([report_winners(chosen)], options.output.style)
+    else:
+        print_line(f"no winners in {winners_path()}; gemmbench tune finds them", to_stderr=True)
     return OK
 
 
-def _tabulate(winners: list[Winner]) -> Table:
-    headings = ["variant", "problem", "configuration", "time (ms)", "% of baseline", "goal", "device", "date"]
-    cells = [
-        [
-            winner.conditions.variant,
-            winner.conditions.problem,
-            " ".join(f"{name}={value}" for name, value in winner.config.items())
-            + ("" if winner.final else " (short load)"),
-            number(winner.seconds * 1e3),
-            number(winner.percent_of_baseline if winner.percent_of_baseline is not None else math.nan),
-            winner.conditions.goal,
-            winner.conditions.device,
-            winner.date[:10],
-        ]
-        for winner in winners
-    ]
-    return Table("", headings, cells, left=("variant", "problem", "goal", "device", "date"), fold=("configuration",))
+def _is_named(winner: Winner, variants: Collection[str]) -> bool:
+    return not variants or winner.variant in variants

@@ -1,4 +1,4 @@
-"""The functions of the Python interface: run, compare, tune, verify, load."""
+"""The functions of the Python interface: run, compare, verify, load."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from gemmbench.interface.options import (
     verify_request,
 )
 from gemmbench.interface.progress import NotebookReporter
-from gemmbench.interface.results import CompareResults, RunResults, TuneResults, VerifyResults
-from gemmbench.planning.tuning.budget import parse_budget
+from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
 from gemmbench.report import store
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import Reporter
@@ -31,7 +30,6 @@ from gemmbench.session.results_file import Destination
 from gemmbench.session.resuming.find_unfinished import find_unfinished
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.sweeps import SweepRequest, run_sweep
-from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
 from gemmbench.session.verification import verify_kernels
 
 if TYPE_CHECKING:
@@ -49,12 +47,14 @@ class _Setup:
     resume: bool | str | Path
     progress: bool | None
     margin: float | None = None
+    tuned: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:
         """Those that the command has too, as its options."""
         given = {"config": self.config, "device": self.device, "kernels": self.kernels or None, "margin": self.margin}
-        return to_words((f"--{name}", value) for name, value in given.items())
+        flags = ("--tuned",) if self.tuned else ()
+        return (*to_words((f"--{name}", value) for name, value in given.items()), *flags)
 
 
 @takes(SweepOptions)
@@ -66,6 +66,7 @@ def run(
     kernels: str | Path | None = None,
     out: str | Path | None = "results",
     resume: bool | str | Path = False,
+    tuned: bool = False,
     progress: bool | None = None,
     **options: Unpack[SweepOptions],
 ) -> RunResults:
@@ -79,6 +80,7 @@ def run(
         out: the folder of the results file; None to keep no file.
         resume: the results file of an unfinished run to continue, or True for the newest one in
             `out`. The arguments must ask for at least what it was to measure.
+        tuned: run variants without `params` in the best configuration that `tune` found, if any.
         progress: draw progress bars; None draws them in a terminal or notebook.
 
     Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError
@@ -93,7 +95,7 @@ def run(
     >>> record.variant, record.problem.size, record.status, len(record.samples)
     ('naive', '64', 'ok', 30)
     """
-    setup = _Setup(config, device, kernels, out, resume, progress)
+    setup = _Setup(config, device, kernels, out, resume, progress, tuned=tuned)
     return _measure("run", list_names(variants), setup, options)
 
 
@@ -106,6 +108,7 @@ def compare(
     kernels: str | Path | None = None,
     out: str | Path | None = "results",
     resume: bool | str | Path = False,
+    tuned: bool = False,
     progress: bool | None = None,
     **options: Unpack[SweepOptions],
 ) -> CompareResults:
@@ -129,7 +132,7 @@ def compare(
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
     share = parse_margin(margin)
-    setup = _Setup(config, device, kernels, out, resume, progress, share)
+    setup = _Setup(config, device, kernels, out, resume, progress, share, tuned)
     results = _measure("compare", names, setup, options)
     return CompareResults(results.saved, results.interrupted, results.path, names, share)
 
@@ -166,56 +169,6 @@ def verify(
     return VerifyResults(found.records, found.interrupted, tuple(found.broken))
 
 
-@takes(SweepOptions)
-def tune(
-    variants: Names,
-    *,
-    strategy: str = "exhaustive",
-    budget: int | str | None = None,
-    goal: str = "time",
-    device: str = "auto",
-    kernels: str | Path | None = None,
-    out: str | Path | None = "results",
-    progress: bool | None = None,
-    **options: Unpack[SweepOptions],
-) -> TuneResults:
-    """Search for the fastest configuration of kernels, and keep the winners, as `gemmbench tune` does.
-
-    Args:
-        variants: names of kernels, or paths of files.
-        strategy: "exhaustive", "random" or "model".
-        budget: configurations to try, or a time such as "90s" or "5m"; None tries all.
-        goal: "time", "energy" or "sustained".
-        device, kernels, out, progress: as in `run`.
-
-    The errors are those of `run`; UsageError also if no configuration can run.
-
-    >>> import gemmbench
-    >>> gemmbench.tune("tiled", sizes=64, cache="hot", device="fake", out=None).winners
-    {('tiled', '64 nn f32'): {'TILE': 16}}
-    """
-    if transfer_cut(options) is not None:
-        raise UsageError("tune measures no transfers; leave out with_transfers")
-    reporter = NotebookReporter(progress)
-    names = list_names(variants)
-    given = {"strategy": strategy, "budget": budget, "goal": goal, "device": device, "kernels": kernels}
-    with ExitStack() as stack:
-        folder = Path(out) if out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        words = to_words((f"--{name}", value) for name, value in given.items() if value)
-        request = TuneRequest(
-            sweep_overrides(names, options),
-            strategy,
-            parse_budget(None if budget is None else str(budget)),
-            goal,
-            str(kernels) if kernels else None,
-            time_limits(options),
-            Destination(folder, command=shell_command("tune", names, words, options)),
-        )
-        tuning = tune_kernels(request, find_machine(device, reporter), reporter)
-    run = tuning.result.run
-    return TuneResults(run, tuning.result.interrupted, run.path if out else None, tuple(tuning.searches))
-
-
 def load(path: str | Path) -> RunResults:
     """Read a results file that a run has written.
 
@@ -232,7 +185,7 @@ def load(path: str | Path) -> RunResults:
     return RunResults(saved, saved.ended_early, saved.path)
 
 
-def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:
+def find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:
     """The file to continue, if any. Raises StoreError if there is none."""
     if resume is True:
         return find_unfinished(folder, command, reporter).path
@@ -243,7 +196,7 @@ def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Sw
     reporter = NotebookReporter(setup.progress)
     with ExitStack() as stack:
         folder = Path(setup.out) if setup.out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        resume = _find_resumed(command, setup.resume, folder, reporter)
+        resume = find_resumed(command, setup.resume, folder, reporter)
         typed = shell_command(command, variants, setup.words, options)
         request = SweepRequest(
             sweep_overrides(variants, options),
@@ -253,6 +206,7 @@ def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Sw
             time_limits(options),
             transfer_cut(options),
             Destination(folder, resume, typed),
+            setup.tuned,
         )
         result = run_sweep(request, find_machine(setup.device, reporter), reporter)
         if result.fault:

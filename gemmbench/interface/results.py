@@ -21,7 +21,6 @@ from gemmbench.report.store import Run
 from gemmbench.report.table import Report, format_reports
 from gemmbench.report.tables.results import report_results
 from gemmbench.report.verdicts import Verdict, judge_variants
-from gemmbench.session.tuning.tune import Tuned
 
 if TYPE_CHECKING:
     import pandas
@@ -104,19 +103,6 @@ class CompareResults(RunResults):
     def _repr_html_(self) -> str:
         sentences = "<br>".join(escape(verdict.sentence) for verdict in self.verdicts)
         return f"{super()._repr_html_()}\n<p>{sentences}</p>"
-
-
-@dataclass(frozen=True, repr=False)
-class TuneResults(RunResults):
-    """The rows of the finals, and what each search found."""
-
-    searches: tuple[Tuned, ...] = ()
-
-    @property
-    def winners(self) -> dict[tuple[str, str], dict[str, int]]:
-        """The parameters that won, by variant and problem, such as ("tiled", "4096 nn f32")."""
-        found = {(each.variant.name, str(each.problem)): each.best_config for each in self.searches}
-        return {key: dict(config.values) for key, config in found.items() if config}
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,8 +15,8 @@ differences/       two runs compared, and the gate that judges the difference
 page/              the HTML page of runs
 posts/             a post's table, published and measured here
 explanation/       one row in sentences, and the command that measures it again
+tuning/            searches and their winners as text, and the models of the file of winners
 charts/            charts of runs, as SVG and through matplotlib
-tuning             the final of a search, and who won it
 diagnostics/       what verify, inspect, profile, doctor, cache and --dry-run print
 table              tables and reports, as text in tabulate's formats or for a screen
 layout/            which columns fit a screen, and the lines it shows

@@ -8,12 +8,12 @@
     resuming/       what --resume needs: the unfinished run, and whether it is the same experiment
     open_run        `open_run`: a session whose records go to the results file
     sweeps          run, compare: plan a sweep and measure it
+    tuning/         tune: search configurations, keep the winners
     reference_runs/ saved runs, comparisons with them, and the gate: run --save, --against, show, check
     networks        mlp: plan a network's rows and measure them
     digits/         mlp --serve: a page on which a digit is drawn and classified
     posts           posts: repeat the published tables
     verification    verify
-    tuning/         tune: searches, and the winners that are kept
     sanitizing      verify --sanitize
     single_kernel   the plans of one kernel, and profile
     inspection      inspect

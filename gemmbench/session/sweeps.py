@@ -18,7 +18,7 @@ from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
 from gemmbench.session.resuming.same_experiment import hash_plans
-from gemmbench.session.tuning.winners import use_winners
+from gemmbench.session.tuning.winners import TunedConfigs, read_winners
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class SweepRequest:
 
     `config` is the name or path of a config, which `overrides` change. With `compare` the
     variants of `overrides` are compared with each other. `kernels` is a folder with more variants, `transfers`
-    how to cut the jobs that are measured with their copies (None: no transfers). With `tuned` a variant
-    without parameters takes the configuration that won when it was tuned here.
+    how to cut the jobs that are measured with their copies (None: no transfers). With `tuned`, a variant without
+    parameters runs in the best configuration that `tune` found, if it found one.
     """
 
     overrides: SweepOverrides = field(default_factory=SweepOverrides)
@@ -43,7 +43,7 @@ class SweepRequest:
 
 def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan a sweep and measure it into a results file. Raises GemmbenchError."""
-    planned = plan_request(request, machine)
+    planned = plan_request(request, machine, reporter)
     sweep = planned.sweep
     rows = hash_plans(planned.chains, request.transfers)
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter, rows) as opened:
@@ -61,13 +61,17 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
         return opened.result
 
 
-def plan_request(request: SweepRequest, machine: Machine) -> PlannedSweep:
+def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> PlannedSweep:
     """Plan a sweep without measuring it. Raises UsageError, SpecError, and DeviceError for transfers."""
     if request.transfers is not None:
         _check_transfers(machine)
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
-    planned = plan_sweep(request.config, request.overrides, open_catalog(request.kernels), devices, request.compare)
-    return use_winners(planned, machine) if request.tuned else planned
+    catalog, tuned = open_catalog(request.kernels), TunedConfigs(read_winners(), machine) if request.tuned else None
+    find = tuned.find if tuned else None
+    planned = plan_sweep(request.config, request.overrides, catalog, devices, request.compare, find)
+    if tuned and planned.expanded and tuned.missing:
+        reporter.message(f"--tuned: no winner is kept for {tuned.describe_missing()}; the default configuration runs")
+    return planned
 
 
 def _check_transfers(machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.errors import BuildTimeout, DeviceError, HostError
+from gemmbench.planning.manifests.code.model import Code, Flag
 from gemmbench.planning.problems.problem import Problem
 
 SMALL = Problem(8, 8, 8)
@@ -33,6 +35,14 @@ def test_another_layout_or_configuration_is_other_code(make_plan):
     plans += [make_plan("naive", SMALL, {"T": number}) for number in (8, 16)]
     built = compile_plans(plans, {"fake": compiler}, ignore_progress)
     assert len(compiler.compiled) == 4 and set(built) == set(plans)
+
+
+def test_other_flags_are_other_code(make_plan):
+    compiler = CountingCompiler()
+    plain = make_plan("naive", SMALL)
+    fast = replace(plain, variant=replace(plain.variant, code=Code(flags=(Flag("-use_fast_math"),))))
+    compile_plans([plain, fast], {"fake": compiler}, ignore_progress)
+    assert len(compiler.compiled) == 2
 
 
 def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):

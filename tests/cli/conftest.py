@@ -31,12 +31,13 @@ class Outcome:
 
 
 @pytest.fixture
-def gemmbench(tmp_path, monkeypatch, capsys):
+def gemmbench(tmp_path, monkeypatch, capsys, data_home):
     """Run a command as the shell would, in an empty folder; a traceback fails the test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(heartbeat, "PERIOD", 1e6)  # a busy machine must not change what is printed
     for name in [name for name in os.environ if name.startswith("GEMMBENCH_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(data_home))
 
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["gemmbench", *map(str, arguments)])

@@ -1,113 +1,216 @@
-"""`gemmbench tune`: the search, its winner, and what becomes of it."""
+"""gemmbench tune: search, keep the winner, use it."""
+
+from __future__ import annotations
 
 import json
 import signal
 
 import pytest
 
-TIMES = {"coalesced": 2e-3, "coalesced BX=8 BY=4 UNROLL=8": 1e-3, "cublas": 5e-4}
-BEST = "BX=8 BY=4 UNROLL=8"
-FAST = ["--sizes", "32", "--cache", "hot", "--format", "simple"]
+from gemmbench.planning.problems import awkward
+from gemmbench.session.tuning import tasks
+
+TIMES = {f"mine T={value}": 1e-3 * (1 + abs(value - 3) / 10) for value in range(1, 6)} | {"cublas": 5e-4}
 
 
 @pytest.fixture
-def tune(gemmbench, script, monkeypatch, tmp_path):
-    """Tune a variant of 30 configurations, of which one is twice as fast; times and faults are given by keyword."""
+def tune(gemmbench, script, write_kernel, monkeypatch):
+    """Tune a kernel with five configurations, of which T=3 is the fastest."""
+    monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(awkward, "SHAPES", ((7, 5, 3),))
+    monkeypatch.setattr(awkward, "LARGE", (17, 18, 19))
+    write_kernel("mine.cu", params={"T": [1, 2, 3, 4, 5]}, require=["T < 5"])
 
-    def run(*arguments, times=TIMES, faults=(), variant="coalesced"):
-        monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(tmp_path / "data"))
-        return gemmbench("tune", variant, *FAST, "--device", script(times=times, faults=dict(faults)), *arguments)
+    def run(*arguments, command="tune", times=TIMES, faults=None):
+        device = script(times=times, faults=faults or {})
+        where = ("--device", device, "--kernels", "kernels")
+        return gemmbench(command, "mine", *where, "--sizes", "8", "--cache", "hot", "--rounds", "10", *arguments)
 
     return run
 
 
-def read_phases(folder):
-    (file,) = folder.glob("*.jsonl")
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
-    return [(row["phase"], row["config"]) for row in rows if row["row"] == "record"]
-
-
-def test_the_fastest_configuration_wins_and_is_measured_in_full(tune, tmp_path):
-    said = tune()
+def test_it_prints_the_finalists_the_winner_and_why_the_others_went(tune):
+    said = tune("--wide")
     assert said.code == 0
-    assert f"coalesced at 32 nn f32: {BEST} wins with 1.000 ms\n" in said.out
-    assert "30 of 30 configurations tried" in said.out
-    phases = read_phases(tmp_path / "results")
-    assert {phase for phase, _ in phases} == {"check", "ranking", "final"}
-    assert sum(phase == "check" for phase, _ in phases) == 30
-    assert sum(phase == "final" for phase, _ in phases) == 9  # eight and cublas
+    assert said.out.splitlines()[-2:] == [
+        "mine at 8 nn f32: best T=3, 1.000 +- 0 ms, 1.20x faster than the default.",
+        "  Tried 4 of 4 configurations (1 more cannot run here): 4 measured in full.",
+    ]
+    assert "T=3 (measured again)" in said.out and "1 winner kept in " in said.err
 
 
-def test_equally_fast_ones_are_ties_and_the_first_in_the_manifest_wins(tune):
-    said = tune(times={**TIMES, "coalesced BX=32 BY=4 UNROLL=8": 1e-3})
-    assert "1 other may be as fast" in said.out and said.out.count("  as fast\n") == 1
-    assert "BX=32 BY=4 UNROLL=8 wins" in said.out
-
-
-def test_a_wrong_configuration_is_not_timed(tune, tmp_path):
-    said = tune(faults={f"coalesced {BEST}": "last_column"})
-    assert f"1 not right, such as {BEST}: wrong: " in said.out and f"{BEST} wins" not in said.out
-    wrong = {"BX": 8, "BY": 4, "UNROLL": 8}
-    assert [phase for phase, config in read_phases(tmp_path / "results") if config == wrong] == ["check"]
-
-
-def test_a_budget_ends_the_search(tune):
-    said = tune("--strategy", "random", "--budget", "12")
-    assert "12 of 30 configurations tried" in said.out
-
-
-def test_the_winner_is_kept_and_used(tune, gemmbench, script):
+def test_the_winner_runs_with_tuned_and_only_without_parameters(tune):
+    missing = tune("--tuned", command="run")
+    assert "--tuned: no winner is kept for mine at 8 nn f32; the default configuration runs" in missing.err
+    assert "T=1" in missing.out
     tune()
-    listed = gemmbench("tune", "--show")
-    assert BEST in listed.out and "coalesced" in listed.out
-    device = script(times=TIMES)
-    planned = gemmbench("run", "coalesced", "--tuned", "--sizes", "32,48", "--device", device, "--dry-run")
-    rows = [line for line in planned.out.splitlines() if " coalesced " in line]
-    assert [BEST in row for row in rows] == [True, False]
+    assert "T=3" in tune("--tuned", command="run").out
+    assert "T=1" in tune(command="run").out
+    assert "T=4" in tune("--tuned", "--param", "T=4", command="run").out
+    planned = tune("--tuned", "--dry-run", command="run")
+    assert "T=3" in planned.out
 
 
-def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(tune, gemmbench, windows, tmp_path):
-    _, at = windows
-    at[700] = lambda: signal.raise_signal(signal.SIGINT)
-    said = tune()
-    assert said.code == 130 and "short, unverified loads; there was no final" in said.out
-    assert "(short load)" in gemmbench("tune", "--show").out
-    before = len(read_phases(tmp_path / "results"))
-    said = tune("--resume")
-    assert said.code == 0 and f"{BEST} wins with 1.000 ms" in said.out and "resuming" in said.err
-    assert len(read_phases(tmp_path / "results")) > before > 30
-    assert "(short load)" not in gemmbench("tune", "--show").out
-
-
-def test_winners_are_exported_and_forgotten(tune, gemmbench, tmp_path):
+def test_winners_are_shown_exported_and_forgotten(tune, gemmbench, tmp_path):
+    empty = gemmbench("tune", "--show")
+    assert (empty.code, empty.out) == (0, "") and empty.err.startswith("no winners in ")
     tune()
-    assert gemmbench("tune", "--export", "kept.json").code == 0
-    (winner,) = json.loads((tmp_path / "kept.json").read_text())["winners"]
-    assert winner["config"] == {"BX": 8, "BY": 4, "UNROLL": 8} and winner["final"] and winner["tried"] == 30
-    assert gemmbench("tune", "tiled", "--forget").out == "0 winners deleted\n"
-    assert gemmbench("tune", "--forget").out == "1 winner deleted\n"
-    assert BEST not in gemmbench("tune", "--show").out
+    shown = gemmbench("tune", "--show", "--format", "tsv")
+    cells = [cell.strip() for cell in shown.out.splitlines()[1].split("\t")]
+    assert cells[:4] == ["mine", "8 nn f32", "T=3", "1.000"]
+    assert gemmbench("tune", "other", "--show").out == ""
+    assert gemmbench("tune", "--export", "out.json").code == 0
+    assert json.loads((tmp_path / "out.json").read_text())["winners"][0]["config"] == {"T": 3}
+    assert gemmbench("tune", "other", "--forget").err == "0 winners forgotten\n"
+    assert gemmbench("tune", "mine", "--forget").err == "1 winner forgotten\n"
+    assert gemmbench("tune", "--show").out == ""
+    assert gemmbench("tune", "--show", "--forget").code == 2
 
 
-def test_a_damaged_file_of_winners_says_what_to_do(tune, refused, tmp_path):
-    tune()
-    (tmp_path / "data" / "winners.json").write_text('{"format": 1')
-    for file in (tmp_path / "results").glob("*"):
-        file.unlink()
-    assert refused("tune", "--show").endswith("delete the file, and tune again")
+def test_what_is_not_right_is_listed_with_its_reason(tune):
+    said = tune(faults={"mine T=3": "zero", "mine T=4": "build"})
+    assert said.code == 0 and "best T=2" in said.out
+    assert "  Not right: T=3: wrong: exact check: " in said.out
+    assert "  Not right: T=4: failed: " in said.out
+
+
+def test_a_search_without_a_winner_ends_with_1_and_keeps_nothing(tune, gemmbench):
+    said = tune(faults={"mine": "zero"})
+    assert said.code == 1 and "mine at 8 nn f32: no configuration is right." in said.out
+    assert gemmbench("tune", "--show").out == ""
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
-        (["tune"], "tune needs a variant"),
-        (["tune", "tiled", "--strategy", "modle"], "unknown strategy 'modle' (did you mean 'model'?)"),
-        (["tune", "tiled", "--budget", "5x"], "budget: '5x' is neither a number of configurations nor a time"),
-        (["tune", "tiled", "--budget", "0"], "'0' is neither"),
-        (["tune", "tiled", "--goal", "energy", "--device", "cpu"], "--goal energy needs a GPU"),
-        (["tune", "tiled", "--precision", "3xtf32", "--device", "fake"], "no configuration of tiled can run at"),
+        (("--strategy", "grid"), "unknown strategy 'grid'; choose exhaustive, random, model"),
+        (("--budget", "1"), "--budget 1: a search compares at least 2 configurations; give more"),
+        (("--budget", "soon"), "cannot parse --budget 'soon'"),
+        (("--param", "T=5"), "mine at 8 nn f32: no configuration can run here: require T < 5"),
     ],
 )
-def test_bad_input_is_refused(refused, arguments, words):
-    device = [] if "--device" in arguments else ["--device", "fake"]
-    assert words in refused(*arguments, *device)
+def test_what_cannot_be_searched_ends_with_2(tune, tmp_path, arguments, message):
+    said = tune(*arguments)
+    assert (said.code, said.out) == (2, "") and said.err.startswith(f"gemmbench: {message}")
+    assert not list((tmp_path / "results").glob("*"))
+
+
+def test_without_a_variant_it_says_what_to_type(refused):
+    assert refused("tune", "--device", "fake").startswith("tune needs a variant: gemmbench tune ")
+
+
+def test_a_kernel_that_this_device_cannot_run_ends_with_3(refused):
+    message = refused("tune", "sgemm_tma", "--device", "cpu", "--sizes", "64", code=3)
+    assert message.startswith("sgemm_tma at 64 nn f32: no configuration can run here: needs a GPU")
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(tune, windows, gemmbench, monkeypatch):
+    monkeypatch.setattr("gemmbench.bench.tuning.screening._MOST_TOGETHER", 2)
+    monkeypatch.setattr("gemmbench.bench.tuning.screening._LEAST_TOGETHER", 2)
+    seen, at = windows
+    tune()
+    gemmbench("tune", "--forget")
+    whole = len(seen)
+    at[whole + whole // 2] = lambda: signal.raise_signal(signal.SIGINT)
+    said = tune("--out", "again")
+    assert said.code == 130 and "interrupted; best so far T=" in said.out
+    assert "(interrupted)" in gemmbench("tune", "--show").out
+    again = gemmbench("tune", "--resume", "--out", "again")
+    assert again.code == 0 and "best T=3" in again.out and len(seen) < whole * 5 // 2
+    assert "(interrupted)" not in gemmbench("tune", "--show").out
+
+
+PICK = """
+  - when: M <= 16      # small
+    variant: small
+    params: {P: 1}     # chosen by hand
+  - when: M <= 64 and BYTES == 2
+    variant: large
+  - when: M <= 64
+    variant: large
+  - variant: large"""
+
+
+@pytest.fixture
+def dispatch(tune, gemmbench, script, write_kernel):
+    """Tune a variant that picks from two others: `large` with B=2 is the best everywhere."""
+    write_kernel("small.cu", params={"P": [1, 2]})
+    write_kernel("large.cu", params={"Q": [1, 2]}, order=6)
+    path = write_kernel("best.cu", symbol=None, grid=None, block=None, body="", order=7, pick=PICK)
+    times = {"small P=1": 3e-3, "small P=2": 2e-3, "large Q=1": 1.5e-3, "large Q=2": 1e-3, "cublas": 5e-4}
+
+    def run(*arguments):
+        device = script(times=times)
+        fast = ("--sizes", "8,12,16,24,32,40", "--cache", "hot", "--rounds", "10", "--kernels", "kernels")
+        return gemmbench("tune", "best", "--device", device, *fast, *arguments)
+
+    return run, path
+
+
+def test_a_dispatch_table_is_shown_and_nothing_is_written_without_being_asked(dispatch):
+    run, path = dispatch
+    before = path.read_text()
+    said = run("--hold-out", "0.4")
+    assert said.code == 0 and path.read_text() == before
+    assert "best: rows of its pick" in said.out and "large: Q=2" in said.out
+    assert "At 2 problems held out, what is picked takes 0 % longer than the best on average" in said.out
+
+
+def test_rows_of_a_pick_are_written_and_the_others_stay(dispatch, gemmbench):
+    run, path = dispatch
+    before = path.read_text()
+    said = run("--write-pick")
+    assert said.code == 0 and "pick of best written to " in said.err
+    wanted = before.replace("variant: small\n    params: {P: 1} ", "variant: large\n    params: {Q: 2} ")
+    wanted = wanted.replace("M <= 64\n    variant: large\n", "M <= 64\n    variant: large\n    params: {Q: 2}\n")
+    assert path.read_text() == wanted
+    again = gemmbench("run", "best", "--device", "fake", "--kernels", "kernels", "--sizes", "8", "--rounds", "2")
+    assert "large: Q=2" in again.out
+
+
+FEW = """
+sizes: [8, 12]
+variants:
+  - large: {Q: 1}
+baseline: cublas
+"""
+
+
+def test_of_the_candidates_of_a_pick_only_those_of_the_config_are_searched(dispatch, gemmbench, script, tmp_path):
+    _, path = dispatch
+    (tmp_path / "few.yaml").write_text(FEW)
+    before = path.read_text()
+    device = script(times={"small": 2e-3, "large": 1e-3})
+    fast = ("--device", device, "--cache", "hot", "--rounds", "10", "--kernels", "kernels")
+    said = gemmbench("tune", "best", "-c", "few.yaml", "--write-pick", "--hold-out", "0", *fast)
+    assert said.code == 0 and gemmbench("tune", "--show").out == ""
+    assert said.out.count("Tried 1 of 1 configuration:") == 4  # what the row names now, and what the config lists
+    assert path.read_text() == before.replace(
+        "variant: small\n    params: {P: 1} ", "variant: large\n    params: {Q: 1} "
+    )
+
+
+def test_the_kernels_of_a_pick_share_their_finals(tune, gemmbench, script, write_kernel):
+    for name in ("first", "second"):
+        write_kernel(f"{name}.cu", params={"V": list(range(1, 7))})
+    pick = "\n  - {when: M > 8, variant: first}\n  - variant: second"
+    write_kernel("best.cu", symbol=None, grid=None, block=None, body="", order=7, pick=pick)
+    times = {f"first V={v}": 1e-3 * (1 + v / 100) for v in range(1, 7)}
+    times |= {f"second V={v}": 1e-3 * (1.035 + v / 100) for v in range(1, 7)}
+    fast = ("--sizes", "8", "--cache", "hot", "--rounds", "10", "--kernels", "kernels")
+    said = gemmbench("tune", "best", "--device", script(times={**times, "cublas": 5e-4}), *fast)
+    assert said.code == 0
+    assert "Tried 6 of 6 configurations: 6 measured in full." in said.out
+    assert "Tried 6 of 6 configurations: 4 left out by rank, 2 measured in full." in said.out
+    times |= {f"second V={v}": 2e-3 for v in range(1, 7)} | {f"first V={v}": 1e-3 for v in range(1, 9)}
+    many = script(times={**times, "cublas": 5e-4})
+    write_kernel("first.cu", params={"V": list(range(1, 9))})
+    said = gemmbench("tune", "best", "--device", many, *fast)
+    assert "second at 8 nn f32: no finalist; fastest V=1, from short rounds only. Other kernels are faster." in said.out
+
+
+def test_write_pick_needs_one_variant_with_a_pick(tune, dispatch, gemmbench):
+    said = tune("--write-pick")
+    assert (said.code, said.out) == (2, "") and "--write-pick needs one variant with a `pick`" in said.err
+    both = gemmbench("tune", "best", "small", "--device", "fake", "--kernels", "kernels")
+    assert both.code == 2 and "best picks from other variants; tune it alone" in both.err

@@ -25,7 +25,6 @@ MODULES = ["gemmbench", "gemmbench.interface.functions"]
 def folder(tmp_path, monkeypatch):
     """An empty working folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(tmp_path / "data"))
     return tmp_path
 
 
@@ -161,7 +160,7 @@ def test_an_unknown_argument_is_refused_with_the_nearest_name():
         gemmbench.run("naive", size=64)
 
 
-@pytest.mark.parametrize("name", ["run", "compare", "verify"])
+@pytest.mark.parametrize("name", ["run", "compare", "tune", "verify"])
 def test_help_and_signature_show_every_option(name):
     function = getattr(gemmbench, name)
     shown = inspect.signature(function).parameters
@@ -212,8 +211,8 @@ def test_a_frame_has_the_columns_of_the_csv():
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'measure'"):
-        gemmbench.measure  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'autotune'"):
+        gemmbench.autotune  # noqa: B018
     assert {*gemmbench.__all__} <= set(dir(gemmbench))
     for name in gemmbench.__all__:
         assert getattr(gemmbench, name)
@@ -240,25 +239,3 @@ def test_a_script_without_a_main_guard_runs_once(script, folder):
     found = subprocess.run([sys.executable, "plain.py"], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     assert found.stdout == "once\n['ok', 'failed', 'ok']\n"
-
-
-def test_tuning_gives_the_winners_and_the_rows_of_the_final(script, folder):
-    device = script(times={"tiled": 2e-3, "tiled TILE=32": 1e-3})
-    found = gemmbench.tune("tiled", sizes=[24, 32], device=device, cache="hot", out=None)
-    assert found.winners == {("tiled", f"{size} nn f32"): {"TILE": 32} for size in (24, 32)}
-    assert {record.phase for record in found.records} == {"final"} and found.ok
-    assert (folder / "data" / "winners.json").is_file() and not (folder / "results").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"with_transfers": True}, "tune measures no transfers"),
-        ({"budget": "soon"}, "budget: 'soon' is neither"),
-        ({"goal": "tmie"}, "unknown goal 'tmie' (did you mean 'time'?)"),
-    ],
-)
-def test_bad_arguments_of_tune_are_refused(options, words):
-    with pytest.raises(gemmbench.UsageError) as fault:
-        gemmbench.tune("tiled", sizes=32, device="fake", **options)
-    assert words in str(fault.value)

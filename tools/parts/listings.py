@@ -23,6 +23,7 @@ from gemmbench.planning.sweeps.sweep_model import SweepModel
 from gemmbench.report.columns import all_columns, transfers
 from gemmbench.report.columns.column import Column
 from gemmbench.report.flags import MEANINGS
+from gemmbench.report.tuning.winners import Winner, WinnersFile
 from tools.page import Page
 
 MODELS: Mapping[str, type[msgspec.Struct]] = {
@@ -48,6 +49,8 @@ MODELS: Mapping[str, type[msgspec.Struct]] = {
     "sustained": Sustained,
     "load": Load,
     "transfer": TransferRecord,
+    "winner": Winner,
+    "winners-file": WinnersFile,
 }
 
 

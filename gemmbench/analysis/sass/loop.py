@@ -54,11 +54,11 @@ def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
     """The loop with the most math, of those without an inner loop that has math; None if no loop has any.
 
     A loop with products on tensor cores comes before one without. Of two with as much, a kernel has one
-    for aligned operands and one for others; the shorter is that of benchmarks.
+    for aligned operands and one for others; that of benchmarks has no loop inside, or is the shorter.
     """
     found = [loop for loop in find_loops(code) if loop.math]
     innermost = [loop for loop in found if not any(_contains(loop, other) for other in found)]
-    return max(innermost, key=lambda loop: (loop.on_tensor_cores, loop.math, -loop.path), default=None)
+    return max(innermost, key=lambda loop: (loop.on_tensor_cores, loop.math, not loop.inside, -loop.path), default=None)
 
 
 def find_loops(code: Sequence[Instruction]) -> list[Loop]:

@@ -36,7 +36,7 @@ class FakeCompiler:
         Raises BuildError if the script says so.
         """
         name = plan.variant.name
-        if self.script.faults.get(name) == "build":
+        if "build" in (self.script.faults.get(name), self.script.faults.get(f"{name} {plan.config}")):
             raise BuildError(f"{plan.variant.path}:1: error: as scripted")
         text = content_key([plan.variant.text])[:8]
         return Artifact(f"fake-{name}-{plan.config}-{text}", "", Build(registers=32, shared=0, spills=0))
@@ -91,10 +91,15 @@ class FakeBackend:
         turns: int = 0,
     ) -> FakeExecutable:
         """Bind to host memory: all steps, with the time and the fault that the script has for `name`."""
-        name = self.script.name_row(name, steps[0].plan.config)
-        fault = self.script.faults.get(name, "")
+        configured = f"{name} {steps[0].plan.config}"
+        fault = self.script.faults.get(configured, self.script.faults.get(name, ""))
         rotation = rotation or Rotation(len(steps[0].sets))
-        pace = FakePace(self._times(name), self.script.sustained.get(name), self.script.clock, self._spend(name))
+        pace = FakePace(
+            self._times(configured if configured in self.script.times else name),
+            self.script.sustained.get(configured, self.script.sustained.get(name)),
+            self.script.clock,
+            self._spend(name),
+        )
         return FakeExecutable(memory, pace, fault, steps, rotation, turns)
 
     def host(self, nbytes: int, pinned: bool) -> FakeHost:

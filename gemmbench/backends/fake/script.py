@@ -1,8 +1,9 @@
 """The script of the fake device: a mapping, in a test or a YAML file (`--device fake:script.yaml`).
 
 times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}  # seconds a launch, by launch window, in turn
+                                             # or of one configuration: {tiled TILE=16: 1.0e-3}
 sustained: {naive: 2.4e-3}                   # seconds a launch under a sustained load, if they differ
-faults: {tiled: unwritten}                   # one of FAULTS; a name may have a configuration: `tiled TILE=8`
+faults: {tiled: unwritten}                   # one of FAULTS
 isolated: true                               # experiments in a process of their own, as on a GPU
 clock: 1.5e9
 transfers: {h2d: 2.0e+9, d2h: 1.0e+9}        # rates of a job's copies and launches: RATES in jobs
@@ -31,6 +32,7 @@ FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no
 class Script:
     """Seconds per launch and faults by variant, the clock of every window, rates of transfers.
 
+    A time or a fault may also be that of one configuration, such as `tiled TILE=16`.
     `sustained` has seconds per launch under a steady load. `watch` has the values of the sensors;
     without it there is no monitor.
     """
@@ -42,11 +44,6 @@ class Script:
     isolated: bool = False
     watch: Mapping[str, Any] = field(default_factory=dict)
     sustained: Mapping[str, float] = field(default_factory=dict)
-
-    def name_row(self, name: str, config: object) -> str:
-        """What the script calls a configuration of a variant: `tiled TILE=8` if it says so, else `tiled`."""
-        full = f"{name} {config}"
-        return full if full in self.times or full in self.faults else name
 
     def check(self) -> None:
         """Raise ValueError for a bad time or rate, or an unknown fault."""

@@ -96,9 +96,9 @@ class ChainBatch(Batch[Record]):
         return self.phase == RANKING
 
     @property
-    def is_timed(self) -> bool:
-        """Its rows are timed, not only verified."""
-        return self.phase != CHECK
+    def is_check(self) -> bool:
+        """Its rows are verified and not timed."""
+        return self.phase == CHECK
 
     @property
     def seed(self) -> tuple[int, int]:

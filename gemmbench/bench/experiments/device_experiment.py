@@ -45,7 +45,7 @@ class DeviceExperiment:
 
     @property
     def _is_timed(self) -> bool:
-        return self.context.measured and self.batch.is_timed
+        return self.context.measured and not self.batch.is_check
 
     def run(self) -> SetCount:
         """Verify, measure and check every trial until it ends or fails. Raises DeviceLost."""

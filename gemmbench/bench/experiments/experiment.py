@@ -29,7 +29,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
     trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
     counts: dict[str, SetCount] = {}
     with fail_together(trials):
-        workload = _make_workload(batch, thorough=not context.measured)
+        workload = _make_workload(batch, thorough=batch.is_check or not context.measured)
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
             counts[device] = DeviceExperiment(context, workload, context.backends[device], batch, there).run()
@@ -73,7 +73,12 @@ def _make_trial(batch: ChainBatch, number: int) -> Trial:
 
 
 def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) -> bool:
-    """An interrupted trial has no row unless it has samples: it is neither right nor wrong."""
-    is_timed = context.measured and batch.is_timed
-    done = bool(trial.measurement.samples) if is_timed else trial.check is not None
-    return done or not trial.alive or not context.is_interrupted()
+    """An interrupted trial has no row unless it has samples: it is neither right nor wrong.
+
+    Without timing, a part of the verification counts, except in a check, on which a search relies later.
+    """
+    if not trial.alive or not context.is_interrupted():
+        return True
+    if batch.is_check:
+        return False
+    return bool(trial.measurement.samples) if context.measured else trial.check is not None

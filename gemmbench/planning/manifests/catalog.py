@@ -111,6 +111,14 @@ class Catalog:
                 raise SpecError(variant.path, pick.line, f"pick: {name} has no parameter '{key}'{hint}")
         return replace(pick, code=code)
 
+    def find_file(self, name: str) -> Path:
+        """The file of a variant that has one. Raises UsageError."""
+        self.check_name(name)
+        found = self._paths.get(name) or self._files.get(name)
+        if found is None:
+            raise UsageError(f"{name} has no file that could be changed")
+        return found
+
     def read_all(self) -> tuple[list[Variant], list[SpecError]]:
         """Return all variants in the order of the ladder, and what is wrong with the files that cannot be read."""
         variants, faults = self._read_each(self.names)

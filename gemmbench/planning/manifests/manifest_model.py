@@ -8,7 +8,7 @@ import msgspec
 
 from gemmbench.planning.manifests.code.model import ArgumentText
 from gemmbench.planning.manifests.named_expressions import Text
-from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
+from gemmbench.planning.manifests.sections import FlagFields, LaunchFields, PickFields, TensorMapFields
 
 
 class HostFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -37,7 +37,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         include: Folders with headers, relative to this manifest. `cutlass` and `cublas` are the headers
             of the packages `nvidia-cutlass` and `nvidia-cublas`.
         flags: Options of nvcc that change code only, such as `-use_fast_math`,
-            `--expt-relaxed-constexpr`, `-O1` or `-Xptxas=-dlcm=cg`.
+            `--expt-relaxed-constexpr`, `-O1` or `-Xptxas=-dlcm=cg`. An entry such as `{flag: -O1, when: LEVEL == 1}`
+            counts only where a parameter says so, which makes a flag an axis of a search.
         maxregcount: The most registers that a thread may have. 0: as the compiler likes.
         symbol: The name of the kernel; with template arguments, which may be expressions, if it is a
             template: `sgemm<BM, BN, 8>`.
@@ -108,7 +109,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     file: str = ""
     define: dict[str, Any] = {}
     include: list[str] = []
-    flags: list[str] = []
+    flags: list[str | FlagFields] = []
     maxregcount: int = 0
     symbol: str = ""
     args: list[ArgumentText] = []

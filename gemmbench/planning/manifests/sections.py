@@ -66,6 +66,18 @@ class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
     when: Text | None = None
 
 
+class FlagFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of an entry of `flags` that depends on the parameters, as they are written.
+
+    Attributes:
+        flag: The option.
+        when: A condition on parameters; where it is 0, the option is left out.
+    """
+
+    flag: str
+    when: Text
+
+
 class PickFields(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of one row of `pick`, as they are written.
 

@@ -177,6 +177,12 @@ class Plan:
             [(name, str(value)) for name, value in self.config.values] + types + layout + promotion + fused + network
         )
 
+    @cached_property
+    def flags(self) -> tuple[str, ...]:
+        """The manifest's options of nvcc that count in this configuration."""
+        values = dict(self.config.values)
+        return tuple(flag.text for flag in self.variant.code.flags if flag.when is None or flag.when.value(values))
+
 
 @dataclass(frozen=True)
 class Skip:

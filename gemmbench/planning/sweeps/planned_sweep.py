@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,11 +13,15 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.chain import Chain, make_chain
 from gemmbench.planning.plans.configurations import Configurations, check_params, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
-from gemmbench.planning.plans.plan import Plan, Skip, Target
+from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
 from gemmbench.planning.plans.suitability import Refusal, choose_backend
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
+
+TunedConfig = Callable[[Variant, Problem], Config | None]
+"""(variant, problem) -> the configuration to take instead of the default, if one is known."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +84,38 @@ class PlannedSweep:
 
 
 def plan_sweep(
-    config: str, options: SweepOverrides, catalog: Catalog, devices: AvailableDevices, compare: bool = False
+    config: str,
+    options: SweepOverrides,
+    catalog: Catalog,
+    devices: AvailableDevices,
+    compare: bool = False,
+    tuned: TunedConfig | None = None,
 ) -> PlannedSweep:
     """Read a config, choose the baseline and expand. With `compare` the variants of `options` are rivals.
 
+    `tuned` chooses the configuration of a variant at a problem where no parameters are given.
     Raises UsageError and SpecError.
     """
     if compare:
         sweep = read_comparison(options.variants, config, options, devices.on_cpu)
     else:
         sweep = read_sweep(config, options, devices.on_cpu)
+    return expand_sweep(sweep, options, catalog, devices, tuned)
+
+
+def expand_sweep(
+    sweep: Sweep,
+    options: SweepOverrides,
+    catalog: Catalog,
+    devices: AvailableDevices,
+    tuned: TunedConfig | None = None,
+) -> PlannedSweep:
+    """Choose the baseline of a sweep and expand it. Raises UsageError and SpecError."""
     baseline = _choose_baseline(sweep, catalog, devices, explicit=options.baseline is not None)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, VariantChoice(baseline, {}))
     sweep = replace(sweep, baseline=baseline, choices=choices)
-    expansion = _Expansion(sweep, _look_up_variants(sweep, catalog), devices)
+    expansion = _Expansion(sweep, _look_up_variants(sweep, catalog), devices, tuned)
     check_plans(expansion.count())
     check_memory(sweep.problems, devices.targets)
     return PlannedSweep(sweep, expansion)
@@ -149,6 +170,7 @@ class _Expansion:
     sweep: Sweep
     variants: Sequence[Variant]
     devices: AvailableDevices
+    tuned: TunedConfig | None = None
 
     @cached_property
     def chosen(self) -> list[tuple[VariantChoice, Variant, Configurations]]:
@@ -172,6 +194,17 @@ class _Expansion:
     def __iter__(self) -> Iterator[Plan | Skip]:
         devices = self.devices
         for problem in self.sweep.problems:
-            chosen = [(variant, configs) for choice, variant, configs in self.chosen if choice.fits(problem)]
+            chosen = [
+                (variant, self._choose_configs(problem, choice, variant, configs))
+                for choice, variant, configs in self.chosen
+                if choice.fits(problem)
+            ]
             plans = make_plans([problem], chosen, devices.primary, devices.targets, devices.refuses)
             yield from dict.fromkeys(plans) if len(chosen) > len(self.variants) else plans
+
+    def _choose_configs(
+        self, problem: Problem, choice: VariantChoice, variant: Variant, configs: Sequence[Config]
+    ) -> Sequence[Config]:
+        """The tuned configuration instead of the default, if there is one."""
+        found = None if choice.params or self.tuned is None else self.tuned(variant, problem)
+        return [found] if found else configs

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.config_file import apply_on_cpu, find_config, name_config, read_document
@@ -86,3 +87,26 @@ def read_comparison(names: tuple[str, ...], base: str, options: SweepOverrides, 
     """The sweep `base` on the named variants only, under the name `compare`. Raises UsageError or SpecError."""
     sweep = read_sweep(base, replace(options, variants=names), on_cpu)
     return replace(sweep, name="compare", rivals=names)
+
+
+def read_tuning(
+    base: str, options: SweepOverrides, on_cpu: bool, present: Sequence[VariantChoice] | None = None
+) -> Sweep:
+    """The sweep `base` on the named variants only, under the name `tune`, with all values to search.
+
+    Those that the command line gives, else those that the config lists for a variant, else all in its manifest. For
+    a variant that picks from those named, `present` is what it names now: this is searched too, and if the config
+    lists values for some, only these are. Raises UsageError or SpecError.
+    """
+    sweep = read_sweep(base, replace(options, params=options.params or (ALL,)), on_cpu)
+    listed = [] if options.params else _list_values(base, options.variants, on_cpu)
+    known = {choice.name for choice in (sweep.choices if listed and present else listed)}
+    rest = [choice for choice in sweep.choices if choice.name not in known]
+    return replace(sweep, name="tune", choices=(*listed, *rest, *(present or ())))
+
+
+def _list_values(name: str, variants: Sequence[str], on_cpu: bool) -> list[VariantChoice]:
+    """The choices of a config file with values for one of the variants."""
+    document, model = apply_on_cpu(read_document(find_config(name)), SweepModel, on_cpu)
+    choices = read_choices(ConfigReader(document, SweepOverrides()), model, None)
+    return [choice for choice in choices if choice.params and choice.name in variants]

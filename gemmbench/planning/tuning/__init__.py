@@ -1,9 +1,10 @@
 """Which configurations of a large space to try next. Opens no device.
 
 space         the configurations that a manifest allows, and where each lies on its axes
-budget        how long to search
 strategy      the strategies by name, and what each of them does
 exhaustive    every configuration, in the order of the manifest
 random_order  every configuration, in a seeded order
+pick_rows     which configuration serves each row of a `pick`
+budget        how long a search may take, or how many configurations it may try
 model         first the configurations that a model of earlier results expects to be fast
 """

@@ -8,6 +8,8 @@ from gemmbench.planning.tuning.space import Configuration, SearchSpace
 class ExhaustiveSearch:
     """Asks for every configuration; `seed` changes nothing."""
 
+    learns = False
+
     def __init__(self, space: SearchSpace, seed: int) -> None:
         self._space = space
         self._left = dict(space.by_place)

@@ -23,6 +23,8 @@ class ModelSearch:
     Raises UsageError if Optuna is not installed.
     """
 
+    learns = True
+
     def __init__(self, space: SearchSpace, seed: int) -> None:
         self._optuna = _import_optuna()
         self._optuna.logging.set_verbosity(self._optuna.logging.ERROR)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.tuning.budget import Budget
 from gemmbench.planning.tuning.exhaustive import ExhaustiveSearch
 from gemmbench.planning.tuning.model import ModelSearch
 from gemmbench.planning.tuning.random_order import RandomSearch
@@ -16,8 +17,11 @@ class Strategy(Protocol):
     """Chooses what to try next.
 
     `ask` returns an untried configuration, or None if all were asked for or told. `tell` takes the seconds
-    of a configuration, asked for or not; None for one that failed.
+    of a configuration, asked for or not; None for one that failed. If it `learns`, what it asks for
+    depends on what it was told.
     """
+
+    learns: bool
 
     def ask(self) -> Configuration | None: ...
 
@@ -31,13 +35,13 @@ STRATEGIES: dict[str, Callable[[SearchSpace, int], Strategy]] = {
 }
 
 
+def choose_strategy(name: str | None, budget: Budget) -> str:
+    """The strategy of this name; without one `random` if there is a budget, which may end before all were tried."""
+    return name or ("exhaustive" if budget == Budget() else "random")
+
+
 def make_strategy(name: str, space: SearchSpace, seed: int) -> Strategy:
     """Raises UsageError for an unknown name, or if a strategy's library is missing."""
-    return STRATEGIES[check_strategy(name)](space, seed)
-
-
-def check_strategy(name: str) -> str:
-    """Return the name of a strategy. Raises UsageError."""
     if name not in STRATEGIES:
         raise UsageError(f"unknown strategy '{name}'{nearest(name, STRATEGIES)}; choose {', '.join(STRATEGIES)}")
-    return name
+    return STRATEGIES[name](space, seed)

@@ -12,6 +12,7 @@ from gemmbench.report.charts.choices import Choices
 from gemmbench.report.charts.kinds.heat_map import draw_heat_map
 from gemmbench.report.charts.kinds.ladder import draw_ladder
 from gemmbench.report.charts.kinds.roofline import draw_roofline
+from gemmbench.report.charts.kinds.search import draw_search
 from gemmbench.report.charts.kinds.speed import draw_speed
 from gemmbench.report.charts.kinds.transfers import draw_transfers
 from gemmbench.report.charts.model import Chart
@@ -52,6 +53,7 @@ CHARTS: Mapping[str, Kind] = {
         one_problem=False,
     ),
     "ladder": Kind("percent of the baseline of each rung, at one size", draw_ladder, _ROWS | {"highlight"}),
+    "search": Kind("GFLOPS of the configurations that tune tried, in order, and the best so far", draw_search, _ROWS),
     "transfers": Kind("time, or shares of it, of copies and kernel", draw_transfers, _ROWS | {"percent"}),
 }
 """Every kind, by its name on the command line."""

@@ -29,7 +29,7 @@ class Run:
 
     @property
     def full_records(self) -> list[Record]:
-        """The records without those of short loads, which only choose what is measured in full."""
+        """The records without short loads and checks, which only prepare what is measured in full."""
         return [record for record in self.records if not record.is_preliminary]
 
     @property

@@ -1,5 +1,8 @@
-"""Tuning: searches, and the winners that are kept.
+"""What tune does: plan searches, run them, keep the winners.
 
-tune      a search for each variant at each problem
-winners   the file of winners, and sweeps that use them
+tasks     the searches of a command: the candidates of every variant at every problem
+tune      `tune_kernels`: the searches one after the other, into a results file
+progress  how far a search is
+dispatch  the rows of a variant's `pick`, chosen from searches
+winners   the file of the best known configurations, which run --tuned reads
 """

@@ -1,216 +1,234 @@
-"""Tuning: a search for the fastest configuration of each variant at each problem, and winners that are kept."""
+"""The searches of a command, one after the other, into a results file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
 
 from gemmbench.backends import registry
+from gemmbench.backends.base import Device
 from gemmbench.backends.machine import Machine
+from gemmbench.bench.build import open_pool
 from gemmbench.bench.record import Record
-from gemmbench.bench.search.goals import GOALS, TIME, check_goal
-from gemmbench.bench.search.search import Candidate, ConfigurationSearch, SearchResult, SearchRun
 from gemmbench.bench.timing import stats
-from gemmbench.errors import UsageError
+from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.dispatch_table import DispatchTable
+from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome
+from gemmbench.bench.tuning.screening import CheckedCode
+from gemmbench.bench.tuning.search import Search, SearchSettings, find_slowest_finalist
+from gemmbench.bench.tuning.standings import Standing
+from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
+from gemmbench.errors import DeviceError, UsageError, nearest
+from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.chain import Chain, make_chain
-from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems import awkward
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.sizes import Shape
+from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
+from gemmbench.planning.sweeps.sweep import VariantChoice
+from gemmbench.planning.sweeps.sweep_config import read_tuning
 from gemmbench.planning.tuning.budget import Budget
-from gemmbench.planning.tuning.space import SearchSpace
-from gemmbench.planning.tuning.strategy import check_strategy, make_strategy
-from gemmbench.report.store import keep_latest
+from gemmbench.planning.tuning.strategy import make_strategy
+from gemmbench.report import store
+from gemmbench.report.tuning.winners import Winner
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import OpenRun, open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
-from gemmbench.session.resuming.same_experiment import hash_plans
-from gemmbench.session.sweeps import SweepRequest, plan_request
-from gemmbench.session.tuning.winners import Winner, describe_conditions, keep_winners, name_today
+from gemmbench.session.tuning.dispatch import (
+    choose_rows,
+    evaluate_rows,
+    find_dispatching,
+    list_candidate_names,
+    list_present_choices,
+    list_present_keys,
+    write_rows,
+)
+from gemmbench.session.tuning.progress import SearchProgress, leave_out_batches
+from gemmbench.session.tuning.tasks import plan_tasks
+from gemmbench.session.tuning.winners import TunedConfigs, identify_code, keep_winners, make_winner, read_winners
 
-CONFIG = "quick"
-_CHECKED: tuple[Shape, ...] = ((131, 257, 67), (136, 264, 72), (264, 272, 144), (256, 512, 256))
-"""Where configurations are verified before they are timed: on the first of these shapes that they take."""
-_TIE = 0.005
-"""How much slower, as a share, a configuration may seem and still be called as fast."""
+HOLD_OUT = 0.2
+"""Of the problems of a dispatching variant: those that the rows are tested on."""
+_MOST_EARLIER = 16
+"""Configurations of an earlier run that are tried before all others: its fastest."""
 
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """What to tune, and how long to search.
+    """What to tune and how.
 
-    `overrides` names the variants, and the problems; without `params` all values of all parameters are tried.
+    `overrides` name the variants and the problems. `config` is where the rest of the policy comes from; without
+    parameters, the values that it lists for a variant are searched, or else all. `earlier` is a results file
+    whose fastest configurations are tried first. Of a variant that picks from others, these are tuned; with
+    `write_pick` the rows of its `pick` are written, and tested on the share `hold_out` of the problems.
     """
 
     overrides: SweepOverrides
-    strategy: str = "exhaustive"
-    budget: Budget = field(default_factory=Budget)
-    goal: str = TIME
+    config: str = "quick"
     kernels: str | None = None
     limits: TimeLimits = field(default_factory=TimeLimits)
     destination: Destination = field(default_factory=Destination)
+    strategy: str = "exhaustive"
+    budget: Budget = field(default_factory=Budget)
+    goal: str = "time"
+    earlier: Path | None = None
+    write_pick: bool = False
+    hold_out: float = HOLD_OUT
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """What a search found for a variant at a problem; `allowed` is the number of configurations of the space."""
+class TuneResult:
+    """What the searches found, the rows of the finals, the winners that were kept, and the file they are in."""
 
-    variant: Variant
-    problem: Problem
-    goal: str
-    allowed: int
-    found: SearchResult
-
-    @property
-    def finalists(self) -> list[Record]:
-        """The right rows of the final, the best first."""
-        measure = GOALS[self.goal]
-        right = [record for record in self.found.finals if record.variant == self.variant.name and record.ranked]
-        return sorted((record for record in right if measure(record) == measure(record)), key=measure)
-
-    @property
-    def ties(self) -> list[Record]:
-        """The best row, and those that may be as fast: the first of them in the manifest's order is the winner."""
-        ranked = self.finalists
-        if self.goal != TIME:
-            return ranked[:1]
-        return sorted((record for record in ranked if _is_tie(record, ranked[0])), key=self.found.finals.index)
-
-    @property
-    def winner(self) -> Record | None:
-        """The row whose configuration is kept; None if none was measured in full."""
-        return self.ties[0] if self.ties else None
-
-    @property
-    def best_config(self) -> Config | None:
-        """The configuration to keep: the winner's, else that of the best short load."""
-        if self.winner:
-            return Config(tuple(self.winner.config.items()))
-        times = self.found.times
-        return min(times, key=lambda config: times[config].value, default=None)
+    run: RunResult
+    outcomes: Sequence[SearchOutcome]
+    winners: Sequence[Winner] = ()
+    kept: Path | None = None
+    dispatch: DispatchTable | None = None
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """All searches of a command, and the rows of its results file."""
-
-    result: RunResult
-    searches: list[Tuned]
-
-
-def _is_tie(record: Record, best: Record) -> bool:
-    if record is best:
-        return True
-    ratio = stats.speed_ratio(record.by_round, best.by_round)
-    return ratio.known and ratio.value >= 1 - _TIE and ratio.high >= 1
-
-
-def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SILENT) -> Tuning:
-    """Search for each variant at each problem, and keep the winners. Raises GemmbenchError."""
-    check_goal(request.goal)
-    check_strategy(request.strategy)
-    overrides = request.overrides
-    if not overrides.variants:
-        raise UsageError("tune needs a variant: gemmbench tune blocktile_2d --sizes 4096")
-    if request.goal != TIME:
-        overrides = _ask_for_load(overrides, request.goal, machine)
-    params = overrides.params or ("all",)
-    sweep_request = SweepRequest(replace(overrides, params=params), CONFIG, kernels=request.kernels)
-    planned = plan_request(sweep_request, machine)
-    sweep, chains = replace(planned.sweep, name="tune"), planned.chains
-    searches: list[Tuned] = []
-    rows = hash_plans(chains)
-    with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter, rows) as opened:
-        for problem in sweep.problems:
-            here = [chain for chain in chains if chain.problem == problem]
-            baseline = next((chain for chain in here if chain.name == sweep.baseline and not chain.reason), None)
-            for variant in _list_variants(here, overrides.variants):
-                if opened.is_interrupted():
-                    break
-                mine = [chain for chain in here if chain.variant == variant]
-                found = _search(opened, request, machine, mine, baseline, sweep.policy)
-                allowed = sum(not chain.reason for chain in mine)
-                tuned = Tuned(variant, problem, request.goal, allowed, found)
-                searches.append(tuned)
-                _keep(tuned, machine)
-        return Tuning(RunResult(keep_latest(opened.run), opened.is_interrupted(), opened.journal.fault), searches)
+def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SILENT) -> TuneResult:
+    """Search, measure the best in full, and keep the winners. Raises GemmbenchError."""
+    catalog = open_catalog(request.kernels)
+    dispatching = find_dispatching(request.overrides.variants, catalog, request.write_pick)
+    if dispatching:
+        overrides = replace(request.overrides, variants=list_candidate_names(dispatching))
+        request = replace(request, overrides=overrides)
+    planned = plan_tuning(request, catalog, machine, list_present_choices(dispatching) if dispatching else None)
+    names = tuple(dict.fromkeys(request.overrides.variants))
+    tasks = plan_tasks(planned, names, machine, all_needed=dispatching is None)
+    earlier = store.read(request.earlier).records if request.earlier else []
+    for task in tasks:
+        make_strategy(request.strategy, task.space, 0)  # a fault of the command, before anything is opened
+    sweep, devices = planned.sweep, sorted({chain.device for task in tasks for chain in _list_chains(task)})
+    hashes = _hash_tasks(tasks, machine)
+    with open_run(machine, sweep, devices, request.limits, request.destination, reporter, hashes) as opened:
+        with _open_batches(opened, sweep.policy) as batches:
+            outcomes = list(_run_searches(request, tasks, dispatching, opened, batches, earlier))
+            table = _make_table(request, dispatching, outcomes, machine, batches) if dispatching else None
+        result = opened.result
+    kept = [] if dispatching else outcomes  # of the variants that it picks from, not all is searched
+    found = [make_winner(each, _find_device(each.task, machine), result.run.environment.run) for each in kept]
+    winners = [winner for winner in found if winner is not None]
+    if table and request.write_pick and not result.interrupted:
+        table = replace(table, path=write_rows(table.variant, table.rows, catalog))
+    return TuneResult(result, outcomes, winners, keep_winners(winners) if winners else None, table)
 
 
-def _ask_for_load(overrides: SweepOverrides, goal: str, machine: Machine) -> SweepOverrides:
-    if not machine.primary.target.is_gpu:
-        raise UsageError(f"--goal {goal} needs a GPU: only there is a steady load measured; leave it out")
-    return overrides if overrides.sustained else replace(overrides, sustained=SUSTAINED_SECONDS)
-
-
-def _list_variants(chains: Sequence[Chain], names: Sequence[str]) -> list[Variant]:
-    """The variants to tune, in the order in which they were named."""
-    found = dict.fromkeys(chain.variant for chain in chains)
-    return sorted((each for each in found if each.name in names), key=lambda each: names.index(each.name))
-
-
-def _search(
-    opened: OpenRun,
+def _make_table(
     request: TuneRequest,
+    variant: Variant,
+    outcomes: Sequence[SearchOutcome],
     machine: Machine,
-    chains: Sequence[Chain],
-    baseline: Chain | None,
-    policy: Policy,
-) -> SearchResult:
-    """Search one variant at one problem. Raises UsageError if no configuration can run."""
-    able = [chain for chain in chains if not chain.reason]
-    if not able:
-        first = chains[0]
-        raise UsageError(f"no configuration of {first.name} can run at {first.problem}: {first.reason}")
-    checks = _plan_checks(able, machine)
-    candidates = {chain.config: Candidate(chain, checks.get(chain.config)) for chain in able}
-    space = SearchSpace(tuple(dict(config.values) for config in candidates))
-    seed = request.overrides.seed or 0
-    search = ConfigurationSearch(
-        candidates,
-        make_strategy(request.strategy, space, seed),
-        policy,
-        baseline,
-        request.budget,
-        opened.run.environment.shuffle,
+    batches: CandidateBatches,
+) -> DispatchTable:
+    rows, held = choose_rows(variant, outcomes, machine, request.hold_out, request.overrides.seed or 0)
+    return DispatchTable(variant, rows, evaluate_rows(rows, held, outcomes, batches))
+
+
+def _find_device(task: TuningTask, machine: Machine) -> Device:
+    return machine.devices[task.candidates[0].device]
+
+
+def plan_tuning(
+    request: TuneRequest, catalog: Catalog, machine: Machine, present: Sequence[VariantChoice] | None = None
+) -> PlannedSweep:
+    """Plan every configuration of the variants, and `present` ones.
+
+    Raises UsageError, SpecError, and DeviceError without a GPU to load.
+    """
+    if not request.overrides.variants:
+        raise UsageError("tune needs a variant: gemmbench tune tiled --sizes 1024")
+    if request.goal not in GOALS:
+        raise UsageError(f"unknown goal '{request.goal}'{nearest(request.goal, GOALS)}; choose {', '.join(GOALS)}")
+    loads = request.goal != "time"
+    if loads and machine.on_cpu:
+        raise DeviceError(f"--goal {request.goal} needs a GPU, which can be put under a steady load; take --goal time")
+    overrides = replace(
+        request.overrides,
+        sustained=(request.overrides.sustained or SUSTAINED_SECONDS) if loads else (request.overrides.sustained or 0.0),
     )
-    return SearchRun(opened.runner, opened.session.compilers, search).run()
+    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
+    sweep = read_tuning(request.config, overrides, devices.on_cpu, present)
+    return expand_sweep(sweep, overrides, catalog, devices)
 
 
-def _plan_checks(chains: Sequence[Chain], machine: Machine) -> dict[Config, Chain]:
-    """The same configurations on the first of a few small problems that they take."""
-    variant, problem = chains[0].variant, chains[0].problem
-    checks: dict[Config, Chain] = {}
-    for shape in _CHECKED:
-        left = [chain.config for chain in chains if chain.config not in checks]
-        problems = awkward.make_problems(variant, [shape], [problem.layout], [problem.precision_name])
-        plans = make_plans(problems, [(variant, left)], machine.choice.primary, machine.targets, registry.why_refused)
-        checks |= {plan.config: make_chain(plan) for plan in plans if isinstance(plan, Plan)}
-    return checks
+@contextmanager
+def _open_batches(opened: OpenRun, policy: Policy) -> Iterator[CandidateBatches]:
+    """What runs batches in the block, and compiles for them in threads."""
+    session = opened.session
+    runner = replace(opened.runner, progress=leave_out_batches(session.progress), done={})
+    number = 1 + max((record.batch for record in opened.earlier), default=0)
+    threads = max(1, (os.cpu_count() or 1) - 1)  # one core for the worker, whose device must not wait
+    with open_pool(session.compilers, threads) as pool:
+        yield CandidateBatches(runner, pool, policy, opened.run.environment.shuffle, number)
 
 
-def _keep(tuned: Tuned, machine: Machine) -> None:
-    config, winner = tuned.best_config, tuned.winner
-    if config is None:
-        return
-    seconds = stats.time_interval(winner.by_round).value if winner else tuned.found.times[config].value
-    baseline = [record for record in tuned.found.finals if record.variant != tuned.variant.name and record.ranked]
-    percent = 100 * stats.speed_ratio(winner.by_round, baseline[0].by_round).value if winner and baseline else None
-    conditions = describe_conditions(machine, tuned.variant, tuned.problem, tuned.goal)
-    keep_winners(
-        [
-            Winner(
-                conditions=conditions,
-                config=dict(config.values),
-                seconds=seconds,
-                percent_of_baseline=percent,
-                final=winner is not None,
-                tried=tuned.found.tried,
-                date=name_today(),
-            )
-        ]
-    )
+def _run_searches(
+    request: TuneRequest,
+    tasks: Sequence[TuningTask],
+    dispatching: Variant | None,
+    opened: OpenRun,
+    batches: CandidateBatches,
+    past: Sequence[Record],
+) -> Iterator[SearchOutcome]:
+    """The outcomes of all searches, until one is interrupted. Those of a dispatching variant share their finals."""
+    session, checked, known = opened.session, CheckedCode(), TunedConfigs(read_winners(), opened.session.machine)
+
+    def begin(task: TuningTask) -> tuple[Search, Sequence[Standing]]:
+        present = list_present_keys(dispatching, task.name) if dispatching else []
+        settings = SearchSettings(
+            request.strategy,
+            request.overrides.seed or 0,
+            request.goal,
+            request.budget.count(len(task.candidates)),
+            request.budget.share(len(tasks)),
+            [*present, *_find_winner(task, known), *_find_fastest(task, past)],
+        )
+        progress = SearchProgress(session.progress, task, settings.configurations)
+        progress.begin()
+        search = Search(task, batches, checked, settings, opened.earlier, progress.report)
+        return search, search.screen()
+
+    for _, group in groupby(tasks, key=lambda task: task.problem if dispatching else task):
+        found = [begin(task) for task in group]
+        slowest = find_slowest_finalist(left for _, left in found) if dispatching else math.inf
+        for search, _ in found:
+            outcome = search.finish(slowest)
+            yield outcome
+            if outcome.interrupted:
+                return
+
+
+def _find_winner(task: TuningTask, known: TunedConfigs) -> list[Key]:
+    """The winner that is kept, so that no shorter search replaces it by something slower."""
+    config = known.find(task.candidates[0].variant, task.problem)
+    return [make_key(dict(config.values))] if config else []
+
+
+def _find_fastest(task: TuningTask, records: Sequence[Record]) -> list[Key]:
+    """The fastest candidates of an earlier run at this problem, or else at any."""
+    right = [record for record in records if record.variant == task.name and record.status == "ok" and record.samples]
+    right = [record for record in right if find_key(record) in task.chains]
+    mine = [record for record in right if record.problem == task.problem] or right
+    mine.sort(key=lambda record: stats.time_interval(record.by_round).value / record.flops)
+    return list(dict.fromkeys(map(find_key, mine)))[:_MOST_EARLIER]
+
+
+def _list_chains(task: TuningTask) -> list[Chain]:
+    return [*task.candidates, *([task.baseline] if task.baseline else [])]
+
+
+def _hash_tasks(tasks: Sequence[TuningTask], machine: Machine) -> list[str]:
+    """A short hash of every search, its code and its candidates, so that --resume knows whether they are the same."""
+    codes = {task.name: identify_code(task.candidates[0].variant, _find_device(task, machine)) for task in tasks}
+    texts = [f"{task} {codes[task.name]} {sorted(task.chains)}" for task in tasks]
+    return [hashlib.blake2s(text.encode(), digest_size=4).hexdigest() for text in texts]

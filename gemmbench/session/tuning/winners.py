@@ -1,186 +1,183 @@
-"""The winners of searches: configurations that are kept, and used again where everything they depend on is the same.
+"""The file of the best known configurations, by device, driver, compiler, code and problem.
 
-They are in winners.json, in $GEMMBENCH_DATA_DIR or the user's data folder.
+It is in the user's data folder, or in $GEMMBENCH_DATA_DIR. `tune` writes it, `run --tuned` reads it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime, timezone
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import msgspec
 from platformdirs import user_data_path
 
-from gemmbench.backends import registry
+from gemmbench.backends.base import Device
 from gemmbench.backends.cache.artifacts import content_key
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.fleet.carried import collect_files
-from gemmbench.bench.search.goals import TIME
-from gemmbench.errors import StoreError
+from gemmbench.backends.source import inline_text
+from gemmbench.bench.timing import stats
+from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome, compare_values
+from gemmbench.errors import PlanError, StoreError
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan, Skip
+from gemmbench.planning.plans.plan import Config
+from gemmbench.planning.plans.suitability import choose_backend
 from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.report.tuning.winners import SCHEMA, Winner, WinnersFile
 
-FORMAT = 1
-
-
-class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a winner depends on.
-
-    Attributes:
-        device: Name of the device.
-        driver: Version of its driver; empty on a CPU.
-        compiler: Version of the compiler.
-        code: A hash of the kernel's file and of its local headers.
-        problem: Sizes, layout, precision, alpha and beta, in words.
-        variant: Name of the variant.
-        goal: `time`, `energy` or `sustained`.
-    """
-
-    device: str
-    driver: str
-    compiler: str
-    code: str
-    problem: str
-    variant: str
-    goal: str
-
-
-class Winner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A configuration that won.
-
-    Attributes:
-        conditions: What it depends on.
-        config: Its parameters.
-        seconds: Seconds of one launch.
-        percent_of_baseline: Percent of the baseline; None without one.
-        final: Whether it was measured in full; a search that was interrupted may have only short loads.
-        tried: Configurations that were tried.
-        date: When the search ended.
-    """
-
-    conditions: Conditions
-    config: dict[str, int]
-    seconds: float
-    percent_of_baseline: float | None = None
-    final: bool = True
-    tried: int = 0
-    date: str = ""
-
-
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    format: int
-    winners: list[Winner]
+_FILE = "tuned.json"
+_MOST_NAMED = 5
 
 
 def winners_path() -> Path:
-    """Where winners are kept."""
-    folder = os.environ.get("GEMMBENCH_DATA_DIR")
-    return (Path(folder) if folder else user_data_path("gemmbench")) / "winners.json"
+    """Where the file is, whether or not it exists."""
+    chosen = os.environ.get("GEMMBENCH_DATA_DIR")
+    return (Path(chosen) if chosen else user_data_path("gemmbench")) / _FILE
 
 
-def describe_conditions(machine: Machine, variant: Variant, problem: Problem, goal: str) -> Conditions:
-    """What a winner found now depends on."""
-    software = machine.primary.software
-    files = collect_files([variant]).files
-    parts = [text for path in sorted(files) for text in (Path(path).name, files[path].decode(errors="replace"))]
-    return Conditions(
-        device=machine.primary.name,
-        driver=software.get("driver", ""),
-        compiler=software.get("nvcc") or software.get("compiler", ""),
-        code=content_key(parts or [variant.text]),
-        problem=str(problem),
-        variant=variant.name,
-        goal=goal,
-    )
-
-
-def read_winners() -> list[Winner]:
-    """All that are kept. Raises StoreError for a file that cannot be read."""
-    path = winners_path()
+def read_winners(path: Path | None = None) -> list[Winner]:
+    """The winners that are kept; none without a file. Raises StoreError."""
+    path = path or winners_path()
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         return []
     except OSError as fault:
-        raise StoreError(f"{path}: {fault.strerror}") from None
+        raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
     try:
-        kept = msgspec.json.decode(content, type=_File)
+        file = msgspec.json.decode(content, type=WinnersFile)
     except msgspec.DecodeError as fault:
-        raise StoreError(f"{path}: {fault}; delete the file, and tune again") from None
-    if kept.format != FORMAT:
-        raise StoreError(f"{path}: format {kept.format} is not {FORMAT}; delete the file, and tune again")
-    return kept.winners
+        raise StoreError(f"{path}: broken: {fault}; repair it, or delete it and tune again") from None
+    if file.schema > SCHEMA:
+        raise StoreError(f"{path}: written by a newer gemmbench (schema {file.schema}); upgrade")
+    return file.winners
 
 
-def keep_winners(found: Iterable[Winner]) -> Path:
-    """Add winners, in place of those with the same conditions; returns the file. Raises StoreError."""
-    by_conditions = {each.conditions: each for each in read_winners()}
-    by_conditions |= {each.conditions: each for each in found}
-    return _write(list(by_conditions.values()))
+def keep_winners(new: Sequence[Winner]) -> Path:
+    """Add winners to the file; those with the same key are replaced. Returns its path. Raises StoreError.
 
-
-def forget_winners(is_forgotten: Callable[[Winner], bool]) -> int:
-    """Delete winners; returns how many. Raises StoreError."""
-    winners = read_winners()
-    kept = [winner for winner in winners if not is_forgotten(winner)]
-    if len(kept) < len(winners):
-        _write(kept)
-    return len(winners) - len(kept)
-
-
-def find_winner(winners: Sequence[Winner], conditions: Conditions) -> Config | None:
-    """The configuration that won under these conditions."""
-    found = next((each for each in winners if each.conditions == conditions), None)
-    return Config(tuple(found.config.items())) if found else None
-
-
-def use_winners(planned: PlannedSweep, machine: Machine) -> PlannedSweep:
-    """The same sweep, in which a variant without parameters takes the configuration that won at a problem.
-
-    Raises StoreError.
+    A winner that was not measured in full replaces none that was.
     """
-    winners = [winner for winner in read_winners() if winner.conditions.goal == TIME]
-    free = {choice.name for choice in planned.sweep.choices if not choice.params and choice.row is None}
 
-    def choose(item: Plan | Skip) -> Plan | Skip:
-        variant, problem = item.variant, item.problem
-        if not winners or variant.name not in free or not variant.params:
-            return item
-        config = find_winner(winners, describe_conditions(machine, variant, problem, TIME))
-        if config is None:
-            return item
-        chosen, primary = [(variant, [config])], machine.choice.primary
-        (plan,) = make_plans([problem], chosen, primary, machine.targets, registry.why_refused)
-        return plan
+    def add(winners: list[Winner]) -> list[Winner]:
+        full = {each.key for each in winners if each.final}
+        added = [each for each in new if each.final or each.key not in full]
+        keys = {each.key for each in added}
+        return [*(each for each in winners if each.key not in keys), *added]
 
-    return replace(planned, expansion=list(map(choose, planned.expansion)))
+    return change_winners(add)
 
 
-def encode_winners(winners: Sequence[Winner]) -> bytes:
-    """The text of the file."""
-    return msgspec.json.format(msgspec.json.encode(_File(FORMAT, list(winners))), indent=2) + b"\n"
-
-
-def name_today() -> str:
-    """Now, to the second."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-def _write(winners: Sequence[Winner]) -> Path:
-    """Write the file at once: another process reads the old or the new one."""
+def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
+    """Write what `change` makes of the winners. The file is replaced at once. Raises StoreError."""
     path = winners_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=path.parent, prefix=path.stem, delete=False) as draft:
-            draft.write(encode_winners(winners))
-        Path(draft.name).replace(path)
+        with _lock(path):
+            content = _encode(change(read_winners(path)))
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
+                draft.write(content)
+            Path(draft.name).replace(path)
     except OSError as fault:
-        raise StoreError(f"{path}: {fault.strerror}; name another folder in GEMMBENCH_DATA_DIR") from None
+        raise StoreError(f"{path}: cannot be written: {fault.strerror}; name a folder in GEMMBENCH_DATA_DIR") from None
     return path
+
+
+def export_winners(winners: Sequence[Winner], path: Path) -> None:
+    """Write winners to a file of the same format. Raises StoreError."""
+    try:
+        path.write_bytes(_encode(winners))
+    except OSError as fault:
+        raise StoreError(f"{path}: cannot be written: {fault.strerror}") from None
+
+
+def _encode(winners: Sequence[Winner]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(WinnersFile(winners=list(winners))), indent=1) + b"\n"
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Wait until no other command changes the file."""
+    with path.with_suffix(".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def make_winner(outcome: SearchOutcome, device: Device, run: str) -> Winner | None:
+    """The winner of a search; None if it has none. An interrupted search for time has the best so far."""
+    best = outcome.winner or (outcome.best_so_far if outcome.goal == "time" else None)
+    if best is None:
+        return None
+    interval, final = stats.time_interval(best.by_round), outcome.winner is not None
+    known = outcome.goal == "time" and interval.known
+    anchor = outcome.find_anchor(best) if final else None
+    return Winner(
+        **identify_code(outcome.task.candidates[0].variant, device),
+        problem=best.problem,
+        goal=outcome.goal,
+        config=dict(best.config),
+        value=GOALS[outcome.goal](best),
+        low=interval.low if known else None,
+        high=interval.high if known else None,
+        percent_of_baseline=100 * compare_values(outcome.goal, best, anchor).value if anchor else None,
+        baseline=anchor.variant if anchor else "",
+        final=final,
+        ties=[dict(each.config) for each in outcome.ties],
+        tried=outcome.tried,
+        space=len(outcome.task.candidates),
+        run=run,
+    )
+
+
+def identify_code(variant: Variant, device: Device) -> dict[str, str]:
+    """The device, the versions and the code that a winner holds for, as fields of a Winner."""
+    software = device.software
+    return {
+        "device": device.name,
+        "driver": software.get("driver", ""),
+        "compiler": software.get("nvcc", software.get("compiler", "")),
+        "variant": variant.name,
+        "code": content_key([_read_code(variant, software)]),
+    }
+
+
+def _read_code(variant: Variant, software: Mapping[str, str]) -> str:
+    if variant.is_library:
+        return repr(sorted(software.items()))
+    try:
+        return inline_text(variant)
+    except PlanError:  # a header is missing, which its compiler will say
+        return variant.text
+
+
+@dataclass
+class TunedConfigs:
+    """The configurations to run instead of the defaults. `missing` collects what has no winner."""
+
+    winners: Sequence[Winner]
+    machine: Machine
+    missing: list[str] = field(default_factory=list)
+
+    def find(self, variant: Variant, problem: Problem) -> Config | None:
+        """The best known configuration; None if there is none. Of several goals the newest winner counts."""
+        device = self.machine.devices.get(choose_backend(variant, self.machine.choice.primary, self.machine.targets))
+        if device is None or not variant.params:
+            return None
+        wanted = identify_code(variant, device)
+        names = [name for name, _ in variant.params]
+        for winner in reversed(self.winners):
+            same = all(getattr(winner, name) == value for name, value in wanted.items())
+            if same and winner.problem == problem and sorted(names) == sorted(winner.config):
+                return Config(tuple((name, winner.config[name]) for name in names))
+        self.missing.append(f"{variant.name} at {problem}")
+        return None
+
+    def describe_missing(self) -> str:
+        """What has no winner, such as `tiled at 64 nn f32 and 8 more`."""
+        names = list(dict.fromkeys(self.missing))
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        return f"{', '.join(names[:_MOST_NAMED])}{more}"

@@ -72,6 +72,24 @@ def test_of_two_loops_with_as_much_math_the_shorter_is_the_hottest():
     assert start(find_hottest_loop(parse_kernels(text)["k"])) == 0x30
 
 
+def test_a_loop_without_loops_inside_is_hotter_than_one_that_may_skip_them():
+    text = """Function : k
+/*0000*/ FFMA R1, R2, R3, R1 ;
+/*0010*/ @P2 BRA 0x40 ;
+/*0020*/ LDG.E R2, desc[UR8][R2.64] ;
+/*0030*/ @P0 BRA 0x20 ;
+/*0040*/ @P1 BRA 0x0 ;
+/*0050*/ FFMA R1, R2, R3, R1 ;
+/*0060*/ IADD3 R4, R4, 0x1, RZ ;
+/*0070*/ IADD3 R5, R5, 0x1, RZ ;
+/*0080*/ @P1 BRA 0x50 ;
+/*0090*/ EXIT ;
+"""
+    code = parse_kernels(text)["k"]
+    assert [loop.path for loop in find_loops(code)] == [3, 2, 4]
+    assert start(find_hottest_loop(code)) == 0x50
+
+
 def test_one_loop_with_two_branches_back_is_one():
     text = """Function : k
 /*0000*/ MOV R1, R2 ;

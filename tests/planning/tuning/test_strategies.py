@@ -9,8 +9,9 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.tuning import model
+from gemmbench.planning.tuning.budget import Budget
 from gemmbench.planning.tuning.space import SearchSpace, find_nearest
-from gemmbench.planning.tuning.strategy import STRATEGIES, make_strategy
+from gemmbench.planning.tuning.strategy import STRATEGIES, choose_strategy, make_strategy
 
 ALLOWED = [{"BM": m, "BN": n, "K": 8} for m, n in itertools.product((16, 32, 64, 128, 256), repeat=2) if m * n > 600]
 SPACE = SearchSpace(tuple(ALLOWED))
@@ -63,6 +64,12 @@ def test_the_model_asks_near_fast_earlier_results():
 
 def test_the_nearest_place_differs_on_the_fewest_axes():
     assert find_nearest((0, 0), [(1, 1), (0, 3), (0, 2)]) == (0, 2)
+
+
+def test_a_budget_asks_for_a_random_order_unless_a_strategy_is_named():
+    assert choose_strategy(None, Budget()) == "exhaustive"
+    assert choose_strategy(None, Budget(configurations=10)) == choose_strategy(None, Budget(seconds=60.0)) == "random"
+    assert choose_strategy("model", Budget(configurations=10)) == "model"
 
 
 def test_an_unknown_strategy_is_refused():

@@ -90,7 +90,7 @@ def make_unit(plan: Plan) -> CompilerUnit:
         plan.arch,
         plan.symbols,
         variant.path,
-        (*code.flags, *limit),
+        (*plan.flags, *limit),
         tuple(map(str, folders)),
         headers,
     )

@@ -39,7 +39,7 @@ def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]
 
     Short loads do not count: their results were not verified.
     """
-    timed = [record for record in records if record.ranked and record.samples and not record.is_preliminary]
+    timed = [record for record in records if record.ranked and record.samples and not record.is_short_load]
     finals = {(record.problem, record.variant) for record in timed if record.phase == "final"}
     seconds: dict[tuple[object, ...], float] = {}
     for record in timed:

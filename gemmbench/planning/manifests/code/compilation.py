@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from gemmbench.errors import nearest
-from gemmbench.planning.manifests.code.model import Code, Part
+from gemmbench.planning.manifests.code.model import Code, Flag, Part
 from gemmbench.planning.manifests.manifest_model import Manifest
-from gemmbench.planning.manifests.sections import SectionReader
+from gemmbench.planning.manifests.sections import FlagFields, SectionReader
 from gemmbench.planning.paths import display_path, follow_links, is_file, is_folder
 from gemmbench.planning.yaml_document import Document
 
@@ -55,7 +55,7 @@ def read_code(document: Document, manifest: Manifest, sections: SectionReader, p
         foreign=foreign,
         defines=tuple((name, _read_define(document, sections, name, text)) for name, text in manifest.define.items()),
         include=tuple(_read_include(document, index, name, folder) for index, name in enumerate(manifest.include)),
-        flags=tuple(_read_flag(document, index, flag) for index, flag in enumerate(manifest.flags)),
+        flags=_read_flags(document, manifest),
         maxregcount=manifest.maxregcount,
     )
 
@@ -80,8 +80,14 @@ def _read_include(document: Document, index: int, name: str, folder: Path) -> st
     return str(path)
 
 
-def _read_flag(document: Document, index: int, flag: str) -> str:
-    if not _ALLOWED.fullmatch(flag):
-        message = f"flags: '{flag}' is not allowed; allowed are those that change code only, such as {_EXAMPLES}"
-        raise document.error_at(("flags", index), message)
-    return flag
+def _read_flags(document: Document, manifest: Manifest) -> tuple[Flag, ...]:
+    sections = SectionReader(document, tuple(manifest.params))
+    flags = []
+    for index, written in enumerate(manifest.flags):
+        fields = written if isinstance(written, FlagFields) else None
+        text = fields.flag if fields else str(written)
+        if not _ALLOWED.fullmatch(text):
+            message = f"flags: '{text}' is not allowed; allowed are those that change code only, such as {_EXAMPLES}"
+            raise document.error_at(("flags", index), message)
+        flags.append(Flag(text, sections.read_optional(("flags", index, "when"), fields.when if fields else None)))
+    return tuple(flags)

@@ -18,6 +18,14 @@ NULL, STREAM = "null", "stream"
 
 
 @dataclass(frozen=True)
+class Flag:
+    """An option of nvcc; with `when` only in the configurations for which it holds."""
+
+    text: str
+    when: Expression | None = None
+
+
+@dataclass(frozen=True)
 class Code:
     """The file that holds the code, and how it is compiled.
 
@@ -31,7 +39,7 @@ class Code:
     foreign: bool = False
     defines: tuple[tuple[str, Part], ...] = ()
     include: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
     maxregcount: int = 0
 
 

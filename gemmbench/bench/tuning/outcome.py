@@ -1,0 +1,118 @@
+"""What a search found: the winner, the configurations that tie with it, and why the others went."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gemmbench.bench.record import Record
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.bench.tuning.standings import Standing
+from gemmbench.bench.tuning.task import Key, TuningTask, find_key
+
+_TIE = 0.005
+"""Under a steady load there are too few blocks for an interval; values that are closer tie."""
+
+
+def _find_time(record: Record) -> float:
+    return stats.time_interval(record.by_round).value if record.samples else math.nan
+
+
+def _find_sustained_time(record: Record) -> float:
+    return record.sustained.time if record.sustained else math.nan
+
+
+def _find_energy(record: Record) -> float:
+    return record.sustained.joules if record.sustained else math.nan
+
+
+GOALS: Mapping[str, Callable[[Record], float]] = {
+    "time": _find_time,
+    "sustained": _find_sustained_time,
+    "energy": _find_energy,
+}
+"""What the finals minimize: seconds per launch, the same under a steady load, joules per launch."""
+
+
+def compare_values(goal: str, best: Record, other: Record) -> Interval:
+    """How many times the value of the best another row of its batch has; an interval only with the goal `time`."""
+    if GOALS[goal] is _find_time:
+        return stats.speed_ratio(best.by_round, other.by_round)
+    return Interval(GOALS[goal](other) / GOALS[goal](best))
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """The end of a search.
+
+    `standings` are the candidates that were timed in short rounds, the fastest first. `dropped` says why
+    those went that are not in the finals, and `failed` why others are not right. `finals` are the records
+    that were measured in full, `anchors` those of the baseline next to them. An interrupted search has none,
+    but `best_so_far`, the last short load of the fastest candidate.
+    """
+
+    task: TuningTask
+    goal: str
+    standings: Sequence[Standing]
+    dropped: Mapping[Key, str]
+    failed: Mapping[Key, str]
+    finals: Sequence[Record]
+    interrupted: bool = False
+    anchors: Sequence[Record] = ()
+    best_so_far: Record | None = None
+
+    @property
+    def ranking(self) -> list[Record]:
+        """The finalists that are right, the best first."""
+        find_value = GOALS[self.goal]
+        right = [record for record in self.finals if record.ranked and math.isfinite(find_value(record))]
+        return sorted(right, key=find_value)
+
+    @property
+    def winner(self) -> Record | None:
+        """The best finalist; None if none is right, or the search was interrupted."""
+        return next(iter(self.ranking), None)
+
+    @property
+    def ties(self) -> list[Record]:
+        """The finalists that are not clearly worse than the winner."""
+        ranking = self.ranking
+        return [other for other in ranking[1:] if self._is_tied(ranking[0], other)]
+
+    def _is_tied(self, best: Record, other: Record) -> bool:
+        ratio = compare_values(self.goal, best, other)
+        if GOALS[self.goal] is not _find_time:
+            return ratio.value <= 1 + _TIE
+        return not ratio.known or ratio.low <= 1
+
+    @property
+    def tried(self) -> int:
+        """The configurations that were checked."""
+        return len(self.standings) + len(self.failed)
+
+    @property
+    def relative_values(self) -> dict[Key, float]:
+        """The logarithm of what each right candidate is worth relative to the baseline, from the finals where it can.
+
+        With another goal than `time`, a candidate that was not in the finals is taken to differ from its short
+        rounds as the finalists do on average.
+        """
+        short = {each.key: each.mean for each in self.standings if each.key not in self.failed}
+        full = {find_key(record): self._compare_with_baseline(record) for record in self.finals if record.ranked}
+        full = {key: value for key, value in full.items() if math.isfinite(value)}
+        shifts = [value - short[key] for key, value in full.items() if key in short]
+        shift = statistics.fmean(shifts) if shifts and self.goal != "time" else 0.0
+        return {key: value + shift for key, value in short.items()} | full
+
+    def find_anchor(self, record: Record) -> Record | None:
+        """The row of the baseline in the batch of a finalist; None if it is not right."""
+        mine = (each for each in self.anchors if each.batch_key == record.batch_key)
+        return next((each for each in mine if each.samples and each.status == "ok"), None)
+
+    def _compare_with_baseline(self, record: Record) -> float:
+        anchor = self.find_anchor(record)
+        ratio = compare_values(self.goal, anchor, record).value if anchor else math.nan
+        return math.log(ratio) if ratio > 0 else math.nan

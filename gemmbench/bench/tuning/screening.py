@@ -1,0 +1,169 @@
+"""The first rounds of a search: every candidate is compiled, checked and timed for a moment.
+
+Compilers run ahead in threads. Whatever is compiled is checked on an awkward problem and gets its first
+windows while the next candidates still compile.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from gemmbench.bench.build import Built, wait_for_any
+from gemmbench.bench.record import CHECK, Record
+from gemmbench.bench.timing import stats
+from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
+from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.tuning.strategy import Strategy
+
+FIRST_ROUNDS = 4
+"""Two blocks of one mirrored pair, each with a placement of its own."""
+_LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 4, 15, 64
+"""Candidates of a batch: at least, unless no more are being compiled, and at most. Those compiled ahead."""
+_PERIOD = 0.1
+
+
+@dataclass
+class CheckedCode:
+    """What was found on awkward problems: why a configuration is not right there, or "". It holds for all sizes."""
+
+    faults: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        """Take the record of a check."""
+        code = _find_code(record)
+        if record.status != "ok":
+            self.faults[code] = f"{record.status}: {record.reason.partition(chr(10))[0]}"
+        else:
+            self.faults.setdefault(code, "")
+
+    def find(self, chain: Chain) -> str | None:
+        """Why a candidate is not right, "" if it is, None if it was not checked."""
+        return self.faults.get(_find_code(chain))
+
+
+def _find_code(row: Chain | Record) -> tuple[object, ...]:
+    name = row.variant if isinstance(row, Record) else row.name
+    return (name, row.problem.layout, row.problem.precision_name, find_key(row))
+
+
+@dataclass
+class Screening:
+    """Tries the candidates that a strategy asks for: at most `most` of them, until `is_over`.
+
+    `first` are tried before the strategy is asked. `earlier` are the records of the run that is resumed. `failed`
+    says why candidates are not right, `records` holds all that was measured in short rounds. `report` is called
+    after every batch.
+    """
+
+    task: TuningTask
+    strategy: Strategy
+    batches: CandidateBatches
+    checked: CheckedCode
+    most: int
+    is_over: Callable[[], bool]
+    report: Callable[[Screening], None]
+    first: Sequence[Key] = ()
+    records: list[Record] = field(default_factory=list)
+    failed: dict[Key, str] = field(default_factory=dict)
+    tried: int = 0
+    _compiling: dict[Key, list[Future[Built]]] = field(default_factory=dict)
+    _known: set[Key] = field(default_factory=set)
+
+    def run(self, earlier: Iterable[Record]) -> None:
+        """Try candidates until there are enough."""
+        self._take_earlier(earlier)
+        asked = self._ask()
+        while not self.batches.runner.is_interrupted():
+            self._compile_ahead(asked)
+            ready = self._wait_for_ready()
+            if not ready:
+                return
+            self._try(ready)
+            self.report(self)
+
+    def _take_earlier(self, earlier: Iterable[Record]) -> None:
+        """Learn from the records of the run that is resumed; what it has timed is not timed again."""
+        timed: dict[Key, Record] = {}
+        for record in earlier:
+            if record.phase == CHECK:
+                self.checked.add(record)
+            elif record.is_short_load and record.problem == self.task.problem and record.stopped != "interrupted":
+                self.records.append(record)
+                if self.task.owns(record):
+                    timed.setdefault(find_key(record), record)
+        for key, chain in self.task.chains.items():
+            if key in timed:
+                self._tell(key, timed[key])
+            elif self.checked.find(chain):
+                self._drop(key, self.checked.find(chain) or "")
+
+    def _ask(self) -> Iterator[Key]:
+        """The candidates to try, in order."""
+        for key in self.first:
+            if key in self.task.chains and key not in self._known:
+                self.strategy.tell(dict(key), None)  # it is tried whatever the strategy says
+                yield key
+        while (configuration := self.strategy.ask()) is not None:
+            if (key := make_key(configuration)) not in self._known:
+                yield key
+
+    def _compile_ahead(self, asked: Iterator[Key]) -> None:
+        ahead = _MOST_TOGETHER if self.strategy.learns else max(_AHEAD, 4 * (os.cpu_count() or 1))
+        while len(self._compiling) < ahead and self.tried + len(self._compiling) < self.most:
+            if self.is_over() and (self.tried or self._compiling):
+                return
+            key = next(asked, None)
+            if key is None:
+                return
+            self._known.add(key)
+            chain = self.task.chains[key]
+            steps = (*chain.steps, *self.task.find_check(chain).steps)  # mostly the same code
+            self._compiling[key] = [self.batches.pool.submit(step) for step in steps]
+
+    def _wait_for_ready(self) -> list[Key]:
+        """Candidates that are compiled; empty if there are no more, or no time is left to wait for them."""
+        while not self.batches.runner.is_interrupted():
+            ready = [key for key, jobs in self._compiling.items() if all(job.done() for job in jobs)]
+            enough = len(ready) >= min(_LEAST_TOGETHER, len(self._compiling))
+            if enough or (self.is_over() and (ready or self.tried)):
+                return [] if self.is_over() and self.tried else ready[:_MOST_TOGETHER]
+            self.batches.runner.progress("compile", len(ready), len(self._compiling))
+            wait_for_any([job for jobs in self._compiling.values() for job in jobs if not job.done()], _PERIOD)
+        return []
+
+    def _try(self, keys: Sequence[Key]) -> None:
+        """Check candidates on an awkward problem, and time those that are right."""
+        for key in keys:
+            del self._compiling[key]
+        chains = {key: self.task.chains[key] for key in keys}
+        unchecked = [chain for chain in chains.values() if self.checked.find(chain) is None]
+        for record in self.batches.check([self.task.find_check(chain) for chain in unchecked]) if unchecked else []:
+            self.checked.add(record)
+        right = {key: chain for key, chain in chains.items() if self.checked.find(chain) == ""}
+        for key, chain in chains.items():
+            if fault := self.checked.find(chain):
+                self._drop(key, fault)
+        timed = self.batches.time(list(right.values()), self.task.baseline, FIRST_ROUNDS) if right else []
+        self.records += timed
+        for record in filter(self.task.owns, timed):
+            self._tell(find_key(record), record)
+
+    def _tell(self, key: Key, record: Record) -> None:
+        if record.status != "ok" or not record.samples:
+            self._drop(key, f"{record.status}: {record.reason.partition(chr(10))[0]}")
+            return
+        self._count(key)
+        self.strategy.tell(dict(key), stats.time_interval(record.by_round).value)
+
+    def _drop(self, key: Key, reason: str) -> None:
+        self._count(key)
+        self.failed[key] = reason
+        self.strategy.tell(dict(key), None)
+
+    def _count(self, key: Key) -> None:
+        self._known.add(key)
+        self.tried += 1

@@ -1,0 +1,63 @@
+"""What one search is about: the configurations of a variant at a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gemmbench.bench.record import Record
+from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.library_workspace import level_workspaces
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.tuning.space import SearchSpace
+
+Key = tuple[tuple[str, int], ...]
+"""A configuration: its parameters and their values, sorted."""
+
+
+def make_key(configuration: Mapping[str, int]) -> Key:
+    """The key of a configuration."""
+    return tuple(sorted(configuration.items()))
+
+
+def find_key(row: Chain | Record) -> Key:
+    """The key of the configuration of a chain or its record."""
+    return make_key(row.config if isinstance(row, Record) else dict(row.config.values))
+
+
+@dataclass(frozen=True)
+class TuningTask:
+    """The candidates of a search, one chain for each configuration, and the baseline if it can run.
+
+    `plan_checks` plans the configuration of a chain at awkward problems, those to begin with first.
+    `skipped` counts the configurations that cannot run here.
+    """
+
+    name: str
+    problem: Problem
+    candidates: tuple[Chain, ...]
+    baseline: Chain | None
+    plan_checks: Callable[[Chain], Sequence[Chain]]
+    skipped: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.problem}"
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The configurations. Raises UsageError if there is none."""
+        return SearchSpace(tuple(dict(chain.config.values) for chain in self.candidates))
+
+    @cached_property
+    def chains(self) -> dict[Key, Chain]:
+        """The candidates by their configurations, with one size of workspace if they are a library's."""
+        return {find_key(chain): chain for chain in level_workspaces(self.candidates)}
+
+    def owns(self, record: Record) -> bool:
+        """Whether a record is of a candidate of this search."""
+        return record.problem == self.problem and record.variant == self.name and find_key(record) in self.chains
+
+    def find_check(self, chain: Chain) -> Chain:
+        """The chain that is verified before a candidate is timed: at an awkward problem if it can run there."""
+        return next(iter(self.plan_checks(chain)), chain)

@@ -1,0 +1,169 @@
+"""A dispatch table from searches: which configuration serves each row of a variant's `pick`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gemmbench.backends import registry
+from gemmbench.backends.machine import Machine
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.dispatch_table import ChosenRow, HeldOut
+from gemmbench.bench.tuning.outcome import SearchOutcome, compare_values
+from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
+from gemmbench.errors import StoreError, UsageError
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
+from gemmbench.planning.manifests.variant import Params, Pick, Variant
+from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.sweep import VariantChoice
+from gemmbench.planning.tuning.pick_rows import Candidate, Scores, choose_candidate, choose_held_out
+
+
+def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) -> Variant | None:
+    """The named variant if it has a `pick`, else None. Raises UsageError for others next to it, or if it is needed."""
+    found = [variant for variant in map(catalog.get, names) if variant.picks]
+    if found and len(names) > 1:
+        raise UsageError(f"{found[0].name} picks from other variants; tune it alone")
+    if is_needed and not found:
+        raise UsageError("--write-pick needs one variant with a `pick`, such as sgemm")
+    return found[0] if found else None
+
+
+def list_candidate_names(variant: Variant) -> tuple[str, ...]:
+    """The variants that a variant picks from, each once."""
+    return tuple(dict.fromkeys(pick.variant for pick in variant.picks))
+
+
+def list_present_choices(variant: Variant) -> list[VariantChoice]:
+    """What the rows of a variant's `pick` name now."""
+    return [VariantChoice(pick.variant, _list_values(pick), own=True) for pick in variant.picks]
+
+
+def list_present_keys(variant: Variant, name: str) -> list[Key]:
+    """The configurations of a variant that the rows of another one's `pick` name now."""
+    picks = [pick for pick in variant.picks if pick.variant == name and pick.code]
+    return [make_key({**pick.code.default(), **dict(pick.params)}) for pick in picks if pick.code]
+
+
+def _list_values(pick: Pick) -> Params:
+    return {name: (value,) for name, value in pick.params}
+
+
+def choose_rows(
+    variant: Variant, outcomes: Sequence[SearchOutcome], machine: Machine, share: float, seed: int
+) -> tuple[list[ChosenRow], dict[Problem, int]]:
+    """Choose the candidate of every row, and the row of every problem that is held out.
+
+    A row keeps its condition. The row without one, for all other devices and problems, stays as it is.
+    """
+    scores = collect_scores(outcomes)
+    rows: dict[int, list[Problem]] = {}
+    for problem in scores:
+        number = find_row(problem, variant, machine)
+        if number is not None:
+            rows.setdefault(number, []).append(problem)
+    conditional = {number: problems for number, problems in rows.items() if variant.picks[number].when is not None}
+    held = choose_held_out(conditional, share, seed)
+    training = {number: [each for each in problems if each not in held] for number, problems in rows.items()}
+    chosen = [_choose_row(variant, number, training.get(number, []), scores) for number in range(len(variant.picks))]
+    return chosen, {problem: number for number, problems in rows.items() for problem in problems if problem in held}
+
+
+def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scores: Scores) -> ChosenRow:
+    pick = variant.picks[number]
+    row = ChosenRow(number, str(pick.when) if pick.when else "", tuple(problems), None, math.nan)
+    if not problems:
+        return replace(row, reason="no problem of this search falls to it")
+    if pick.when is None:
+        return replace(row, reason="it has no condition: it is for what no other row takes")
+    assert pick.code is not None, "the catalog fills it in"
+    needed = (set(pick.code.precisions) & set(variant.precisions)) | (set(pick.code.layouts) & set(variant.layouts))
+    offered = {each.variant: {*each.code.precisions, *each.code.layouts} for each in variant.picks if each.code}
+    candidate = choose_candidate(problems, scores, lambda name: needed <= offered[name])
+    if candidate is None:
+        return replace(row, reason="no candidate ran at all its problems in all its precisions and layouts")
+    loss = math.fsum(scores[p][candidate] - min(scores[p].values()) for p in problems) / len(problems)
+    return replace(row, candidate=candidate, loss=math.expm1(loss))
+
+
+def collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Candidate, float]]:
+    """What each candidate was worth at each problem."""
+    scores: dict[Problem, dict[Candidate, float]] = {}
+    for outcome in outcomes:
+        known = scores.setdefault(outcome.task.problem, {})
+        known |= {(outcome.task.name, key): value for key, value in outcome.relative_values.items()}
+    return {problem: known for problem, known in scores.items() if known}
+
+
+def find_row(problem: Problem, variant: Variant, machine: Machine) -> int | None:
+    """The row of `pick` that computes a problem; None if there is none."""
+    for number, pick in enumerate(variant.picks):
+        chosen = [(replace(variant, picks=(pick,)), [Config()])]
+        (plan,) = make_plans([problem], chosen, machine.choice.primary, machine.targets, registry.why_refused)
+        if isinstance(plan, Plan):
+            return number
+    return None
+
+
+def evaluate_rows(
+    rows: Sequence[ChosenRow], held: dict[Problem, int], outcomes: Sequence[SearchOutcome], batches: CandidateBatches
+) -> list[HeldOut]:
+    """Measure what the rows pick at the problems held out, next to the best candidate there, in full."""
+    scores, found = collect_scores(outcomes), []
+    for problem, number in held.items():
+        picked = rows[number].candidate
+        if picked is None or batches.runner.is_interrupted():
+            continue
+        best = min(scores[problem], key=lambda each: scores[problem][each])
+        found.append(HeldOut(problem, picked, best, _measure_loss(problem, picked, best, outcomes, batches)))
+    return found
+
+
+def _measure_loss(
+    problem: Problem, picked: Candidate, best: Candidate, outcomes: Sequence[SearchOutcome], batches: CandidateBatches
+) -> Interval:
+    """How many times as long as the best the picked candidate takes; NaN if it does not run there."""
+    if picked == best:
+        return Interval(1.0, 1.0, 1.0)
+    tasks = [outcome.task for outcome in outcomes if outcome.task.problem == problem]
+    goal = outcomes[0].goal
+    chains = [chain for each in (picked, best) for chain in _find_chain(each, tasks)]
+    if len(chains) < 2:
+        return Interval(math.nan)
+    records = batches.measure(chains, tasks[0].baseline)
+    right = [record for record in records if record.status == "ok" and record.samples]
+    rows = {(record.variant, find_key(record)): record for record in right}
+    if picked not in rows or best not in rows:
+        return Interval(math.nan)
+    return compare_values(goal, rows[best], rows[picked])
+
+
+def _find_chain(candidate: Candidate, tasks: Sequence[TuningTask]) -> list[Chain]:
+    name, key = candidate
+    return [task.chains[key] for task in tasks if task.name == name and key in task.chains]
+
+
+def write_rows(variant: Variant, rows: Sequence[ChosenRow], catalog: Catalog) -> Path | None:
+    """Write the chosen rows into the variant's manifest, and return its path. Raises StoreError and SpecError."""
+    if not any(row.candidate for row in rows):
+        return None
+    path = catalog.find_file(variant.name)
+    names = {pick.variant: [name for name, _ in pick.code.params] for pick in variant.picks if pick.code}
+    changes = {}
+    for row in rows:
+        if row.candidate is not None:
+            name, values = row.candidate[0], dict(row.candidate[1])
+            changes[row.number] = PickRow(name, {each: values[each] for each in names[name]})
+    try:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(replace_pick_rows(text, changes, variant.path), encoding="utf-8")
+    except OSError as fault:
+        raise StoreError(f"{path}: cannot be written: {fault.strerror}") from None
+    return path

@@ -1,0 +1,45 @@
+"""tune on a fleet: its batches go to the workers, and candidates compare by the baseline of their batch."""
+
+import pytest
+
+from gemmbench.planning.problems import awkward
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.session.fleet.machines import open_machines
+from gemmbench.session.results_file import Destination
+from gemmbench.session.tuning import tasks
+from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture
+def tune(messages, monkeypatch, tmp_path):
+    """Tune `tiled`, which has three configurations, at two sizes."""
+    monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(awkward, "SHAPES", ((7, 5, 3),))
+    monkeypatch.chdir(tmp_path)
+
+    def run(device, fleet):
+        overrides = SweepOverrides(variants=("tiled",), sizes="24,32", cache="hot", rounds=6)
+        with open_machines(device, fleet, messages) as (machine,):
+            return tune_kernels(TuneRequest(overrides, destination=Destination(tmp_path / "out")), machine, messages)
+
+    return run
+
+
+def check(result):
+    assert [(each.variant, each.problem.M, each.tried, each.final) for each in result.winners] == [
+        ("tiled", 24, 3, True),
+        ("tiled", 32, 3, True),
+    ]
+    assert all(record.status == "ok" for record in result.run.run.records)
+    for outcome in result.outcomes:
+        assert outcome.anchors and len({record.card for record in outcome.finals}) == 1
+
+
+def test_a_search_runs_on_the_workers_of_a_cluster_and_keeps_its_winners(tune, cluster):
+    check(tune("fake", cluster))
+
+
+def test_a_search_runs_on_workers_that_share_the_cores_of_the_cpu(tune):
+    check(tune("cpu", "local:2"))

@@ -1,0 +1,47 @@
+"""Searches on the fake device, of a kernel with twelve configurations whose times are known."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from gemmbench.planning.problems import awkward
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.session.machine import find_machine
+from gemmbench.session.reporter import SILENT
+from gemmbench.session.results_file import Destination
+from gemmbench.session.tuning import tasks
+from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
+
+VALUES = tuple(range(1, 13))
+
+
+def seconds_of(value):
+    """7 is the best, 5 % faster than its neighbours."""
+    return 1e-3 * (1 + 0.05 * abs(value - 7))
+
+
+@pytest.fixture(autouse=True)
+def few_shapes(monkeypatch, few_sets):
+    """Finalists are verified on two awkward problems."""
+    monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(awkward, "SHAPES", ((7, 5, 3), (9, 8, 7)))
+    monkeypatch.setattr(awkward, "LARGE", (17, 18, 19))
+
+
+@pytest.fixture
+def search(tmp_path, monkeypatch, write_kernel):
+    """Tune; returns the result."""
+    monkeypatch.chdir(tmp_path)
+    write_kernel("mine.cu", params={"T": list(VALUES)}, require=["T != 12"])
+
+    def run(reporter=SILENT, times=None, faults=None, sustained=None, resume=None, overrides=None, **options):
+        known = {f"mine T={value}": seconds_of(value) for value in VALUES} | {"cublas": 5e-4}
+        script = {"times": known | (times or {}), "faults": faults or {}, "sustained": sustained or {}}
+        (tmp_path / "script.yaml").write_text(yaml.safe_dump(script))
+        chosen = {"variants": ("mine",), "sizes": "8", "cache": "hot", "rounds": 10} | (overrides or {})
+        destination = Destination(tmp_path / "results", resume, "gemmbench tune mine")
+        request = TuneRequest(SweepOverrides(**chosen), kernels="kernels", destination=destination, **options)
+        return tune_kernels(request, find_machine(f"fake:{tmp_path / 'script.yaml'}", SILENT), reporter)
+
+    return run

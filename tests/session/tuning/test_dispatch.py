@@ -1,0 +1,60 @@
+"""Which configuration a row of a `pick` gets from searches."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.problems.problem import Problem
+from gemmbench.session.machine import find_machine
+from gemmbench.session.reporter import SILENT
+from gemmbench.session.tuning.dispatch import choose_rows
+
+PICK = "\n  - {when: M <= 64, variant: slow}\n  - {when: M > 1000, variant: fast}\n  - variant: slow"
+SLOW, FAST = ("slow", (("P", 1),)), ("fast", (("Q", 1),))
+
+
+@pytest.fixture
+def choose(tmp_path, write_kernel):
+    """The rows of a `pick` after searches with these times of `slow` and `fast`, by the edge of a cube."""
+    write_kernel("slow.cu", params={"P": [1]}, precisions=["f32", "f16"])
+
+    def run(times, share=0.0, **of_fast):
+        write_kernel("fast.cu", params={"Q": [1]}, order=6, **of_fast)
+        write_kernel(
+            "best.cu", symbol=None, grid=None, block=None, body="", order=7, pick=PICK, precisions=["f32", "f16"]
+        )
+        variant = Catalog([tmp_path / "kernels"]).get("best")
+        outcomes = [
+            SimpleNamespace(
+                task=SimpleNamespace(problem=Problem(edge, edge, edge), name=name), relative_values={key: value}
+            )
+            for edge, both in times.items()
+            for (name, key), value in zip((SLOW, FAST), both, strict=True)
+        ]
+        return choose_rows(variant, outcomes, find_machine("fake", SILENT), share, 0)
+
+    return run
+
+
+def test_a_row_gets_what_is_fastest_on_average(choose):
+    rows, held = choose({8: (1.0, 0.2), 16: (1.0, 1.5)}, precisions=["f32", "f16"])
+    assert rows[0].candidate == FAST and not held
+    rows, _ = choose({8: (1.0, 0.9), 16: (1.0, 1.5)}, precisions=["f32", "f16"])
+    assert rows[0].candidate == SLOW
+    assert (rows[1].candidate, rows[1].reason) == (None, "no problem of this search falls to it")
+
+
+def test_problems_that_are_held_out_do_not_count(choose):
+    edges = (8, 12, 16, 24)
+    _, held = choose(dict.fromkeys(edges, (1.0, 2.0)), share=0.5, precisions=["f32", "f16"])
+    left_out = {problem.M for problem in held}
+    assert len(left_out) == 2
+    times = {edge: (1.0, -9.0) if edge in left_out else (1.0, 1.1) for edge in edges}
+    rows, again = choose(times, share=0.5, precisions=["f32", "f16"])
+    assert again == held and rows[0].candidate == SLOW
+
+
+def test_a_row_gets_no_variant_that_lacks_a_precision_which_it_has_served(choose):
+    rows, _ = choose({8: (1.0, 0.2)}, precisions=["f32"])
+    assert rows[0].candidate == SLOW

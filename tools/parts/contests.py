@@ -1,0 +1,98 @@
+"""Parts that show where a kernel loses: every problem of one or more sweeps, the worst first."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gemmbench.errors import StoreError
+from gemmbench.report.comparison import ProblemRows
+from gemmbench.report.roofline import MEMORY
+from gemmbench.report.row import Row
+from gemmbench.report.table import format_cells
+from gemmbench.report.text import count_noun, number, percent
+from tools.page import Page
+from tools.parts.tables import STYLE, read_comparison
+
+_HEADINGS = ["problem", "kernel", "time (us)", "best other", "% of it", "% of the bound", "what holds it back"]
+_ALIGNMENT = ["left", "left", "right", "left", "right", "right", "left"]
+_SHORT, _NEARLY_FULL = 15e-6, 0.9  # seconds of a launch; share of the last wave
+
+
+@dataclass(frozen=True)
+class _Contest:
+    """The fastest rows of a kernel and of its rivals at one problem."""
+
+    ours: Row
+    rival: Row
+
+    @property
+    def share(self) -> float:
+        """Our speed in percent of the rival's, by the rounds that both share with the baseline if both have some."""
+        ours, rival = self.ours.percent_of_baseline.value, self.rival.percent_of_baseline.value
+        paired = 100 * ours / rival
+        return paired if not math.isnan(paired) else 100 * self.rival.time.value / self.ours.time.value
+
+
+def _write_contest(_: Page, kernel: str, *patterns: str) -> str:
+    """How fast a kernel is relative to the best of all others, problem by problem, the worst first.
+
+    Raises StoreError if the files have no problem in which it ran against another.
+    """
+    found = [
+        contest
+        for pattern in patterns
+        for problem in read_comparison(pattern).problems
+        if (contest := _find_contest(problem, kernel))
+    ]
+    if not found:
+        raise StoreError(f"{' and '.join(patterns)} have no problem with {kernel} and another kernel")
+    found.sort(key=lambda contest: contest.share)
+    table = format_cells([_format_contest(each) for each in found], _HEADINGS, STYLE, _ALIGNMENT)
+    return "\n".join([_summarize([contest.share for contest in found]), "", table])
+
+
+def _find_contest(problem: ProblemRows, kernel: str) -> _Contest | None:
+    ranked = sorted((row for row in problem.rows if row.ranked), key=lambda row: row.time.value)
+    ours = next((row for row in ranked if row.record.variant == kernel), None)
+    rival = next((row for row in ranked if row.record.variant != kernel), None)
+    return _Contest(ours, rival) if ours and rival else None
+
+
+def _summarize(shares: list[float]) -> str:
+    mean = statistics.geometric_mean(shares)
+    below = [sum(share < limit for share in shares) for limit in (100, 95)]
+    return (
+        f"{count_noun(len(shares), 'problem')}, in the geometric mean {mean:.1f} % of the best other kernel.\n"
+        f"Below 100 %: {below[0]}; below 95 %: {below[1]}."
+    )
+
+
+def _format_contest(contest: _Contest) -> list[str]:
+    ours, rival = contest.ours, contest.rival
+    return [
+        str(ours.record.problem),
+        ours.record.picked.partition(":")[0] or ours.record.variant,
+        number(ours.time.value * 1e6),
+        rival.record.variant,
+        number(contest.share, 4),
+        number(ours.roofline.percent, 3),
+        ", ".join(_name_reasons(ours)) if contest.share < 100 else "",
+    ]
+
+
+def _name_reasons(row: Row) -> Iterator[str]:
+    """What keeps a row from its bound, as far as its launch tells."""
+    if row.time.value < _SHORT:
+        yield "a short launch"
+    launch = row.launch_occupancy
+    if launch and launch.waves < 1:
+        yield f"blocks fill {percent(launch.waves)} of a wave"
+    elif launch and launch.last_wave < _NEARLY_FULL:
+        yield f"the last of {math.ceil(launch.waves)} waves is {percent(launch.last_wave)} full"
+    yield "memory" if row.roofline.bound == MEMORY else "arithmetic"
+
+
+KINDS: Mapping[str, Callable[..., str]] = {"contest": _write_contest}
