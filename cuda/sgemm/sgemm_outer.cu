@@ -20,6 +20,7 @@ grid:
 block:
   - THREADS
 shared: 4 * DEPTH * (ROWS + COLUMNS)
+pdl: true
 sass:
   - spills == 0
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coalesced-access-to-global-memory
@@ -42,10 +43,12 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // Stores are marked as streaming: nobody reads C again soon. Both operands come through shared memory,
 // padded with zeros to DEPTH, so every layout and size takes the same path. Rows of C that are no
 // multiple of 16 bytes are stored element by element; then neighbouring threads have neighbouring
-// columns.
+// columns. The next launch is prepared meanwhile (pdl).
 //
 // Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per
 // 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.
+
+#include "overlap.cuh"
 
 constexpr int kWidth = DEPTH <= 32 ? 4 : 2;                      // columns of a thread
 constexpr int kAcross = COLUMNS / kWidth, kDown = THREADS / kAcross;  // threads along a row, rows at once
@@ -115,6 +118,7 @@ __global__ void __launch_bounds__(THREADS, kBlocks)
     float* const Bs = As + ROWS * DEPTH;
     const int across = (N + COLUMNS - 1) / COLUMNS;
     const int row0 = blockIdx.x / across * ROWS, column0 = blockIdx.x % across * COLUMNS;
+    overlap_launches();
     for (int k0 = 0; k0 < K; k0 += DEPTH, beta = 1) {  // further passes add to C
         if (k0 > 0) __syncthreads();
         stage<ROWS, !TRANS_A, false>(As, A, M, K, row0, k0);

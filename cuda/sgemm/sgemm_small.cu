@@ -39,6 +39,7 @@ grid:
 block:
   - threads
 shared: 4 * max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4))
+pdl: true
 sass:
   - spills == 0
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
@@ -65,10 +66,13 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
-// are fetched element by element, by neighbouring threads, instead of being copied beforehand.
+// are fetched element by element, by neighbouring threads, instead of being copied beforehand. The next
+// launch is prepared meanwhile (pdl).
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.
+
+#include "overlap.cuh"
 
 constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;
@@ -239,6 +243,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         return stage == 0 ? 0 : remainder + (stage - 1) * BK;
     };
     const int begin = border(part), end = border(part + 1);
+    overlap_launches();
 
     multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, alpha, shared);
     __syncthreads();

@@ -52,17 +52,20 @@ launches:
     grid:
       - (cdiv(N, 8) if edge_rows else 0) + (cdiv(M, 8) if edge_columns else 0)
     block: [256]
+    pdl: true
     when: edge_rows or edge_columns
   - symbol: arrange
     grid:
       - (cdiv(M, 64) * cdiv(K, 64) if copy_a else 0) + (cdiv(N, 64) * cdiv(K, 64) if copy_b else 0)
     block: [256]
+    pdl: true
     when: copy_a or copy_b
   - symbol: gemm
     grid:
       - tiles * CLUSTER * SPLIT
     block: [SLICES * BN // 2 + 128]
     shared: max(STAGES * 32 * SLICES * (BM + BN), 4 * SLICES * BM * (BN + 4)) + 16 * STAGES
+    pdl: true
 sass:                           # of the main loop: what ptxas must keep as written
   - 100 * ffma >= 92 * instructions
   - 20 * conflicts <= ffma
@@ -93,6 +96,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 // of the time goes to the launch, the first fetch and the reduction.
 
 #include <cuda.h>
+
+#include "overlap.cuh"
 
 constexpr int TM = 8, TN = 16;           // results of a thread
 constexpr int WM = 8 * TM, WN = 4 * TN;  // of a warp
@@ -229,6 +234,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const int block = blockIdx.x - (is_a ? 0 : blocks_a), across = (columns + TILE - 1) / TILE;
     const int row0 = block / across * TILE, column0 = block % across * TILE;
     const int y = threadIdx.x / 32, x = threadIdx.x % 32;
+    overlap_launches();
     const float* const from = is_a ? A : B;
     float* const to = static_cast<float*>(workspace) + kFlags + (is_a ? 0 : arranged.floats_a());
 
@@ -323,6 +329,7 @@ extern "C" __global__ void __launch_bounds__(kEdgeThreads, 2)
     const int first = (blockIdx.x - (rows ? 0 : blocks_rows)) * kOutputs;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
+    overlap_launches();
     float sum[kThin] = {};
     const size_t a_k = TRANS_A ? M : 1, a_m = TRANS_A ? 1 : K, b_k = TRANS_B ? 1 : N, b_n = TRANS_B ? K : 1;
     const Matrix a = {A, a_k, a_m}, row = {A + m0 * a_m, a_k, a_m}, b = {B, b_k, b_n}, column = {B + n0 * b_n, b_k, b_n};
@@ -349,6 +356,9 @@ __device__ void fetch(unsigned tile, const CUtensorMap* map, int row, int column
         "l"(map), "r"(column), "r"(row), "r"(barrier)
         : "memory");
 }
+
+// Have a tensor map at hand: one that comes from device memory delays the first tile by a microsecond.
+__device__ void prefetch(const CUtensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 struct Ring {
     unsigned a, b;             // STAGES tiles
@@ -552,10 +562,16 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     const Ring ring = {base, base + STAGES * kBytesA, barriers, barriers + 8 * STAGES};
     const Share share(N);
     const Stages stages = share.stages(K);
+    const Arranged arranged(M, N, K);
+    const CUtensorMap *const map_a = maps + arranged.a, *const map_b = maps + 2 + arranged.b;
 
+    if (threadIdx.x == kMathThreads) {
+        prefetch(map_a);
+        if (!arranged.by_threads(N)) prefetch(map_b);
+    }
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; ++s) {
-            initialize(ring.filled + 8 * s, Arranged(M, N, K).by_threads(N) ? 1 + kFetchThreads : 1);
+            initialize(ring.filled + 8 * s, arranged.by_threads(N) ? 1 + kFetchThreads : 1);
             initialize(ring.emptied + 8 * s, kMathThreads / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -565,10 +581,9 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     // Move registers from the fetching threads, of which TMA needs one, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
-        const Arranged arranged(M, N, K);
-        const CUtensorMap* const map_a = maps + arranged.a;
+        overlap_launches();  // the others wait for what these threads fetch
         if (arranged.by_threads(N)) copy_all(stages, share.at, ring, map_a, B, N, K);
-        else if (threadIdx.x == kMathThreads) fetch_all(stages, share.at, ring, map_a, maps + 2 + arranged.b);
+        else if (threadIdx.x == kMathThreads) fetch_all(stages, share.at, ring, map_a, map_b);
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");

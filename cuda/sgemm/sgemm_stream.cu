@@ -32,6 +32,7 @@ grid:
 block:
   - THREADS
 shared: 4 * max(LINES * (chunk + 4), 4 * LINES * THREADS + step)
+pdl: true
 sass:
   - spills == 0
 source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda-cc/
@@ -54,13 +55,16 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //
 // One wave of blocks, all resident at once: where there are fewer tiles than places, K is split
 // among blocks. Each leaves its sums in the workspace; the last one to arrive at a tile adds them up
-// in the order of k, so a result does not depend on who was last.
+// in the order of k, so a result does not depend on who was last. The next launch is prepared meanwhile
+// (pdl).
 //
 // A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
 // neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
 //
 // Bound by memory while LINES is small. A thread needs one load of 16 bytes and LINES / 4 from
 // shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
+
+#include "overlap.cuh"
 
 constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThreads;
 constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight
@@ -246,6 +250,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const int rounds = (K + kRound - 1) / kRound;
     const int begin = int((long long)rounds * part / split) * kRound;
     const int end = min(K, int((long long)rounds * (part + 1) / split) * kRound);
+    overlap_launches();
     constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
     multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, begin, end, shared);
 

@@ -48,7 +48,7 @@ _RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl")
-_FIRST_TMA = _FIRST_PDL = 90  # compute capability
+_FIRST_TMA = 90  # compute capability
 _COMPILED = ("file", "define", "include", "flags", "maxregcount")
 _CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
@@ -203,17 +203,6 @@ class ManifestReader:
             self.refuse_keys("launches", _ONE_LAUNCH)
         elif not self.manifest.symbol:
             raise self.document.error_at((), "missing key `symbol`: the name of the kernel")
-        self.check_pdl()
-
-    def check_pdl(self) -> None:
-        """Raise SpecError for programmatic dependent launch on a GPU that may lack it."""
-        each = enumerate(self.manifest.launches)
-        declared = [("pdl",)] if self.manifest.pdl else [("launches", at, "pdl") for at, one in each if one.pdl]
-        named = [name.rstrip("af") for name in map(str, self.manifest.arch)]
-        oldest = min((int(name) for name in named if name.isdigit()), default=0)
-        if declared and max(self.min_sm, oldest) < _FIRST_PDL:
-            message = "pdl: needs compute capability 9.0; write `min_sm: 90`"
-            raise self.document.error_at(declared[0], message)
 
     def check_module(self, module: PythonModule) -> None:
         """Raise SpecError for keys that a Python function cannot have, and for a function with other arguments."""

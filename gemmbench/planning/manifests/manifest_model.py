@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         block: Threads per block in x, y and z, one expression per line.
         shared: Bytes of dynamic shared memory per block, an expression.
         pdl: `true` for programmatic dependent launch: the kernel may begin before the launch before it has
-            ended, and waits with `griddepcontrol.wait`. Needs `min_sm: 90`.
+            ended, and waits with `griddepcontrol.wait`. Has no effect below compute capability 9.0.
         min_sm: The lowest compute capability that can run it: 80 means 8.0.
         arch: Architectures whose code runs only there, such as `[90a]`. Empty: any from `min_sm`
             on.

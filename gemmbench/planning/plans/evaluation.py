@@ -15,6 +15,7 @@ from gemmbench.planning.problems.storage import StorageType
 
 _MOST_THREADS = 1024
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+_FIRST_PDL = 90  # compute capability
 # What cuTensorMapEncodeTiled requires, without interleaving (CUDA driver API, "Tensor Map Object Management").
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
 _SWAPPED = {"A": "B", "B": "A"}
@@ -76,7 +77,7 @@ def _write_symbol(variant: Variant, launch: Launch, names: Names, problem: Probl
 def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: Target) -> Geometry:
     grid = _triple(evaluate(variant, expression, names) for expression in launch.grid)
     block = _triple(evaluate(variant, expression, names) for expression in launch.block)
-    pdl = launch.pdl and target.is_gpu
+    pdl = launch.pdl and target.is_gpu and target.sm >= _FIRST_PDL
     geometry = Geometry(grid, block, evaluate(variant, launch.shared, names), pdl)
     _check_limits(variant, launch, geometry, target)
     return geometry

@@ -62,11 +62,17 @@ def test_only_a_gpu_overlaps_launches(plan):
     assert [geometry.pdl for _, geometry in found.launches] == [False, True]
     assert (found.pdl, found.geometry.pdl) == (True, True)
     cpu = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 34, is_gpu=False)
-    assert not plan(Problem(8, 4, 33, "tn"), cpu, pdl="true", min_sm="90").pdl
+    assert not plan(Problem(8, 4, 33, "tn"), cpu, pdl="true").pdl
+
+
+def test_launches_overlap_from_compute_capability_9_on(plan):
+    ampere = Target("cuda", sm=80, sms=108, smem=1 << 16, l2=40 << 20, memory=1 << 34)
+    assert plan(Problem(8, 4, 33), GPU, pdl="true").pdl
+    assert not plan(Problem(8, 4, 33), ampere, pdl="true").pdl
 
 
 def test_a_plan_without_overlap_differs_in_nothing_else(plan):
-    found = plan(Problem(8, 4, 33), pdl="true", min_sm="90")
+    found = plan(Problem(8, 4, 33), pdl="true")
     assert found.without_pdl() != found
     assert not found.without_pdl().pdl
     usual = plan(Problem(8, 4, 33), min_sm="90")
