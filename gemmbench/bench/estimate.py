@@ -116,7 +116,11 @@ def estimate_finals(
     chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
 ) -> float:
     """Seconds to measure the best configuration of every kernel again."""
-    finals = choose_finalists(chains, lambda chain: estimate_launch(chain, devices[chain.device], host), baseline)
+
+    def estimate(chain: Chain) -> float:
+        return estimate_launch(chain, devices[chain.device], host)
+
+    finals = choose_finalists(chains, estimate, baseline, policy)
     return sum(estimate_batch(batch, devices, policy, host) for batch in split_chains(finals, baseline))
 
 

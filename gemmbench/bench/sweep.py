@@ -12,7 +12,7 @@ from gemmbench.bench.estimate import estimate_batch, estimate_finals
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.selection.hopeless import HopelessRows
 from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
-from gemmbench.bench.experiments.selection.splitting import LARGEST, choose_finalists, find_swept, split_chains
+from gemmbench.bench.experiments.selection.splitting import LARGEST, choose_finalists, find_repeated, split_chains
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.host_probe import TYPICAL_HOST
 from gemmbench.bench.memory_account import fit_together
@@ -68,7 +68,7 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     batches = _make_batches(runner, sweep, able, built, "sweep", 1 + ranked)
     records += runner.run(batches, _make_pace(runner, batches, able, sweep))
     medians = _find_medians(records, "sweep")
-    finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline)
+    finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline, sweep.policy)
     return records + runner.run(_make_batches(runner, sweep, finalists, built, "final", 1 + ranked + len(batches)))
 
 
@@ -144,7 +144,7 @@ def _make_batches(
 ) -> list[ChainBatch]:
     have_room = partial(fit_together, runner.worker.devices)
     groups = split_chains(chains, sweep.baseline, lambda rows: len(rows) <= sweep.largest and have_room(rows))
-    swept = find_swept(chains)
+    repeated = find_repeated(chains, sweep.baseline, sweep.policy) if phase == "sweep" else {}
     return [
         ChainBatch(
             policy=sweep.policy,
@@ -155,7 +155,7 @@ def _make_batches(
             anchors=sweep.anchors,
             parameters=sweep.parameters,
             shuffle=sweep.shuffle,
-            swept=swept.get(group[0].problem_or_network, ()) if phase == "sweep" else (),
+            repeated=repeated.get(group[0].problem_or_network, ()),
         )
         for index, group in enumerate(groups, first)
     ]

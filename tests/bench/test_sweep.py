@@ -64,10 +64,10 @@ class FakeWorker:
 def run(make_record):
     """Run plans; returns the records, the worker, the compiler and what was emitted, in order."""
 
-    def go(expanded, seconds=None, compiler=None, baseline="cublas", worker=None, rivals=(), **options):
+    def go(expanded, seconds=None, compiler=None, baseline="cublas", worker=None, rivals=(), policy=None, **options):
         worker, compiler = worker or FakeWorker(make_record, seconds), compiler or Compiler()
         emitted = []
-        sweep = ChainSweep(list(map(make_chain, expanded)), Policy(), baseline, rivals, shuffle=7)
+        sweep = ChainSweep(list(map(make_chain, expanded)), policy or Policy(), baseline, rivals, shuffle=7)
         runner = Runner(worker, emitted.append, **options)
         return measure_sweep(runner, {"fake": compiler}, sweep), worker, compiler, emitted
 
@@ -164,6 +164,17 @@ def test_each_problem_has_its_own_winner(run, make_plan, make_record):
 def test_a_variant_with_one_configuration_is_not_measured_again(run, make_plan):
     records, worker, *_ = run([make_plan("naive", SMALL), make_plan("cublas", SMALL)])
     assert len(records) == 2 and len(worker.batches) == 1
+
+
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
+def test_under_steady_loads_all_rows_meet_the_best_of_a_baseline_that_was_swept(run, make_plan, seconds):
+    plans = [make_plan("cublaslt", SMALL, {"ALGO": number}) for number in (0, 1)] + [make_plan("naive", SMALL)]
+    policy = Policy(sustained=seconds)
+    records, worker, *_ = run(plans, {"cublaslt ALGO=1": 0.5}, baseline="cublaslt", policy=policy)
+    rows = {"cublaslt ALGO=1", "naive"} if seconds else {"cublaslt ALGO=1"}
+    assert set(labels(record for record in records if record.phase == "final")) == rows
+    repeated = ("cublaslt", "naive") if seconds else ("cublaslt",)
+    assert [batch.repeated for batch in worker.batches] == [repeated, ()]
 
 
 def test_a_configuration_that_failed_cannot_win(run, make_plan, make_record):

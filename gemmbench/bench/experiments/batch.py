@@ -67,8 +67,8 @@ class ChainBatch(Batch[Record]):
 
     `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the
     rows that the others are compared with, the baseline first. `parameters` are those of a network.
-    `shuffle` is the seed of placements and permutations. `swept` names the rows with several
-    configurations, of which the best is measured again: they get no steady load yet.
+    `shuffle` is the seed of placements and permutations. `repeated` names the rows of
+    which the best configuration is measured again: they get no steady load yet.
     """
 
     chains: tuple[Chain, ...]
@@ -78,7 +78,7 @@ class ChainBatch(Batch[Record]):
     anchors: tuple[str, ...] = ()
     parameters: Parameters | None = None
     shuffle: int = 0
-    swept: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
 
     @property
     def problem_or_network(self) -> Problem | Network:

@@ -9,6 +9,7 @@ from operator import itemgetter
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.sweeps.policy import Policy
 
 LARGEST = 16
 
@@ -41,31 +42,38 @@ def _split_problem(
     return [(*group, *anchor) for group in groups if group or anchor]
 
 
+def find_repeated(chains: Sequence[Chain], baseline: str, policy: Policy) -> dict[Problem | Network, tuple[str, ...]]:
+    """The names of rows that are measured again, by what they compute: those with several configurations.
+
+    With steady loads these are all rows, if the baseline has several configurations: a load is compared
+    with loads next to it of the baseline's best one.
+    """
+    counts = Counter((chain.problem_or_network, chain.name) for chain in chains)
+    repeated: dict[Problem | Network, list[str]] = {}
+    for chain in chains:
+        asked, name = chain.problem_or_network, chain.name
+        loaded = policy.choose_sustained(chain.problem.precision) > 0 and counts[asked, baseline] > 1
+        if (counts[asked, name] > 1 or loaded) and name not in repeated.setdefault(asked, []):
+            repeated[asked].append(name)
+    return {asked: tuple(names) for asked, names in repeated.items()}
+
+
 def choose_finalists(
-    chains: Sequence[Chain], find_seconds: Callable[[Chain], float | None], baseline: str
+    chains: Sequence[Chain], find_seconds: Callable[[Chain], float | None], baseline: str, policy: Policy
 ) -> list[Chain]:
-    """The fastest configuration of every row that was swept, and the baseline.
+    """The fastest configuration of every row that is measured again, and the baseline.
 
     The fastest of many is partly the luckiest, so it is measured again on fresh rounds.
     `find_seconds` returns None for a chain without a time.
     """
-    swept: dict[tuple[Problem | Network, str], list[tuple[float, Chain]]] = {}
+    repeated = find_repeated(chains, baseline, policy)
+    timed: dict[tuple[Problem | Network, str], list[tuple[float, Chain]]] = {}
     for chain in chains:
         if (seconds := find_seconds(chain)) is not None:
-            swept.setdefault((chain.problem_or_network, chain.name), []).append((seconds, chain))
-    best = [min(timed, key=itemgetter(0))[1] for timed in swept.values() if len(timed) > 1]
+            timed.setdefault((chain.problem_or_network, chain.name), []).append((seconds, chain))
+    best = [min(each, key=itemgetter(0))[1] for (asked, name), each in timed.items() if name in repeated.get(asked, ())]
     names: dict[Problem | Network, set[str]] = {}
     for chain in best:
         names.setdefault(chain.problem_or_network, set()).add(chain.name)
     wanted = [chain for chain in chains if baseline not in names.get(chain.problem_or_network, {baseline})]
     return list(dict.fromkeys([*best, *(chain for chain in wanted if chain.name == baseline)]))
-
-
-def find_swept(chains: Iterable[Chain]) -> dict[Problem | Network, tuple[str, ...]]:
-    """The names with several configurations, by what they compute."""
-    counts = Counter((chain.problem_or_network, chain.name) for chain in chains)
-    swept: dict[Problem | Network, tuple[str, ...]] = {}
-    for (asked, name), count in counts.items():
-        if count > 1:
-            swept[asked] = (*swept.get(asked, ()), name)
-    return swept

@@ -16,10 +16,10 @@ from gemmbench.bench.operands.arena import Inputs
 def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
     """Load a GPU with each trial alone, if the policy asks for it, and audit it again.
 
-    Rows with several configurations get no load before the best of them is measured again.
+    Rows that are measured again get their load then.
     """
     seconds = setup.policy.choose_sustained(setup.batch.chains[0].problem.precision)
-    loaded = [trial for trial in trials if trial.alive and trial.name not in setup.batch.swept]
+    loaded = [trial for trial in trials if trial.alive and trial.name not in setup.batch.repeated]
     if not seconds or not loaded or not setup.backend.device.target.is_gpu:
         return
     inputs = setup.make_timed_inputs()

@@ -25,11 +25,11 @@ TIMES = {"naive": 2e-3, "tiled": 1e-3, "base": 1e-3}
 def measure(make_plan):
     """Records of a batch with a steady load, by name; `base` is the baseline."""
 
-    def run(*names, policy=ASKED, problem=SMALL, swept=(), rivals=(), interrupted=lambda: False, **script):
+    def run(*names, policy=ASKED, problem=SMALL, repeated=(), rivals=(), interrupted=lambda: False, **script):
         plans = tuple(make_plan(name, problem) for name in names)
         batch = make_gemm_batch(plans, (CODE,) * len(plans), policy, anchors=("base", *rivals))
         worker = LocalWorker({"fake": FakeBackend(Script(**{"times": TIMES, **script}))}, is_interrupted=interrupted)
-        return {record.variant: record for record in worker.experiment(replace(batch, swept=swept))}
+        return {record.variant: record for record in worker.experiment(replace(batch, repeated=repeated))}
 
     return run
 
@@ -131,9 +131,9 @@ def test_it_is_the_default_where_products_run_on_tensor_cores(measure, loads, pr
 
 
 def test_configurations_that_are_measured_again_are_not_loaded_yet(measure, loads):
-    found = measure("naive", "tiled", "base", swept=("naive",))
+    found = measure("naive", "tiled", "base", repeated=("naive",))
     assert "naive" not in loads and found["naive"].sustained is None and found["tiled"].sustained
-    assert measure("naive", "base", swept=("naive", "base"))["base"].sustained is None
+    assert measure("naive", "base", repeated=("naive", "base"))["base"].sustained is None
 
 
 def test_a_kernel_with_long_launches_has_no_load(measure):
