@@ -81,28 +81,37 @@ template <int CM, int CN> struct Member {
 };
 
 // Store a box as store_box does, for rows of C that TMA cannot have because they begin at any element. A lane has 4
-// bytes of each row. If these are two elements and the row begins between two words, it stores its second one and
-// the first one of the next lane.
+// bytes of each row, and of some rows at a time, so that one need not wait for the other. If these are two elements and
+// the row begins between two words, it stores its second one and the first one of the next lane.
 __device__ inline void store_box_by_hand(TC* C, int M, int N, int row0, int column0, unsigned box) {
     using Bits = std::conditional_t<sizeof(TC) == 4, unsigned, unsigned short>;
+    constexpr int kRows = 4;
     const int lane = threadIdx.x % 32, left = N - column0;  // columns of C from column0 on
     Bits* const c = reinterpret_cast<Bits*>(C) + size_t(row0) * N + column0;
 #pragma unroll 1
-    for (int row = 0; row < 16 && row0 + row < M; ++row) {
-        const unsigned mine = load_shared(box + row * kRowBytes + ((lane / 4) ^ (row % 8)) * 16 + lane % 4 * 4);
-        Bits* const to = c + size_t(row) * N;
-        if (sizeof(TC) == 4) {
-            if (lane < left) to[lane] = mine;
-            continue;
+    for (int first = 0; first < 16; first += kRows) {
+        unsigned mine[kRows];
+#pragma unroll
+        for (int i = 0; i < kRows; ++i)
+            mine[i] = load_shared(box + (first + i) * kRowBytes + ((lane / 4) ^ ((first + i) % 8)) * 16 + lane % 4 * 4);
+#pragma unroll
+        for (int i = 0; i < kRows; ++i) {
+            const int row = first + i;
+            Bits* const to = c + row * N;
+            const unsigned next = __shfl_down_sync(0xffffffffu, mine[i], 1);
+            if (row0 + row >= M) continue;
+            if (sizeof(TC) == 4) {
+                if (lane < left) to[lane] = mine[i];
+                continue;
+            }
+            const bool odd = reinterpret_cast<size_t>(to) % 4 != 0;
+            if (odd && lane == 0 && left > 0) to[0] = mine[i];
+            const int column = 2 * lane + odd;  // of what this lane stores
+            const unsigned both = odd ? mine[i] >> 16 | next << 16 : mine[i];
+            const int count = min(left - column, odd && lane == 31 ? 1 : 2);
+            if (count == 2) *reinterpret_cast<unsigned*>(to + column) = both;
+            else if (count == 1) to[column] = both;
         }
-        const unsigned next = __shfl_down_sync(0xffffffffu, mine, 1);
-        const bool odd = reinterpret_cast<size_t>(to) % 4 != 0;
-        if (odd && lane == 0 && left > 0) to[0] = mine;
-        const int first = 2 * lane + odd;  // column of what this lane stores
-        const unsigned both = odd ? mine >> 16 | next << 16 : mine;
-        const int count = min(left - first, odd && lane == 31 ? 1 : 2);
-        if (count == 2) *reinterpret_cast<unsigned*>(to + first) = both;
-        else if (count == 1) to[first] = both;
     }
 }
 

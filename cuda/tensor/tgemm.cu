@@ -8,6 +8,8 @@ let:                            # tiles of C
   middling: cdiv(M, 128) * cdiv(N, 192)
   square: cdiv(M, 128) * cdiv(N, 128)
   small: cdiv(M, 128) * cdiv(N, 64)
+  waves: cdiv(cdiv(M, 256) * cdiv(N, 256), SMS // 2)      # of clusters of two tiles of 128 x 256
+  tall_waves: cdiv(cdiv(M, 512) * cdiv(N, 192), SMS // 2) # of two tiles of 256 x 192
 pick:
   - when: large >= 6 * SMS and BYTES == 2
     variant: wgmma_hybrid
@@ -20,7 +22,7 @@ pick:
     params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
   - when: small <= SMS
     variant: wgmma_cluster
-    params: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
+    params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: square <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
@@ -33,6 +35,9 @@ pick:
   - when: large <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
+  - when: square > SMS and 3 * tall_waves < 2 * waves
+    variant: wgmma_cluster
+    params: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: square > SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
@@ -77,6 +82,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      C has at most 128 rows                       the same with tiles of 128 x 256
 //      all tiles of 128 x 192 in one wave           the same with these
 //      all tiles of 128 x 256 in one wave           wgmma_cluster, tiles side by side share A
+//      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
 //      more                                         wgmma_cluster, tiles below one another share B
 //
 // In tf32 and 3xtf32, and in fp8 on fewer tiles, it is the rung of that precision, with smaller tiles where large ones
