@@ -118,7 +118,8 @@ __global__ void __launch_bounds__(THREADS, kBlocks)
     float* const Bs = As + ROWS * DEPTH;
     const int across = (N + COLUMNS - 1) / COLUMNS;
     const int row0 = blockIdx.x / across * ROWS, column0 = blockIdx.x % across * COLUMNS;
-    overlap_launches();
+    start_next_launch();
+    await_launch_before();
     for (int k0 = 0; k0 < K; k0 += DEPTH, beta = 1) {  // further passes add to C
         if (k0 > 0) __syncthreads();
         stage<ROWS, !TRANS_A, false>(As, A, M, K, row0, k0);

@@ -12,6 +12,7 @@ params:
   TN: [8, 4]
   SLICES: [4, 1, 2, 8, 16]      # sets of threads that share a tile and divide the k of each stage
   BLOCKS: [1, 2, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
+  EARLY: [1, 0]                 # whether the next launch is prepared while this one runs
 let:
   threads: BM // TM * (BN // TN) * SLICES
   fetchers: 512 if threads >= 512 else 256 if threads >= 256 else 128 if threads >= 128 else 64
@@ -67,7 +68,7 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
 // are fetched element by element, by neighbouring threads, instead of being copied beforehand. The next
-// launch is prepared meanwhile (pdl).
+// launch is prepared meanwhile (pdl), unless its blocks would then be dealt badly.
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.
@@ -243,7 +244,8 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         return stage == 0 ? 0 : remainder + (stage - 1) * BK;
     };
     const int begin = border(part), end = border(part + 1);
-    overlap_launches();
+    if (EARLY) start_next_launch();
+    await_launch_before();
 
     multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, alpha, shared);
     __syncthreads();

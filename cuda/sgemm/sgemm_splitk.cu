@@ -234,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const int block = blockIdx.x - (is_a ? 0 : blocks_a), across = (columns + TILE - 1) / TILE;
     const int row0 = block / across * TILE, column0 = block % across * TILE;
     const int y = threadIdx.x / 32, x = threadIdx.x % 32;
-    overlap_launches();
+    await_launch_before();
     const float* const from = is_a ? A : B;
     float* const to = static_cast<float*>(workspace) + kFlags + (is_a ? 0 : arranged.floats_a());
 
@@ -329,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(kEdgeThreads, 2)
     const int first = (blockIdx.x - (rows ? 0 : blocks_rows)) * kOutputs;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-    overlap_launches();
+    await_launch_before();
     float sum[kThin] = {};
     const size_t a_k = TRANS_A ? M : 1, a_m = TRANS_A ? 1 : K, b_k = TRANS_B ? 1 : N, b_n = TRANS_B ? K : 1;
     const Matrix a = {A, a_k, a_m}, row = {A + m0 * a_m, a_k, a_m}, b = {B, b_k, b_n}, column = {B + n0 * b_n, b_k, b_n};
@@ -581,7 +581,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     // Move registers from the fetching threads, of which TMA needs one, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
-        overlap_launches();  // the others wait for what these threads fetch
+        await_launch_before();  // the others wait for what these threads fetch
         if (arranged.by_threads(N)) copy_all(stages, share.at, ring, map_a, B, N, K);
         else if (threadIdx.x == kMathThreads) fetch_all(stages, share.at, ring, map_a, map_b);
         return;

@@ -250,7 +250,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const int rounds = (K + kRound - 1) / kRound;
     const int begin = int((long long)rounds * part / split) * kRound;
     const int end = min(K, int((long long)rounds * (part + 1) / split) * kRound);
-    overlap_launches();
+    start_next_launch();
+    await_launch_before();
     constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
     multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, begin, end, shared);
 
