@@ -16,9 +16,18 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32 and M * N >= 8192 * SMS
     variant: sgemm_outer
     params: {DEPTH: 32, COLUMNS: 128, ROWS: 64, THREADS: 256}
+  - when: M > N and N <= 1
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 4, BLOCKS: 1}
   - when: M > N and N <= 4
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 8 and M <= 8 * SMS
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M > N and N <= 8
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
@@ -28,9 +37,15 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 4
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 8 and N <= 8 * SMS
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 8
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M <= 16 and N <= 40 * SMS
+    variant: sgemm_stream
+    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
@@ -42,7 +57,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 64, BN: 24, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
   - when: N <= 32
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: N <= 40
     variant: sgemm_small
     params: {BM: 64, BN: 40, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
@@ -70,12 +85,21 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: small * 8 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 4}
+  - when: small * 4 <= SMS and K >= 2048
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1}
+  - when: small * 2 <= SMS and K >= 2048
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 1}
   - when: small * 2 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1}
   - when: min(M, N) <= 64
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 4}
+  - when: small <= SMS and K >= 512
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1}
   - when: min(M, N) <= 128
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
@@ -105,8 +129,9 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C
 //      K is at most 256, C of middling size         sgemm_small
 //      at most one tile per 8 SMs                   sgemm_splitk in clusters, K also split over the grid
-//      at most one tile per 2 SMs                   sgemm_splitk in clusters
+//      at most one tile per 2 SMs                   sgemm_splitk in clusters, larger ones for a long K
 //      C has at most 64 rows or columns             sgemm_splitk, K split over the grid
+//      at most one tile per SM                      sgemm_splitk in clusters of two
 //      C has at most 128 rows or columns            sgemm_tma, stream-K
 //      at most two tiles per SM                     sgemm_splitk
 //      more                                         sgemm_tma, stream-K

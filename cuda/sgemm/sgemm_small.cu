@@ -22,6 +22,7 @@ let:
   wide_b: (K if TRANS_B else N) % 4 == 0
   tiles: cdiv(M, BM) * cdiv(N, BN)
   split: max(1, min(BLOCKS * SMS // tiles, K // (4 * BK)))
+  counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
 require:
   - BM % TM == 0
   - BN % TN == 0
@@ -33,8 +34,8 @@ require:
   - cdiv(BLOCKS * threads, 128) * 128 * (TM * TN + BK * (cover_m + cover_n) // fetchers + 56) <= 65536
   - max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4)) * 4 * BLOCKS <= 232448 - 1024 * BLOCKS
 tile: [BM, BN]
-workspace: (tiles + 3) // 4 * 16 + 4 * split * tiles * BM * BN if split > 1 else 0
-zeroed: (tiles + 3) // 4 * 16 if split > 1 else 0  # counters, which the last block of a tile resets
+workspace: counters + 4 * split * tiles * BM * BN if split > 1 else 0
+zeroed: counters if split > 1 else 0  # which the last blocks of a tile reset
 grid:
   - tiles * split
 block:
@@ -57,9 +58,9 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //
 //      one tile:    SLICES = 2, BK = 4                   split = 2: half of K in each of two blocks
 //        k  0 1 2 3 | 0 1 2 3 ...                        +--------- K ---------+
-//     slice 0 1 0 1 | 0 1 0 1                            | block 0  | block 1  |  parts in the workspace; the
-//                                                        +----------+----------+  block that arrives last adds
-//      The slices' sums meet in shared memory.                                    them up, in the order of k
+//     slice 0 1 0 1 | 0 1 0 1                            | block 0  | block 1  |  parts in the workspace, which
+//                                                        +----------+----------+  are added up in the order of k
+//      The slices' sums meet in shared memory.
 //
 // SLICES gives a small tile enough warps; a block that is too short of them waits for latency. split
 // follows from the number of SMs: blocks fill one wave, all resident at once. Parts are added in a
@@ -74,11 +75,13 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // one or two fetches, and a store.
 
 #include "overlap.cuh"
+#include "parts.cuh"
 
 constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kBuffer = BK * (kPitchA + kPitchB);
 constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
+constexpr int kSums = kFours < 4 * kThreads ? (kFours + kThreads - 1) / kThreads : 4;  // float4 a thread adds at once
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
 
@@ -201,8 +204,6 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
                 make_float4(alpha * sum[i][j], alpha * sum[i][j + 1], alpha * sum[i][j + 2], alpha * sum[i][j + 3]);
 }
 
-__device__ void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w; }
-
 // Stores four sums of a row, from column n on.
 __device__ void store4(float* C, int M, int N, int m, int n, bool wide, float beta, float4 sum) {
     if (m >= M || n >= N) return;
@@ -215,20 +216,6 @@ __device__ void store4(float* C, int M, int N, int m, int n, bool wide, float be
         if (!wide) c[j] = v[j];
     }
     if (wide) reinterpret_cast<float4&>(*c) = make_float4(v[0], v[1], v[2], v[3]);
-}
-
-// Whether this block is the last of its tile to have left its part in the workspace.
-__device__ bool arrive_last(int* counter, int split) {
-    __shared__ int arrived;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        arrived = atomicAdd(counter, 1);
-        if (arrived == split - 1) *counter = 0;  // for the next launch
-        __threadfence();
-    }
-    __syncthreads();
-    return arrived == split - 1;
 }
 
 template <bool WIDE_A, bool WIDE_B>
@@ -250,8 +237,9 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, alpha, shared);
     __syncthreads();
 
+    int* const counters = static_cast<int*>(workspace);
     float4* const parts =
-        reinterpret_cast<float4*>(static_cast<float*>(workspace) + (tiles + 3) / 4 * 4) + size_t(tile) * split * kFours;
+        reinterpret_cast<float4*>(counters + (tiles * ::counters(split) + 3) / 4 * 4) + size_t(tile) * split * kFours;
     const bool wide = N % 4 == 0;
 #pragma unroll 2
     for (int e = threadIdx.x; e < kFours; e += kThreads) {
@@ -263,11 +251,26 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         if (split == 1) store4(C, M, N, at.x + m, at.y + n, wide, beta, total);
         else __stcg(parts + size_t(part) * kFours + e, total);
     }
-    if (split == 1 || !arrive_last(static_cast<int*>(workspace) + tile, split)) return;
-    for (int e = threadIdx.x; e < kFours; e += kThreads) {
-        float4 total = __ldcg(parts + e);
-#pragma unroll 8
-        for (int p = 1; p < split; ++p) add(total, __ldcg(parts + size_t(p) * kFours + e));
+    if (split == 1) return;
+
+    const auto add_up = [=](Parts added, const auto& keep) {
+#pragma unroll 1
+        for (int first = threadIdx.x; first < kFours; first += kSums * kThreads) {
+            float4 total[kSums];
+            sum_parts(total, added, [=](int p, int i) {
+                const int e = first + i * kThreads;
+                return e < kFours ? __ldcg(parts + size_t(p) * kFours + e) : float4{};
+            });
+#pragma unroll
+            for (int i = 0; i < kSums; ++i)
+                if (first + i * kThreads < kFours) keep(first + i * kThreads, total[i]);
+        }
+    };
+    const Parts rest = meet_parts(counters + tile * ::counters(split), part, split, [=](Parts group) {
+        add_up(group, [=](int e, float4 total) { __stcg(parts + size_t(group.first) * kFours + e, total); });
+    });
+    if (rest.count == 0) return;
+    add_up(rest, [=](int e, float4 total) {
         store4(C, M, N, at.x + e / (BN / 4), at.y + e % (BN / 4) * 4, wide, beta, total);
-    }
+    });
 }

@@ -5,7 +5,7 @@ symbol: gemm<by_rows, wide>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
-  LINES: [8, 1, 2, 4, 16, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
+  LINES: [8, 1, 2, 4, 16, 24, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
   OUTPUTS: [64, 16, 32, 128]    # of each line in a block; a thread has 4
   THREADS: [128, 256, 384]
   AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
@@ -20,13 +20,14 @@ let:
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
   split: max(1, min(BLOCKS * SMS // tiles, K // (2 * step * AHEAD)))
+  counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
 require:
   - OUTPUTS <= 4 * THREADS
   - BLOCKS * THREADS <= 1536
   - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
   - LINES * (chunk + 4) <= 24576           # 96 KB
-workspace: (tiles + 3) // 4 * 16 + 4 * split * tiles * LINES * OUTPUTS if split > 1 else 0
-zeroed: (tiles + 3) // 4 * 16 if split > 1 else 0  # counters, which the last block of a tile resets
+workspace: counters + 4 * split * tiles * LINES * OUTPUTS if split > 1 else 0
+zeroed: counters if split > 1 else 0  # which the last blocks of a tile reset
 grid:
   - tiles * split
 block:
@@ -54,9 +55,7 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
 // One wave of blocks, all resident at once: where there are fewer tiles than places, K is split
-// among blocks. Each leaves its sums in the workspace; the last one to arrive at a tile adds them up
-// in the order of k, so a result does not depend on who was last. The next launch is prepared meanwhile
-// (pdl).
+// among blocks (parts.cuh). The next launch is prepared meanwhile (pdl).
 //
 // A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
 // neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
@@ -65,6 +64,7 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
 
 #include "overlap.cuh"
+#include "parts.cuh"
 
 constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThreads;
 constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight
@@ -82,11 +82,11 @@ struct Operands {
 __device__ void copy4(float* to, float4 v) { to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w; }
 
 // Copies the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of
-// kRound and for lines that C does not have.
+// kRound. Lines that C does not have may hold anything.
 template <bool ALONG_K, typename T>
 __device__ void stage(float* to, const Operands& operands, int line0, int k0, int end) {
     constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(float) : 1;
-    constexpr int BATCH = LINES < 8 ? 8 / LINES : 1;  // at least 8 loads in flight
+    constexpr int BATCH = LINES < 8 ? 8 / LINES : 1, AT_ONCE = 16;  // at least 8 loads in flight
     const int depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound), lines = operands.lines - line0;
     if (ALONG_K) {
         const float* const from = operands.small + size_t(line0) * operands.K + k0;
@@ -98,15 +98,23 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
                 const T* const at = reinterpret_cast<const T*>(from + size_t(line) * operands.K + k);
                 reinterpret_cast<T&>(to[line * kPitch + k]) = inside ? __ldg(at) : T{};
             }
-    } else {
+    } else {  // its rows are those of K: where they are no longer than LINES, all of it is side by side
         const float* const from = operands.small + size_t(k0) * operands.lines + line0;
-        for (int e0 = threadIdx.x; e0 < LINES * depth; e0 += 4 * THREADS)
+        const unsigned present = min(LINES, lines);
+        for (unsigned e0 = threadIdx.x; e0 < present * depth; e0 += AT_ONCE * THREADS) {
+            float v[AT_ONCE];
+            const auto each = [&](const auto& work) {
 #pragma unroll
-            for (int e = e0; e < e0 + 4 * THREADS; e += THREADS) {
-                const int line = e % LINES, k = e / LINES;
-                const bool inside = line < lines && k0 + k < end;
-                if (k < depth) to[line * kPitch + k] = inside ? __ldg(from + size_t(k) * operands.lines + line) : 0;
-            }
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    const unsigned e = e0 + i * THREADS, k = e / present;
+                    if (e < present * depth) work(v[i], k, e - k * present);
+                }
+            };
+            each([&](float& element, unsigned k, unsigned line) {
+                element = k0 + k < end ? __ldg(from + size_t(k) * operands.lines + line) : 0;
+            });
+            each([&](float element, unsigned k, unsigned line) { to[line * kPitch + k] = element; });
+        }
     }
 }
 
@@ -207,34 +215,31 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     __syncthreads();
 }
 
-// Leaves the block's totals in the workspace. In the last block of a tile to do so, replaces them by the
+// Leaves the block's totals in the workspace. In the block that adds up the last parts of a tile, replaces them by the
 // totals of all and returns true.
 __device__ bool add_splits(float (&total)[kTotals], void* workspace, int tiles, int split) {
-    __shared__ int arrived;
-    const int tile = blockIdx.x / split;
-    int* const counter = static_cast<int*>(workspace) + tile;
-    float* const parts =
-        static_cast<float*>(workspace) + (tiles + 3) / 4 * 4 + size_t(tile) * split * kSums + threadIdx.x;
-    const auto each = [&](const auto& work) {
+    const int tile = blockIdx.x / split, part = blockIdx.x % split;
+    int* const counters = static_cast<int*>(workspace);
+    float* const parts = static_cast<float*>(workspace) + (tiles * ::counters(split) + 3) / 4 * 4 +
+                         size_t(tile) * split * kSums + threadIdx.x;
+    const auto has = [](int i) { return kSums % THREADS == 0 || i * THREADS + threadIdx.x < kSums; };
+    const auto leave = [=](int at, const float(&sums)[kTotals]) {
 #pragma unroll
         for (int i = 0; i < kTotals; ++i)
-            if (kSums % THREADS == 0 || i * THREADS + threadIdx.x < kSums) work(total[i], i * THREADS);
+            if (has(i)) __stcg(parts + size_t(at) * kSums + i * THREADS, sums[i]);
     };
-    each([=](float& sum, int e) { __stcg(parts + size_t(blockIdx.x % split) * kSums + e, sum); });
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        arrived = atomicAdd(counter, 1);
-        if (arrived == split - 1) *counter = 0;  // for the next launch
-        __threadfence();
-    }
-    __syncthreads();
-    if (arrived < split - 1) return false;
-    each([=](float& sum, int e) {
-        sum = 0;
-#pragma unroll 8
-        for (int part = 0; part < split; ++part) sum += __ldcg(parts + size_t(part) * kSums + e);
+    const auto sum_up = [=](float (&sums)[kTotals], Parts added) {
+        sum_parts(sums, added, [=](int p, int i) {
+            return has(i) ? __ldcg(parts + size_t(p) * kSums + i * THREADS) : 0.0f;
+        });
+    };
+    leave(part, total);
+    const Parts rest = meet_parts(counters + tile * ::counters(split), part, split, [&](Parts group) {
+        sum_up(total, group);
+        leave(group.first, total);
     });
+    if (rest.count == 0) return false;
+    sum_up(total, rest);
     return true;
 }
 

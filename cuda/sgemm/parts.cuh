@@ -1,0 +1,74 @@
+// How blocks that share a tile of C add up their parts of K: each leaves its sums in the workspace, and the last to
+// arrive adds what all have left. One block alone would wait for memory once for every few parts, so there are two
+// rounds:
+//
+//      parts          0 1 2 3 4 5 6 7   8 9 10 11 12 13 14 15   16 17 18
+//                     +-------------+   +-------------------+   +------+     the last of each group adds its parts
+//                            |                    |                 |
+//                            +--------------------+-----------------+        the last group adds the sums
+//
+// Parts are added in the order of k, whoever is last, so every run gives the same bits.
+
+#pragma once
+
+constexpr int kGroup = 8;     // parts
+constexpr int kLoads = 32;    // floats of other blocks that a thread has in flight, or more
+
+// Ints in the workspace for each tile: arrivals in each group, and groups that are done.
+__device__ constexpr int counters(int split) { return 1 + (split + kGroup - 1) / kGroup; }
+
+// What one block adds: parts first, first + step, ..., count of them. None if another block does.
+struct Parts {
+    int first, step, count;
+};
+
+// Whether this block is the last of `count` to arrive. What the others have written is then visible.
+__device__ inline bool arrive_last(int* counter, int count) {
+    __shared__ int arrived;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        arrived = atomicAdd(counter, 1);
+        if (arrived == count - 1) *counter = 0;  // for the next launch
+        __threadfence();
+    }
+    __syncthreads();
+    const bool last = arrived == count - 1;
+    __syncthreads();  // before `arrived` is written again
+    return last;
+}
+
+// The parts whose sum is the result, after part number `part` of `split` is in the workspace. `add` replaces part
+// `first` by the sum of those it is given.
+template <typename ADD> __device__ Parts meet_parts(int* counters, int part, int split, ADD add) {
+    const int group = part / kGroup, groups = (split + kGroup - 1) / kGroup;
+    const Parts mine = {group * kGroup, 1, min(kGroup, split - group * kGroup)};
+    if (!arrive_last(counters + 1 + group, mine.count)) return {};
+    if (groups == 1) return mine;
+    add(mine);
+    if (!arrive_last(counters, groups)) return {};
+    return {0, kGroup, groups};
+}
+
+__device__ inline void add(float& to, float v) { to += v; }
+__device__ inline void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w; }
+
+// The sums of parts, COUNT elements of a thread. `load(part, i)` is element i of a part.
+template <int COUNT, typename T, typename LOAD> __device__ void sum_parts(T (&total)[COUNT], Parts parts, LOAD load) {
+    constexpr int kFloats = sizeof(T) / sizeof(float) * COUNT, kAtOnce = kFloats >= kLoads ? 1 : kLoads / kFloats;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) total[i] = T{};
+#pragma unroll 1
+    for (int p = 0; p < parts.count; p += kAtOnce) {
+        T v[kAtOnce][COUNT];
+#pragma unroll
+        for (int u = 0; u < kAtOnce; ++u)
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i)
+                v[u][i] = p + u < parts.count ? load(parts.first + (p + u) * parts.step, i) : T{};
+#pragma unroll
+        for (int u = 0; u < kAtOnce; ++u)
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) add(total[i], v[u][i]);
+    }
+}
