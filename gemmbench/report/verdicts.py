@@ -48,17 +48,18 @@ def explain_margin(margin: float) -> str:
 
 def find_best_row(rows: Sequence[Row], name: str) -> Row | None:
     """The fastest ranked row of a variant; if some were measured again, the fastest of those."""
-    return _find_fastest([row for row in rows if row.record.variant == name and row.ranked])
+    return choose_fastest([row for row in rows if row.record.variant == name and row.ranked])
 
 
 def _find_best(rows: Sequence[Row], name: str, pair: Sequence[str]) -> Row | None:
     """The best row of a variant of a pair; where none of the pair is ranked, the fastest of a weaker class."""
     own = [row for row in rows if row.record.variant == name and row.timed]
     ranked = any(row.ranked for row in rows if row.record.variant in pair)
-    return find_best_row(rows, name) if ranked else _find_fastest(own)
+    return find_best_row(rows, name) if ranked else choose_fastest(own)
 
 
-def _find_fastest(rows: Sequence[Row]) -> Row | None:
+def choose_fastest(rows: Sequence[Row]) -> Row | None:
+    """The fastest row; if some were measured again, the fastest of those."""
     finals = [row for row in rows if row.record.phase == "final"]
     return min(finals or rows, key=lambda row: row.time.value, default=None)
 

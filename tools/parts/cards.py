@@ -10,6 +10,7 @@ from gemmbench.report.row import Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.tables.footer import footer_lines
 from gemmbench.report.text import number, number_within
+from gemmbench.report.verdicts import choose_fastest
 from tools.page import Page
 from tools.parts.tables import STYLE, read_comparison
 
@@ -50,17 +51,15 @@ def _check_runs(one: Comparison, two: Comparison) -> None:
 
 def find_fastest(run: Comparison, only: Sequence[str], squares: bool) -> dict[Key, Row]:
     """The fastest ranked row of each kernel at each problem, in the order of the run."""
-    found: dict[Key, Row] = {}
+    found: dict[Key, list[Row]] = {}
     for problem in run.problems:
         shape = problem.problem
         if squares and not shape.M == shape.N == shape.K:
             continue
         for row in problem.rows:
-            key = problem.title, row.record.variant
-            wanted = row.ranked and (not only or row.record.variant in only)
-            if wanted and (key not in found or row.time.value < found[key].time.value):
-                found[key] = row
-    return found
+            if row.ranked and (not only or row.record.variant in only):
+                found.setdefault((problem.title, row.record.variant), []).append(row)
+    return {key: fastest for key, rows in found.items() if (fastest := choose_fastest(rows))}
 
 
 def _name_columns(runs: Sequence[Comparison]) -> list[str]:

@@ -22,6 +22,7 @@ from gemmbench.report.table import Table, format_cells, format_list
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
 from gemmbench.report.tables.transfers import report_transfers
+from gemmbench.report.verdicts import choose_fastest
 from tools.page import ROOT, NoResults, Page
 
 STYLE = "pipe"
@@ -135,9 +136,9 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
     comparison, found, choices = read_comparison(pattern), [], _Choices.parse(words)
     for problem in comparison.problems:
         ranked = [row for row in choices.choose(problem.rows) if row.ranked and row.record.variant.startswith(prefix)]
-        if ranked:
-            first = min(row.record.batch for row in ranked)
-            found.append((first, min(ranked, key=lambda row: row.time.value)))
+        fastest = choose_fastest(ranked)
+        if fastest:
+            found.append((min(row.record.batch for row in ranked), fastest))
     if not found:
         raise StoreError(f"no row of {prefix}")
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
