@@ -18,13 +18,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {DEPTH: 32, COLUMNS: 128, ROWS: 64, THREADS: 256}
   - when: M > N and N <= 1
     variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 4, BLOCKS: 1}
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 4
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 8 and M <= 8 * SMS
     variant: sgemm_stream
-    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 1, BLOCKS: 3}
   - when: M > N and N <= 8
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
@@ -39,13 +39,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 8 and N <= 8 * SMS
     variant: sgemm_stream
-    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 1, BLOCKS: 3}
   - when: M <= 8
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16 and N <= 40 * SMS
     variant: sgemm_stream
-    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M <= 16
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
