@@ -176,6 +176,9 @@ __device__ inline unsigned pack(float low, float high) {
     return pair;
 }
 
+// The two elements of a pair in f16.
+__device__ inline float2 unpack(unsigned pair) { return __half22float2(reinterpret_cast<const __half2&>(pair)); }
+
 __device__ inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(v[0]), "r"(v[1]),
                  "r"(v[2]), "r"(v[3])
@@ -200,24 +203,29 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define NAMES_5 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define NAMES_6 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
 #define NAMES_7 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define NAMES_64 NAMES_0 ", " NAMES_1
-#define NAMES_128 NAMES_64 ", " NAMES_2 ", " NAMES_3
-#define NAMES_192 NAMES_128 ", " NAMES_4 ", " NAMES_5
-#define NAMES_256 NAMES_192 ", " NAMES_6 ", " NAMES_7
-#define SUMS_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define SUMS_32(i) SUMS_8(i), SUMS_8(i + 8), SUMS_8(i + 16), SUMS_8(i + 24)
-#define SUMS_64 SUMS_32(0)
-#define SUMS_128 SUMS_64, SUMS_32(32)
-#define SUMS_192 SUMS_128, SUMS_32(64)
-#define SUMS_256 SUMS_192, SUMS_32(96)
+// Of so many registers:
+#define NAMES_OF_16 NAMES_0
+#define NAMES_OF_32 NAMES_0 ", " NAMES_1
+#define NAMES_OF_48 NAMES_OF_32 ", " NAMES_2
+#define NAMES_OF_64 NAMES_OF_48 ", " NAMES_3
+#define NAMES_OF_96 NAMES_OF_64 ", " NAMES_4 ", " NAMES_5
+#define NAMES_OF_128 NAMES_OF_96 ", " NAMES_6 ", " NAMES_7
+#define SUMS_4(KIND, i) "+" KIND(d[i]), "+" KIND(d[i + 1]), "+" KIND(d[i + 2]), "+" KIND(d[i + 3])
+#define SUMS_16(KIND, i) SUMS_4(KIND, i), SUMS_4(KIND, i + 4), SUMS_4(KIND, i + 8), SUMS_4(KIND, i + 12)
+#define SUMS_OF_16(KIND) SUMS_16(KIND, 0)
+#define SUMS_OF_32(KIND) SUMS_OF_16(KIND), SUMS_16(KIND, 16)
+#define SUMS_OF_48(KIND) SUMS_OF_32(KIND), SUMS_16(KIND, 32)
+#define SUMS_OF_64(KIND) SUMS_OF_48(KIND), SUMS_16(KIND, 48)
+#define SUMS_OF_96(KIND) SUMS_OF_64(KIND), SUMS_16(KIND, 64), SUMS_16(KIND, 80)
+#define SUMS_OF_128(KIND) SUMS_OF_96(KIND), SUMS_16(KIND, 96), SUMS_16(KIND, 112)
 // The operands behind the sums are numbered on: A, B, whether to add. Those of 16 bits may run along M and N, which
 // two more say.
 #define MAJORS(ALONG_M, ALONG_N) ", %" ALONG_M ", %" ALONG_N
 #define NO_MAJORS(ALONG_M, ALONG_N)
-#define PRODUCT(N, TYPES, A, B, ADDS, TAIL)                                                                        \
+#define PRODUCT(N, REGISTERS, KIND, TYPES, A, B, ADDS, TAIL)                                                        \
     asm volatile("{ .reg .pred adds; setp.ne.s32 adds, %" ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" #N TYPES    \
-                 " {" NAMES_##N "}, %" A ", %" B ", adds, 1, 1" TAIL "; }"                                          \
-                 : SUMS_##N                                                                                        \
+                 " {" NAMES_OF_##REGISTERS "}, %" A ", %" B ", adds, 1, 1" TAIL "; }"                               \
+                 : SUMS_OF_##REGISTERS(KIND)                                                                        \
                  : "l"(a), "l"(b), "r"(adds), "n"(MAJOR_A), "n"(MAJOR_B))
 
 // d += A B, or d = A B if not `adds`. The sums of lane 4 g + t of warp w: d[4 j] and d[4 j + 1] belong to row
@@ -225,11 +233,11 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 template <int N, int MAJOR_A = 0, int MAJOR_B = 0>
 __device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
     static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
-#define PRODUCTS(TYPES, TAIL)                                                            \
-    if constexpr (N == 64) PRODUCT(64, TYPES, "32", "33", "34", TAIL("35", "36"));       \
-    if constexpr (N == 128) PRODUCT(128, TYPES, "64", "65", "66", TAIL("67", "68"));     \
-    if constexpr (N == 192) PRODUCT(192, TYPES, "96", "97", "98", TAIL("99", "100"));    \
-    if constexpr (N == 256) PRODUCT(256, TYPES, "128", "129", "130", TAIL("131", "132"))
+#define PRODUCTS(TYPES, TAIL)                                                                      \
+    if constexpr (N == 64) PRODUCT(64, 32, "f", TYPES, "32", "33", "34", TAIL("35", "36"));        \
+    if constexpr (N == 128) PRODUCT(128, 64, "f", TYPES, "64", "65", "66", TAIL("67", "68"));      \
+    if constexpr (N == 192) PRODUCT(192, 96, "f", TYPES, "96", "97", "98", TAIL("99", "100"));     \
+    if constexpr (N == 256) PRODUCT(256, 128, "f", TYPES, "128", "129", "130", TAIL("131", "132"))
     static_assert(sizeof(TA) == 2 || (!MAJOR_A && !MAJOR_B), "only operands of 16 bits may run along M and N");
     if constexpr (std::is_same_v<TA, __half>) {
         PRODUCTS("k16.f32.f16.f16", MAJORS);
@@ -245,18 +253,31 @@ __device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds
 #undef PRODUCTS
 }
 
+// The same for products of f16 with sums in f16, two neighbours in a register: d[j] has what d[2 j] and d[2 j + 1] have
+// in f32.
+template <int N, int MAJOR_A = 0, int MAJOR_B = 0>
+__device__ void multiply_add(unsigned (&d)[N / 4], uint64_t a, uint64_t b, int adds) {
+    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
+#define TYPES "k16.f16.f16.f16"
+    if constexpr (N == 64) PRODUCT(64, 16, "r", TYPES, "16", "17", "18", MAJORS("19", "20"));
+    if constexpr (N == 128) PRODUCT(128, 32, "r", TYPES, "32", "33", "34", MAJORS("35", "36"));
+    if constexpr (N == 192) PRODUCT(192, 48, "r", TYPES, "48", "49", "50", MAJORS("51", "52"));
+    if constexpr (N == 256) PRODUCT(256, 64, "r", TYPES, "64", "65", "66", MAJORS("67", "68"));
+#undef TYPES
+}
+
 // The same for tf32, with A in registers. Lane 4 g + t of warp w has four elements of A: a[0] of row 16 w + g and
 // column t, a[1] of row 16 w + g + 8; a[2] and a[3] of column t + 4.
-#define PRODUCT_OF_REGISTERS(N, A, B, ADDS)                                                                      \
+#define PRODUCT_OF_REGISTERS(N, REGISTERS, A, B, ADDS)                                                           \
     asm volatile("{ .reg .pred adds; setp.ne.s32 adds, %" ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" #N       \
-                 "k8.f32.tf32.tf32 {" NAMES_##N "}, {" A "}, %" B ", adds, 1, 1; }"                              \
-                 : SUMS_##N                                                                                      \
+                 "k8.f32.tf32.tf32 {" NAMES_OF_##REGISTERS "}, {" A "}, %" B ", adds, 1, 1; }"                   \
+                 : SUMS_OF_##REGISTERS("f")                                                                      \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds))
 
 template <int N> __device__ void multiply_add(float (&d)[N / 2], const unsigned (&a)[4], uint64_t b, int adds) {
     static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
-    if constexpr (N == 64) PRODUCT_OF_REGISTERS(64, "%32, %33, %34, %35", "36", "37");
-    if constexpr (N == 128) PRODUCT_OF_REGISTERS(128, "%64, %65, %66, %67", "68", "69");
-    if constexpr (N == 192) PRODUCT_OF_REGISTERS(192, "%96, %97, %98, %99", "100", "101");
-    if constexpr (N == 256) PRODUCT_OF_REGISTERS(256, "%128, %129, %130, %131", "132", "133");
+    if constexpr (N == 64) PRODUCT_OF_REGISTERS(64, 32, "%32, %33, %34, %35", "36", "37");
+    if constexpr (N == 128) PRODUCT_OF_REGISTERS(128, 64, "%64, %65, %66, %67", "68", "69");
+    if constexpr (N == 192) PRODUCT_OF_REGISTERS(192, 96, "%96, %97, %98, %99", "100", "101");
+    if constexpr (N == 256) PRODUCT_OF_REGISTERS(256, 128, "%128, %129, %130, %131", "132", "133");
 }

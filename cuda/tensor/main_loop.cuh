@@ -10,7 +10,8 @@ static_assert(!kPromotes || PROMOTED_EVERY == kDepth, "sums are promoted once pe
 #else
 constexpr bool kPromotes = false;
 #endif
-constexpr bool kTakesRegisters = (kParts + kPromotes) * BN / 2 > 128;  // for the sums
+constexpr bool kInPairs = std::is_same_v<TACC, __half>;  // the tensor cores have sums in f16, two to a register
+constexpr bool kTakesRegisters = ((kParts + kPromotes) * 2 + kInPairs * kParts) * BN / 4 > 128;  // for the sums
 
 // Add the products of a stage to the sums of a group, and wait for them.
 template <typename RING> __device__ void promote_stage(const RING& ring, int stage, int group, float (&sum)[kParts][BN / 2]) {
@@ -30,8 +31,23 @@ template <typename RING> __device__ void promote_stage(const RING& ring, int sta
     }
 }
 
-// The sums of `steps` stages, the first of which is at `place`. A stage is released once its products are done: the
-// tensor cores meanwhile have those of the next one.
+// Add up the products of `steps` stages, the first of which is at `place`. A stage is released once its products are
+// done: the tensor cores meanwhile have those of the next one.
+template <typename CLUSTER, typename RING, typename SUM, int COUNT>
+__device__ void add_products(const RING& ring, Place& place, int steps, int group, int fetcher, SUM (&sum)[kParts][COUNT]) {
+    int last = 0;  // the stage before
+    for (int step = 0; step < steps; ++step, place.advance()) {
+        await(ring.filled(place.stage), place.parity);
+        multiply_stage(ring, place.stage, group, sum, step > 0);
+        wait_for_products<1>();
+        if (step > 0) CLUSTER::release(ring.emptied(last), fetcher);
+        last = place.stage;
+    }
+    wait_for_products<0>();
+    CLUSTER::release(ring.emptied(last), fetcher);
+}
+
+// The sums of `steps` stages in f32, whatever the tensor cores have them in.
 template <typename CLUSTER, typename RING>
 __device__ void multiply_stages(const RING& ring, Place& place, int steps, int group, int fetcher,
                                 float (&sum)[kParts][BN / 2]) {
@@ -45,16 +61,17 @@ __device__ void multiply_stages(const RING& ring, Place& place, int steps, int g
             promote_stage(ring, place.stage, group, sum);
             CLUSTER::release(ring.emptied(place.stage), fetcher);
         }
+    } else if constexpr (kInPairs) {
+        unsigned pairs[kParts][BN / 4];
+        add_products<CLUSTER>(ring, place, steps, group, fetcher, pairs);
+#pragma unroll
+        for (int part = 0; part < kParts; ++part)
+#pragma unroll
+            for (int i = 0; i < BN / 4; ++i) {
+                const float2 both = unpack(pairs[part][i]);
+                sum[part][2 * i] = both.x, sum[part][2 * i + 1] = both.y;
+            }
     } else {
-        int last = 0;  // the stage before
-        for (int step = 0; step < steps; ++step, place.advance()) {
-            await(ring.filled(place.stage), place.parity);
-            multiply_stage(ring, place.stage, group, sum, step > 0);
-            wait_for_products<1>();
-            if (step > 0) CLUSTER::release(ring.emptied(last), fetcher);
-            last = place.stage;
-        }
-        wait_for_products<0>();
-        CLUSTER::release(ring.emptied(last), fetcher);
+        add_products<CLUSTER>(ring, place, steps, group, fetcher, sum);
     }
 }

@@ -50,8 +50,8 @@ template <int BOXES> struct Ring {
 };
 
 // Queue the products of a stage for a group.
-template <typename RING>
-__device__ void multiply_stage(const RING& ring, int stage, int group, float (&sum)[kParts][BN / 2], bool adds) {
+template <typename RING, typename SUM, int COUNT>
+__device__ void multiply_stage(const RING& ring, int stage, int group, SUM (&sum)[kParts][COUNT], bool adds) {
     const uint64_t a = TileA::describe(ring.a(stage), group * kParts * 64), b = TileB::describe(ring.b(stage), 0);
     begin_products();
 #pragma unroll

@@ -1,7 +1,7 @@
 /*---
 summary: blocks of a cluster share the tiles that they fetch; C leaves by TMA; launches overlap
 order: 240
-precisions: [bf16, f16, bf16_f32, f16_f32]
+precisions: [bf16, f16, bf16_f32, f16_f32, f16_f16]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
 epilogue: [bias, relu]
