@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from gemmbench.backends.cpu.compiler import PRELUDE
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.configurations import list_configurations
@@ -59,7 +60,8 @@ def launch(tmp_path):
     """Compile a plan with the C++ functions, launch it, and return C."""
 
     def run(plan, beta, **arrays):
-        for path in [*KERNELS.glob("*.cuh"), Path(plan.variant.path), *HERE.glob("*.h"), *HERE.glob("*.c*")]:
+        ours = [*HERE.glob("*.h"), *HERE.glob("*.c*"), PRELUDE / "coroutine.h"]
+        for path in [*KERNELS.glob("*.cuh"), Path(plan.variant.path), *ours]:
             shutil.copy(path, tmp_path)
         kernel = f'KERNEL="{Path(plan.variant.path).name}"'
         params = dict(plan.config.values)
