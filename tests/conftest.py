@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends.cuda.compiling import nvcc
@@ -26,6 +27,8 @@ from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 GOLDEN = Path(__file__).parent / "golden"
 os.environ.pop("COLUMNS", None)  # pytest may set it, and tables fit it
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in parallel tests the threads of BLAS would wait for each other's cores
+threadpool_limits(1, user_api="blas")  # NumPy has read the variable before
 UPDATE = bool(os.environ.get("GEMMBENCH_UPDATE_GOLDEN"))
 BODY = """
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
