@@ -25,7 +25,9 @@ NVCC   := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
 
+# Bytecode is written once, for the many processes that tests start.
 test: $(VENV)/.test
+	@$(BIN)/python -m compileall -q gemmbench
 	$(BIN)/python -m pytest -n auto
 
 docs: $(VENV)/.test

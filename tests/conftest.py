@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends.cuda.compiling import nvcc
@@ -26,6 +28,9 @@ from gemmbench.planning.problems.problem import LAYOUTS, Problem
 
 GOLDEN = Path(__file__).parent / "golden"
 os.environ.pop("COLUMNS", None)  # pytest may set it, and tables fit it
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in parallel tests the threads of BLAS would wait for each other's cores
+threadpool_limits(1, user_api="blas")  # NumPy has read the variable before
+_homes = count()
 UPDATE = bool(os.environ.get("GEMMBENCH_UPDATE_GOLDEN"))
 BODY = """
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
@@ -45,7 +50,7 @@ MANIFEST: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def data_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder where winners are kept: never the user's."""
-    home = tmp_path_factory.mktemp("data")
+    home = tmp_path_factory.mktemp(f"data{next(_homes)}", numbered=False)  # a number of pytest's reads the whole folder
     monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(home))
     return home
 

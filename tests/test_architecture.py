@@ -41,8 +41,13 @@ def find_imports(path):
             yield node.module
             if node.module == "gemmbench":
                 yield from (f"gemmbench.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and name_function(node.func) == "import_module":
             yield from (each.value for each in node.args if isinstance(each, ast.Constant))
+
+
+def name_function(called):
+    """The last word of what is called: `import_module` of `importlib.import_module`."""
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
 def floor(module):

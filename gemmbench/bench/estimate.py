@@ -13,7 +13,7 @@ from itertools import groupby
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.batch_costs import Habits, Work, estimate_launch, find_habits
-from gemmbench.bench.experiments.context import FIRST_WARM_SECONDS, WARM_SECONDS
+from gemmbench.bench.experiments.context import limit_warm_up
 from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
 from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
 from gemmbench.bench.experiments.setup import AUDIT_SHARE
@@ -152,10 +152,9 @@ def _estimate_experiment(
     sets = 1 if policy.cache == "hot" else work.count_sets(device)
     speed = device.bandwidth or host.copy / 2
     operands = sets * (habits.set + 2 * work.set_bytes / speed) + work.estimate_filling(host)
-    limit = FIRST_WARM_SECONDS if first else WARM_SECONDS
     launches = [estimate_launch(chain, device, host) for chain in chains]
     windows = sum(max(launch, policy.window) for launch in launches)
-    warm = habits.warm * limit + windows
+    warm = habits.warm * limit_warm_up(device.target, first) + windows
     rows = sum(_estimate_row(launch, sets, work, policy, habits, host, speed) for launch in launches)
     return operands + work.estimate_references(host) + warm + rows
 

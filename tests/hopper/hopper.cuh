@@ -52,7 +52,8 @@ inline void store_box(const CUtensorMap* map, int row, int column, unsigned box)
     });
 }
 template <int LATER> void wait_for_reads() {
-    for (auto& stores = machine.me->stores; stores.size() > LATER; stores.pop_front()) stores.front()();
+    Thread& thread = *machine.me;
+    while (thread.stored + LATER < thread.stores.size()) thread.stores[thread.stored++]();
 }
 inline void wait_for_stores() { wait_for_reads<0>(); }
 
@@ -107,8 +108,8 @@ inline void commit_products() {
 template <int LATER> void wait_for_products() {
     WarpGroup& group = find_group();
     for (; group.done + LATER < machine.me->committed; ++group.done) {
-        for (Task& product : group.batches.front()) product();
-        group.batches.pop_front();
+        for (Task& product : group.batches.at(group.done)) product();
+        group.batches[group.done].clear();
     }
 }
 
@@ -130,10 +131,12 @@ template <typename T> float read_operand(Block& block, uint64_t descriptor, bool
 // A sum as the tensor cores keep it: of products of 8 bits they have 14 bits, otherwise those of f32, and they cut off
 // the rest.
 inline float cut_sum(double sum) {
-    constexpr int kKept = sizeof(TA) == 1 ? 14 : 24;
-    int exponent;
-    const double fraction = std::frexp(sum, &exponent);
-    return std::ldexp(std::trunc(std::ldexp(fraction, kKept)), exponent - kKept);
+    constexpr int kKept = sizeof(TA) == 1 ? 14 : 24, kOfDouble = 53;
+    uint64_t bits;
+    memcpy(&bits, &sum, 8);
+    bits &= ~0ull << (kOfDouble - kKept);
+    memcpy(&sum, &bits, 8);
+    return sum;
 }
 
 // Queue d += A B, or d = A B if not `adds`, of 64 rows, N columns and 32 bytes along K. `read_a` and `read_b` give the
@@ -143,14 +146,20 @@ void queue_product(float (&d)[N / 2], int adds, READ_A read_a, READ_B read_b) {
     float* const sums = d;
     const int lane = machine.me->number % 32, row = machine.me->number % 128 / 32 * 16 + lane / 4;
     WarpGroup& group = find_group();
-    const size_t batch = machine.me->committed - group.done;
+    const size_t batch = machine.me->committed;
     if (group.batches.size() <= batch) group.batches.resize(batch + 1);
     group.batches[batch].push_back([=] {
-        for (int i = 0; i < N / 2; ++i) {
-            const int m = row + i / 2 % 2 * 8, n = i / 4 * 8 + lane % 4 * 2 + i % 2;
-            double sum = adds ? sums[i] : 0;
-            for (int k = 0; k < 32 / kBytes; ++k) sum += double(read_a(m, k)) * read_b(n, k);
-            sums[i] = cut_sum(sum);
+        constexpr int kDeep = 32 / kBytes;
+        float a[2][kDeep], b[kDeep];
+        for (int k = 0; k < 2 * kDeep; ++k) a[k / kDeep][k % kDeep] = read_a(row + k / kDeep * 8, k % kDeep);
+        for (int j = 0; j < N / 4; ++j) {
+            for (int k = 0; k < kDeep; ++k) b[k] = read_b(j / 2 * 8 + lane % 4 * 2 + j % 2, k);
+            for (int half = 0; half < 2; ++half) {
+                float& kept = sums[j / 2 * 4 + half * 2 + j % 2];
+                double sum = adds ? kept : 0;
+                for (int k = 0; k < kDeep; ++k) sum += double(a[half][k]) * b[k];
+                kept = cut_sum(sum);
+            }
         }
     });
 }

@@ -1,12 +1,9 @@
 // Launches the kernels SYMBOLS of the file KERNEL one after the other: `launch FOLDER M N K BETA LAST
 // {GRID_X GRID_Y THREADS CLUSTER}... {WIDTH HEIGHT PITCH BOX_WIDTH BOX_HEIGHT OPERAND OFFSET}...`. FOLDER holds the files A, B, C,
 // bias and workspace; C and workspace are written back. LAST is a number that some kernels want.
-#include <array>
-#include <fstream>
-#include <iterator>
-#include <string>
-
 #include "machine.h"
+
+#include <string>
 
 Index threadIdx, blockIdx, gridDim;
 char shared[1];
@@ -16,8 +13,18 @@ Machine machine;
 
 static std::string folder;
 static std::vector<char> read_file(const char* name) {
-    std::ifstream file(folder + "/" + name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    FILE* const file = fopen((folder + "/" + name).c_str(), "rb");
+    fseek(file, 0, SEEK_END);
+    std::vector<char> content(ftell(file));
+    rewind(file);
+    if (fread(content.data(), 1, content.size(), file) != content.size()) exit(2);
+    fclose(file);
+    return content;
+}
+static void write_file(const char* name, const std::vector<char>& content) {
+    FILE* const file = fopen((folder + "/" + name).c_str(), "wb");
+    if (fwrite(content.data(), 1, content.size(), file) != content.size()) exit(2);
+    fclose(file);
 }
 
 static int M, N, K, last;
@@ -53,18 +60,13 @@ static void run_thread() {
 
 // Run all threads of a launch in turn until they have ended. Returns what is wrong, or "".
 static const char* run_launch() {
-    machine.blocks.assign(gridDim.x * gridDim.y, {});
-    machine.clusters.assign(machine.blocks.size() / machine.cluster, {});
-    for (Block& block : machine.blocks) block.memory.assign(232448, char(0xff));
-    machine.all.assign(machine.blocks.size() * machine.threads, {});
+    machine.blocks = std::vector<Block>(gridDim.x * gridDim.y);
+    machine.clusters = std::vector<Meeting>(machine.blocks.size() / machine.cluster);
+    machine.all = std::vector<Thread>(machine.blocks.size() * machine.threads);
     for (size_t i = 0; i < machine.all.size(); ++i) {
-        constexpr size_t kStack = 32 << 10;
         Thread& thread = machine.all[i];
         thread.block = i / machine.threads, thread.number = i % machine.threads;
-        getcontext(&thread.context);
-        thread.context.uc_stack.ss_sp = malloc(kStack);
-        thread.context.uc_stack.ss_size = kStack;
-        makecontext(&thread.context, run_thread, 0);
+        thread.context = gb::prepare(thread.stack.get(), Thread::kStack, run_thread);
     }
     bool alive = true;
     for (int idle = 0; alive && idle < 3; idle = machine.moved ? 0 : idle + 1) {
@@ -75,14 +77,13 @@ static const char* run_launch() {
             machine.me = &thread;
             threadIdx.x = thread.number;
             blockIdx = {thread.block % gridDim.x, thread.block / gridDim.x};
-            swapcontext(&machine.scheduler, &thread.context);
+            gb::switch_to(machine.scheduler, thread.context);
         }
     }
-    for (Thread& thread : machine.all) free(thread.context.uc_stack.ss_sp);
     bool waits = false;
-    for (const Thread& thread : machine.all) waits |= !thread.stores.empty();
+    for (const Thread& thread : machine.all) waits |= thread.stored < thread.stores.size();
     for (const Block& block : machine.blocks)
-        for (const auto& [number, group] : block.warp_groups) waits |= !group.batches.empty();
+        for (const WarpGroup& group : block.warp_groups) waits |= group.done < group.batches.size();
     return alive ? "deadlock" : waits ? "a thread ended before its products or stores" : "";
 }
 
@@ -115,7 +116,6 @@ int main(int, char** arguments) {
             return 1;
         }
     }
-    std::ofstream(folder + "/C", std::ios::binary).write(C.data(), C.size());
-    std::ofstream(folder + "/workspace", std::ios::binary).write(workspace.data(), workspace.size());
+    write_file("C", C), write_file("workspace", workspace);
     return 0;
 }

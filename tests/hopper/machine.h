@@ -1,7 +1,5 @@
 // A GPU of tests: clusters of blocks whose threads are coroutines, with shared memory, barriers and tensor maps.
 #pragma once
-#include <ucontext.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,11 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <type_traits>
 #include <vector>
+
+#include "coroutine.h"
 
 #define __device__
 #define __global__
@@ -79,10 +79,18 @@ using __nv_bfloat16 = Small<1>;
 template <int EXPONENT> struct Tiny {
     uint8_t bits = 0;
     operator float() const {
+        static const std::array<float, 256> kValues = list_values();
+        return kValues[bits];
+    }
+    static std::array<float, 256> list_values() {
         constexpr int kFraction = 7 - EXPONENT, kBias = (1 << (EXPONENT - 1)) - 1;
-        const int exponent = bits >> kFraction & ((1 << EXPONENT) - 1), fraction = bits & ((1 << kFraction) - 1);
-        const int whole = exponent ? fraction | 1 << kFraction : fraction;
-        return (bits & 0x80 ? -1 : 1) * std::ldexp(float(whole), max(exponent, 1) - kBias - kFraction);
+        std::array<float, 256> values;
+        for (int bits = 0; bits < 256; ++bits) {
+            const int exponent = bits >> kFraction & ((1 << EXPONENT) - 1), fraction = bits & ((1 << kFraction) - 1);
+            const int whole = exponent ? fraction | 1 << kFraction : fraction;
+            values[bits] = (bits & 0x80 ? -1 : 1) * std::ldexp(float(whole), max(exponent, 1) - kBias - kFraction);
+        }
+        return values;
     }
 };
 struct __nv_fp8_e4m3 : Tiny<4> {};
@@ -122,20 +130,22 @@ using Task = std::function<void()>;
 // A warp group multiplies as one: its products are done for all of its threads or for none.
 struct WarpGroup {
     Meeting meeting;
-    std::deque<std::vector<Task>> batches;  // those that nobody has waited for
-    size_t done = 0;                        // batches before them
+    std::vector<std::vector<Task>> batches;
+    size_t done = 0;  // those that somebody has waited for
 };
 
+constexpr int kMostThreads = 1024;  // of a block
+
 struct Block {
-    std::vector<char> memory;
+    std::vector<char> memory = std::vector<char>(232448, char(0xff));
     std::map<unsigned, Barrier> barriers;
     Meeting all;
-    std::map<int, Meeting> warps;
-    std::map<int, Meeting> pairs;  // of warps
+    std::array<Meeting, kMostThreads / 32> warps;
+    std::array<Meeting, kMostThreads / 64> pairs;  // of warps
     Meeting groups;  // all but the one that fetches
-    std::map<int, WarpGroup> warp_groups;
-    std::map<int, unsigned> spoken;  // by thread: what a warp exchanges
-    std::map<int, std::vector<const unsigned*>> registers;  // by thread: those of A of each product
+    std::array<WarpGroup, kMostThreads / 128> warp_groups;
+    std::array<unsigned, kMostThreads> spoken;  // what a warp exchanges
+    std::array<std::vector<const unsigned*>, kMostThreads> registers;  // those of A of each product of a thread
 
     template <typename T> T& at(unsigned address) { return reinterpret_cast<T&>(memory.at(address)); }
     // TMA and wgmma exchange the 16-byte parts of rows of 128 bytes.
@@ -143,11 +153,14 @@ struct Block {
 };
 
 struct Thread {
-    ucontext_t context;
+    static constexpr size_t kStack = 32 << 10;
+    std::unique_ptr<char[]> stack{new char[kStack]};
+    gb::Context context;
     int block, number;
     bool ended = false;
     size_t committed = 0;  // batches of products
-    std::deque<Task> stores;
+    std::vector<Task> stores;
+    size_t stored = 0;  // those that are done
 };
 
 struct Machine {
@@ -157,7 +170,7 @@ struct Machine {
     std::vector<Meeting> clusters;
     std::vector<Thread> all;
     Thread* me = nullptr;
-    ucontext_t scheduler;
+    gb::Context scheduler;
 
     Block& block() { return blocks[me->block]; }
     int first_of_cluster() const { return me->block / cluster * cluster; }
@@ -166,7 +179,7 @@ struct Machine {
         printf("no multiple of %u bytes: %u\n", bytes, address);
         exit(2);
     }
-    void yield() { swapcontext(&me->context, &scheduler); }
+    void yield() { gb::switch_to(me->context, scheduler); }
     Barrier& barrier(int block, unsigned address) {
         const auto found = blocks[block].barriers.find(address);
         if (found == blocks[block].barriers.end()) {

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from gemmbench.backends.cpu.compiler import PRELUDE
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.configurations import list_configurations
@@ -55,31 +56,37 @@ SPLIT_CASES = [
 ]
 
 
+COMPILER = [os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-w"]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """The folder of the emulated machine, whose header is compiled once."""
+    folder = tmp_path_factory.mktemp("machine")
+    for path in [HERE / "machine.h", HERE / "launch.cpp", PRELUDE / "coroutine.h"]:
+        shutil.copy(path, folder)
+    subprocess.run([*COMPILER, "-x", "c++-header", "machine.h"], cwd=folder, check=True, timeout=100)
+    return folder
+
+
 @pytest.fixture
-def launch(tmp_path):
+def launch(machine, tmp_path):
     """Compile a plan with the C++ functions, launch it, and return C."""
 
     def run(plan, beta, **arrays):
-        for path in [*KERNELS.glob("*.cuh"), Path(plan.variant.path), *HERE.glob("*.h"), *HERE.glob("*.c*")]:
+        for path in [*KERNELS.glob("*.cuh"), Path(plan.variant.path)]:
             shutil.copy(path, tmp_path)
+        shutil.copy(HERE / "hopper.cuh", tmp_path)  # in place of the kernels' own
         kernel = f'KERNEL="{Path(plan.variant.path).name}"'
         params = dict(plan.config.values)
         own = params.get("CLUSTER_M", 1) * params.get("CLUSTER_N", 1)
         symbols = ", ".join(symbol for symbol, _ in plan.launches)
         defines = [f"-D{name}={value}" for name, value in plan.defines]
-        command = [
-            os.environ.get("CXX", "g++"),
-            "-std=c++17",
-            "-O1",
-            "-w",
-            f"-D{kernel}",
-            f"-DSYMBOLS={symbols}",
-            *defines,
-            "launch.cpp",
-            "-o",
-            "launch",
-        ]
-        built = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=100)
+        folders = ["-I", machine, "-I", tmp_path]
+        command = [*COMPILER, *folders, f"-D{kernel}", f"-DSYMBOLS={symbols}", *defines, machine / "launch.cpp"]
+        built = subprocess.run(
+            [*command, "-o", "launch"], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=100
+        )
         assert built.returncode == 0, built.stderr
         arrays["workspace"] = np.frombuffer(bytes(plan.zeroed) + b"\xff" * (plan.workspace - plan.zeroed), np.uint8)
         for name, array in arrays.items():

@@ -9,10 +9,16 @@ from typing import Protocol, cast
 
 from gemmbench.backends.base import Backend, Executable, SteadyExecutable, Window
 from gemmbench.errors import DeviceLost
+from gemmbench.planning.plans.plan import Target
 
 FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 SWEEP = "sweep: "
+
+
+def limit_warm_up(target: Target, first: bool) -> float:
+    """Seconds to warm up at most: longer the first time on a GPU, whose clock and power settle slowly."""
+    return FIRST_WARM_SECONDS if first and target.is_gpu else WARM_SECONDS
 
 
 class Progress(Protocol):
@@ -57,9 +63,9 @@ class ExperimentContext:
     measured: bool = True
     _cold: bool = True
 
-    def warm_seconds(self) -> float:
-        """How long to warm up at most: longer the first time, while the clock settles."""
-        seconds = FIRST_WARM_SECONDS if self._cold else WARM_SECONDS
+    def warm_seconds(self, target: Target) -> float:
+        """How long to warm up this device at most."""
+        seconds = limit_warm_up(target, self._cold)
         self._cold = False
         return seconds
 

@@ -5,8 +5,9 @@ from contextlib import closing
 import pytest
 
 from gemmbench.backends.base import Window
-from gemmbench.bench.experiments.context import AnnouncedExecutable
+from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
 from gemmbench.errors import DeviceLost
+from gemmbench.planning.plans.plan import Target
 
 
 class Loaded:
@@ -61,3 +62,10 @@ def test_a_row_whose_queued_launches_lose_the_device_stays_announced(start, anno
     with pytest.raises(DeviceLost, match="an illegal address"):
         windows.close()
     assert announced[-1][0] == 3
+
+
+@pytest.mark.parametrize(("is_gpu", "seconds"), [(True, [3.0, 0.3, 0.3]), (False, [0.3, 0.3, 0.3])])
+def test_the_first_warm_up_of_a_gpu_is_long(is_gpu, seconds):
+    context = ExperimentContext({})
+    target = Target("any", 0, 1, 0, 0, 0, is_gpu=is_gpu)
+    assert [context.warm_seconds(target) for _ in seconds] == seconds

@@ -77,7 +77,7 @@ def measure(opened):
         plans = make_plans([problem], chosen, "cpu", targets, lambda variant, _: why_unsupported(variant))
         built = compile_plans(plans, {"cpu": compiler}, lambda *_: None)
         batch = make_gemm_batch(plans, [built[plan] for plan in plans], LARGE_ENOUGH)
-        return LocalWorker({"cpu": backend}).experiment(batch)  # a new one warms up for long: many launches
+        return LocalWorker({"cpu": backend}).experiment(batch)
 
     return measured
 

@@ -95,7 +95,7 @@ class TimedTrials:
             )
             for trial, measurement in zip(trials, rounds.measurements, strict=True):
                 trial.measurement = measurement
-            rounds.run(self._context.warm_seconds())
+            rounds.run(self._context.warm_seconds(setup.backend.device.target))
         for number, trial in enumerate(trials):
             measurement = trial.measurement
             trial.telemetry = sampler.summarize(number, len(measurement.windows))
