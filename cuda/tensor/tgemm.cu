@@ -65,7 +65,7 @@ pick:
   - when: SMEM >= 147456 and square > SMS
     variant: mma_sync
     params: {BM: 128, BN: 256, STAGES: 3}
-  - variant: mma_sync           # before Hopper, in f16 with f16 sums, and in tf32 where TMA cannot fetch the rows
+  - variant: mma_sync           # before Hopper, and in tf32 where TMA cannot fetch the rows
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 

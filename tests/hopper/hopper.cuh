@@ -76,6 +76,11 @@ inline unsigned pack(float low, float high) {  // two elements of 16 bits
     memcpy(&bits, pair, 4);
     return bits;
 }
+inline float2 unpack(unsigned pair) {
+    __half both[2];
+    memcpy(both, &pair, 4);
+    return {both[0], both[1]};
+}
 inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     Block& block = machine.block();
     const int lane = machine.me->number % 32;
@@ -141,9 +146,8 @@ inline float cut_sum(double sum) {
 
 // Queue d += A B, or d = A B if not `adds`, of 64 rows, N columns and 32 bytes along K. `read_a` and `read_b` give the
 // element of a row and k, or of a column and k, when the product is done.
-template <int N, typename READ_A, typename READ_B>
-void queue_product(float (&d)[N / 2], int adds, READ_A read_a, READ_B read_b) {
-    float* const sums = d;
+template <int N, typename SUM, typename READ_A, typename READ_B>
+void queue_product(SUM* sums, int adds, READ_A read_a, READ_B read_b) {
     const int lane = machine.me->number % 32, row = machine.me->number % 128 / 32 * 16 + lane / 4;
     WarpGroup& group = find_group();
     const size_t batch = machine.me->committed;
@@ -155,10 +159,10 @@ void queue_product(float (&d)[N / 2], int adds, READ_A read_a, READ_B read_b) {
         for (int j = 0; j < N / 4; ++j) {
             for (int k = 0; k < kDeep; ++k) b[k] = read_b(j / 2 * 8 + lane % 4 * 2 + j % 2, k);
             for (int half = 0; half < 2; ++half) {
-                float& kept = sums[j / 2 * 4 + half * 2 + j % 2];
-                double sum = adds ? kept : 0;
+                SUM& kept = sums[j / 2 * 4 + half * 2 + j % 2];
+                double sum = adds ? float(kept) : 0;
                 for (int k = 0; k < kDeep; ++k) sum += double(a[half][k]) * b[k];
-                kept = cut_sum(sum);
+                kept = SUM(cut_sum(sum));
             }
         }
     });
@@ -168,6 +172,12 @@ template <int N, int MAJOR_A = 0, int MAJOR_B = 0> void multiply_add(float (&d)[
     Block& block = machine.block();
     queue_product<N>(
         d, adds, [=, &block](int m, int k) { return read_operand<TA>(block, a, MAJOR_A, m, k); },
+        [=, &block](int n, int k) { return read_operand<TB>(block, b, MAJOR_B, n, k); });
+}
+template <int N, int MAJOR_A = 0, int MAJOR_B = 0> void multiply_add(unsigned (&d)[N / 4], uint64_t a, uint64_t b, int adds) {
+    Block& block = machine.block();
+    queue_product<N>(
+        reinterpret_cast<__half*>(d), adds, [=, &block](int m, int k) { return read_operand<TA>(block, a, MAJOR_A, m, k); },
         [=, &block](int n, int k) { return read_operand<TB>(block, b, MAJOR_B, n, k); });
 }
 // The registers of A are read when the product is done, those of other lanes too.

@@ -34,9 +34,9 @@ static std::vector<CUtensorMap> maps;
 static std::function<void()> kernel;
 
 // A kernel has the standard arguments up to bias, and then some of its own.
-template <typename... OWN> using Kernel = void(int, int, int, float, const TA*, const TB*, float, TC*, const TC*, OWN...);
+template <typename... OWN> using Kernel = void(int, int, int, TACC, const TA*, const TB*, TACC, TC*, const TC*, OWN...);
 template <typename... OWN> static void call_with(Kernel<OWN...>* function, OWN... own) {
-    function(M, N, K, 1.5f, reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), beta,
+    function(M, N, K, TACC(1.5f), reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), TACC(beta),
              reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), own...);
 }
 static void call(Kernel<const CUtensorMap*>* function) {

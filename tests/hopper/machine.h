@@ -56,11 +56,24 @@ struct Index {
 extern Index threadIdx, blockIdx, gridDim;
 extern char shared[];  // the start of shared memory; its address is 0
 
-// A type of 16 bits; the kernels do not compute with it.
-template <int KIND> struct Small {
+// Types of 16 bits; the kernels do not compute with them.
+struct __half {  // zero and what is not small
     uint16_t bits = 0;
-    Small() = default;
-    explicit Small(float value) {
+    __half() = default;
+    explicit __half(float value) {
+        int exponent;
+        const int fraction = std::nearbyint(2048 * std::frexp(std::abs(value), &exponent));
+        if (value != 0) bits = (value < 0) << 15 | ((exponent + 13) << 10) + fraction;
+    }
+    operator float() const {
+        const float size = bits & 0x7fff ? std::ldexp(1024 + (bits & 1023), (bits >> 10 & 31) - 25) : 0;
+        return bits >> 15 ? -size : size;
+    }
+};
+struct __nv_bfloat16 {
+    uint16_t bits = 0;
+    __nv_bfloat16() = default;
+    explicit __nv_bfloat16(float value) {
         uint32_t word;
         memcpy(&word, &value, 4);
         bits = (word + 0x7fff + (word >> 16 & 1)) >> 16;
@@ -72,8 +85,6 @@ template <int KIND> struct Small {
         return value;
     }
 };
-using __half = Small<0>;
-using __nv_bfloat16 = Small<1>;
 
 // A type of 8 bits, EXPONENT of them for the exponent; without infinities and NaN.
 template <int EXPONENT> struct Tiny {

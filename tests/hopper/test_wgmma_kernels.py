@@ -32,6 +32,10 @@ CASES = [
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=2", "nn", (300, 200, 136), 0.0),
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 264, 136), -0.5),
 ]
+HALF_CASES = [
+    ("BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (136, 72, 135), -0.5),
+    ("BM=256 BN=192 STAGES=3 CLUSTER_M=1 CLUSTER_N=1", "tt", (264, 200, 72), 0.0),
+]
 FP8_CASES = [
     ("wgmma_fp8", "e4m3", "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (264, 200, 272), -0.5),
     ("wgmma_fp8", "e4m3_fast", "BM=128 BN=256 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), -0.5),
@@ -156,6 +160,11 @@ def check_integers(launch, plan, beta):
 @pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), CASES)
 def test_the_kernel_is_right(launch, name, config, layout, shape, beta):
     check_integers(launch, make_plan(name, config, layout, shape), beta)
+
+
+@pytest.mark.parametrize(("config", "layout", "shape", "beta"), HALF_CASES)
+def test_sums_may_be_in_f16(launch, config, layout, shape, beta):
+    check_integers(launch, make_plan("wgmma_cluster", config, layout, shape, "f16_f16"), beta)
 
 
 @pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), F32_RESULTS)
