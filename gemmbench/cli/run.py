@@ -84,6 +84,8 @@ def conduct_sweeps(
 
     Yields the exit code and the comparison, if any, until one is interrupted.
     """
+    if options.transfer.cut:
+        options.where.refuse_fleet("--with-transfers")
     for machine in options.where.list_machines():
         code, comparison = _conduct_sweep(variants, config, options, compare, machine)
         yield code, comparison

@@ -24,7 +24,7 @@ from gemmbench.interface.options import (
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
 from gemmbench.report import store
-from gemmbench.session.machine import find_machine
+from gemmbench.session.fleet.machines import open_machine
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.results_file import Destination
 from gemmbench.session.resuming.find_unfinished import find_unfinished
@@ -42,6 +42,7 @@ class _Setup:
 
     config: str | Path
     device: str
+    fleet: str | None
     kernels: str | Path | None
     out: str | Path | None
     resume: bool | str | Path
@@ -52,7 +53,8 @@ class _Setup:
     @property
     def words(self) -> tuple[str, ...]:
         """Those that the command has too, as its options."""
-        given = {"config": self.config, "device": self.device, "kernels": self.kernels or None, "margin": self.margin}
+        place = {"device": self.device, "fleet": self.fleet, "kernels": self.kernels or None}
+        given = {"config": self.config, **place, "margin": self.margin}
         flags = ("--tuned",) if self.tuned else ()
         return (*to_words((f"--{name}", value) for name, value in given.items()), *flags)
 
@@ -63,6 +65,7 @@ def run(
     *,
     config: str | Path = "quick",
     device: str = "auto",
+    fleet: str | None = None,
     kernels: str | Path | None = None,
     out: str | Path | None = "results",
     resume: bool | str | Path = False,
@@ -76,6 +79,8 @@ def run(
         variants: names of kernels and libraries, or paths of files; without any, those of the config.
         config: name of a config, or path of a YAML file.
         device: "auto", "cpu", "cuda" or "cuda:N".
+        fleet: use many devices of one kind: "local" for all cards here, "local:N" for N workers, or the
+            address of a Dask scheduler, "tcp://HOST:8786".
         kernels: a folder with more .cu files.
         out: the folder of the results file; None to keep no file.
         resume: the results file of an unfinished run to continue, or True for the newest one in
@@ -95,7 +100,7 @@ def run(
     >>> record.variant, record.problem.size, record.status, len(record.samples)
     ('naive', '64', 'ok', 30)
     """
-    setup = _Setup(config, device, kernels, out, resume, progress, tuned=tuned)
+    setup = _Setup(config, device, fleet, kernels, out, resume, progress, tuned=tuned)
     return _measure("run", list_names(variants), setup, options)
 
 
@@ -105,6 +110,7 @@ def compare(
     margin: float | str = MARGIN,
     config: str | Path = "quick",
     device: str = "auto",
+    fleet: str | None = None,
     kernels: str | Path | None = None,
     out: str | Path | None = "results",
     resume: bool | str | Path = False,
@@ -132,7 +138,7 @@ def compare(
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
     share = parse_margin(margin)
-    setup = _Setup(config, device, kernels, out, resume, progress, share, tuned)
+    setup = _Setup(config, device, fleet, kernels, out, resume, progress, share, tuned)
     results = _measure("compare", names, setup, options)
     return CompareResults(results.saved, results.interrupted, results.path, names, share)
 
@@ -142,6 +148,7 @@ def verify(
     variants: Names = (),
     *,
     device: str = "auto",
+    fleet: str | None = None,
     kernels: str | Path | None = None,
     every: bool = False,
     exit_first: bool = False,
@@ -152,7 +159,7 @@ def verify(
 
     Args:
         variants: names of kernels and libraries, or paths of files; without any, all that run on the device.
-        device, kernels, progress: as in `run`.
+        device, fleet, kernels, progress: as in `run`.
         every: verify every configuration, not only one change per parameter.
         exit_first: stop at the first failure.
 
@@ -165,7 +172,8 @@ def verify(
     """
     reporter = NotebookReporter(progress)
     request = replace(verify_request(list_names(variants), every, kernels, options), exit_first=exit_first)
-    found = verify_kernels(request, find_machine(device, reporter), reporter)
+    with open_machine(device, fleet, reporter) as machine:
+        found = verify_kernels(request, machine, reporter)
     return VerifyResults(found.records, found.interrupted, tuple(found.broken))
 
 
@@ -208,7 +216,8 @@ def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Sw
             Destination(folder, resume, typed),
             setup.tuned,
         )
-        result = run_sweep(request, find_machine(setup.device, reporter), reporter)
+        machine = stack.enter_context(open_machine(setup.device, setup.fleet, reporter))
+        result = run_sweep(request, machine, reporter)
         if result.fault:
             reporter.message(result.fault)
     return RunResults(result.run, result.interrupted, result.run.path if setup.out else None)

@@ -22,7 +22,7 @@ from gemmbench.report.table import format_reports
 from gemmbench.report.tables.results import report_results
 from gemmbench.report.tuning.searches import report_searches
 from gemmbench.report.tuning.winners import Winner
-from gemmbench.session.machine import find_machine
+from gemmbench.session.fleet.machines import open_machine
 from gemmbench.session.results_file import Destination
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
@@ -64,6 +64,7 @@ def tune(
     earlier: str | Path | None = None,
     config: str | Path = "quick",
     device: str = "auto",
+    fleet: str | None = None,
     kernels: str | Path | None = None,
     out: str | Path | None = "results",
     resume: bool | str | Path = False,
@@ -78,7 +79,7 @@ def tune(
         budget: a time for all searches, such as "5m", or a number of configurations for each search.
         goal: what the finals minimize: "time", "sustained" or "energy".
         earlier: a results file whose fastest configurations are tried first.
-        config, device, kernels, out, resume, progress: as in `run`.
+        config, device, fleet, kernels, out, resume, progress: as in `run`.
 
     The errors are those of `run`. Without `params`, all values are searched.
 
@@ -91,7 +92,7 @@ def tune(
         raise UsageError("tune takes no with_transfers: measure the winner with run(tuned=True, with_transfers=True)")
     names, reporter = list_names(variants), NotebookReporter(progress)
     given = {"strategy": strategy, "goal": goal, "budget": budget, "earlier": earlier, "config": config}
-    given |= {"device": device, "kernels": kernels or None}
+    given |= {"device": device, "fleet": fleet, "kernels": kernels or None}
     limit = parse_budget(None if budget is None else str(budget))
     words = to_words((f"--{name}", value) for name, value in given.items())
     with ExitStack() as stack:
@@ -108,7 +109,8 @@ def tune(
             goal,
             Path(earlier) if earlier else None,
         )
-        found = tune_kernels(request, find_machine(device, reporter), reporter)
+        machine = stack.enter_context(open_machine(device, fleet, reporter))
+        found = tune_kernels(request, machine, reporter)
     run = found.run
     if run.fault:
         reporter.message(run.fault)

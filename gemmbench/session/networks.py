@@ -28,7 +28,7 @@ from gemmbench.planning.plans.chain import GRAPH, Chain
 from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
@@ -73,7 +73,7 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
     if sweep.network.bytes > room:
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
     targets = machine.targets
-    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, registry.why_refused)
+    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, find_refusal(machine))
     return PlannedNetwork(sweep, given, rows)
 
 

@@ -20,7 +20,7 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import parse_sizes
 from gemmbench.planning.sweeps.parsing import parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import check_seed
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def plan_kernel(request: KernelRequest, variant: Variant, machine: Machine) -> l
     check_params([(variant, params)])
     chosen = [(variant, list_configurations(variant, params))]
     problems, primary = request.list_problems(variant), machine.choice.primary
-    return make_plans(problems, chosen, primary, machine.targets, registry.why_refused)
+    return make_plans(problems, chosen, primary, machine.targets, find_refusal(machine))
 
 
 def plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:

@@ -13,7 +13,7 @@ from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
@@ -65,7 +65,7 @@ def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = S
     """Plan a sweep without measuring it. Raises UsageError, SpecError, and DeviceError for transfers."""
     if request.transfers is not None:
         _check_transfers(machine)
-    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
+    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, find_refusal(machine))
     catalog, tuned = open_catalog(request.kernels), TunedConfigs(read_winners(), machine) if request.tuned else None
     find = tuned.find if tuned else None
     planned = plan_sweep(request.config, request.overrides, catalog, devices, request.compare, find)

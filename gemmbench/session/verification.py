@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.selection.splitting import LARGEST
 from gemmbench.bench.record import Record
@@ -22,7 +21,7 @@ from gemmbench.planning.problems.sizes import parse_sizes
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.parsing import parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import Policy, check_seed
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.session import open_session
 
@@ -138,4 +137,4 @@ def _plan_problems(
     variant: Variant, problems: Sequence[Problem], configs: Sequence[Config], machine: Machine
 ) -> list[Plan | Skip]:
     check_memory(problems, machine.targets)
-    return make_plans(problems, [(variant, configs)], machine.choice.primary, machine.targets, registry.why_refused)
+    return make_plans(problems, [(variant, configs)], machine.choice.primary, machine.targets, find_refusal(machine))

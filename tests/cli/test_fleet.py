@@ -18,7 +18,13 @@ def test_a_fleet_that_cannot_be_parsed_is_a_usage_error(refused):
     assert "cannot parse --fleet everywhere" in refused("run", "naive", "--device", "fake", "--fleet", "everywhere")
 
 
-@pytest.mark.parametrize("option", [("verify", "naive", "--sanitize"), ("mlp", "--digit", "7")])
+def test_a_port_is_at_most_65535(refused):
+    assert "cannot parse --fleet tcp://host:99999" in refused("run", "naive", "--fleet", "tcp://host:99999")
+
+
+@pytest.mark.parametrize(
+    "option", [("verify", "naive", "--sanitize"), ("mlp", "--digit", "7"), ("run", "naive", "--with-transfers")]
+)
 def test_what_needs_one_device_refuses_a_fleet(refused, option):
     command, *rest = option
     assert "uses one device; leave out --fleet" in refused(command, "--fleet", "local", "--device", "fake", *rest)

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from gemmbench.backends import registry
 from gemmbench.backends.base import Device
 from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.bench.fleet.connection import Connection
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.version import __version__
 
 T = TypeVar("T")
@@ -68,6 +70,17 @@ class FleetMachine(Machine):
     connection: Connection
     members: tuple[WorkerFacts, ...]
     others: frozenset[str]
+    _refusals: dict[tuple[str, str], str] = field(default_factory=dict, compare=False, repr=False)
+
+    def why_refused(self, variant: Variant, device: str) -> str:
+        """Why the workers cannot run a variant, as one of them says: packages are theirs. Raises DeviceError."""
+        key = variant.name, device
+        if key not in self._refusals:
+            workers = [member.address for member in self.members]
+            task = self.connection.submit(registry.why_refused, variant, device, workers=workers)
+            why = self.connection.take(task)
+            self._refusals[key] = f"on the workers: {why}" if why else ""
+        return self._refusals[key]
 
     @property
     def kind(self) -> Kind:

@@ -13,7 +13,7 @@ from gemmbench.bench.fleet.connection import Connection
 from gemmbench.bench.fleet.local_workers import start_workers
 from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, group_by_kind
 from gemmbench.bench.fleet.tasks import describe_worker
-from gemmbench.errors import DeviceError
+from gemmbench.errors import DeviceError, UsageError
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import Reporter
@@ -46,6 +46,18 @@ def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterato
         for machine in machines:
             _report_members(machine, reporter)
         yield list(machines)
+
+
+@contextmanager
+def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Machine]:
+    """The same where only one kind of card is wanted. Raises UsageError and DeviceError."""
+    with open_machines(device, fleet, reporter) as machines:
+        if len(machines) > 1:
+            names = ", ".join(machine.primary.name for machine in machines)
+            raise UsageError(
+                f"the fleet has cards of several kinds, {names}; a run is on one: start workers on one kind"
+            )
+        yield machines[0]
 
 
 @contextmanager

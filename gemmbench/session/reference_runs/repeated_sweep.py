@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import Any
 
-from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import UsageError, nearest
@@ -24,6 +23,7 @@ from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store import Run
+from gemmbench.session.machine import find_refusal
 
 NAME = "check"
 """The name of the sweep, which is also in the name of its results file."""
@@ -84,7 +84,7 @@ def _plan_baseline(name: str, problems: Sequence[Problem], catalog: Catalog, mac
 
 def _plan(problem: Problem, variant: Variant, config: Config, machine: Machine) -> list[Plan | Skip]:
     chosen = [(variant, [config])]
-    return make_plans([problem], chosen, machine.choice.primary, machine.targets, registry.why_refused)
+    return make_plans([problem], chosen, machine.choice.primary, machine.targets, find_refusal(machine))
 
 
 def read_policy(environment: Environment) -> Policy:

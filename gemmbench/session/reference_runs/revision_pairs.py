@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import MARK, Catalog
@@ -15,6 +14,7 @@ from gemmbench.planning.plans.chain import Chain, make_chain
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.session.machine import find_refusal
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Cat
     if config is None:
         return f"{revision} has other parameters"
     primary, targets = machine.choice.primary, machine.targets
-    (item,) = make_plans([plan.problem], [(past, [config])], primary, targets, registry.why_refused)
+    (item,) = make_plans([plan.problem], [(past, [config])], primary, targets, find_refusal(machine))
     return item if isinstance(item, Plan) else f"{revision} cannot run here: {item.reason}"
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.bench.tuning.batches import CandidateBatches
@@ -24,6 +23,7 @@ from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.planning.tuning.pick_rows import Candidate, Scores, choose_candidate, choose_held_out
+from gemmbench.session.machine import find_refusal
 
 
 def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) -> Variant | None:
@@ -106,7 +106,7 @@ def find_row(problem: Problem, variant: Variant, machine: Machine) -> int | None
     """The row of `pick` that computes a problem; None if there is none."""
     for number, pick in enumerate(variant.picks):
         chosen = [(replace(variant, picks=(pick,)), [Config()])]
-        (plan,) = make_plans([problem], chosen, machine.choice.primary, machine.targets, registry.why_refused)
+        (plan,) = make_plans([problem], chosen, machine.choice.primary, machine.targets, find_refusal(machine))
         if isinstance(plan, Plan):
             return number
     return None

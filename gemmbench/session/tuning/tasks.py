@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
-from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.tuning.task import TuningTask
 from gemmbench.errors import DeviceError, UsageError
@@ -17,6 +16,7 @@ from gemmbench.planning.problems import awkward
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import Shape
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.session.machine import find_refusal
 
 _FIRST_SHAPE: Shape = (31, 61, 97)
 """Primes, and M != N != K: no tile fits. Every candidate is verified here, if it can run here, before it is timed."""
@@ -63,7 +63,7 @@ def _explain_empty_space(name: str, problem: Problem, chains: Sequence[Chain], m
 def _is_unfit(chain: Chain, machine: Machine) -> bool:
     """The device cannot run the variant, whatever the problem and the configuration."""
     target = machine.targets.get(chain.device)
-    return bool(explain_unfit_device(chain.variant, target) or registry.why_refused(chain.variant, chain.device))
+    return bool(explain_unfit_device(chain.variant, target) or find_refusal(machine)(chain.variant, chain.device))
 
 
 def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
@@ -73,5 +73,5 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     asked = chain.problem
     problems = awkward.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
-    plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, registry.why_refused)
+    plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
     return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from gemmbench.backends import registry
 from gemmbench.backends.base import Device
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import open_pool
@@ -38,7 +37,7 @@ from gemmbench.planning.tuning.budget import Budget
 from gemmbench.planning.tuning.strategy import make_strategy
 from gemmbench.report import store
 from gemmbench.report.tuning.winners import Winner
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import OpenRun, open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
@@ -156,7 +155,7 @@ def plan_tuning(
         request.overrides,
         sustained=(request.overrides.sustained or SUSTAINED_SECONDS) if loads else (request.overrides.sustained or 0.0),
     )
-    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, registry.why_refused)
+    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, find_refusal(machine))
     sweep = read_tuning(request.config, overrides, devices.on_cpu, present)
     return expand_sweep(sweep, overrides, catalog, devices)
 
