@@ -13,6 +13,8 @@ from gemmbench.errors import DeviceError
 
 MOST_LOSSES = 2
 """How often a task whose worker was lost is tried again elsewhere."""
+_CHATTY = ("distributed", "distributed.client", "tornado.application")
+"""Loggers that write tracebacks to the terminal; what they tell, a DeviceError says in a sentence."""
 _CONNECTING_SECONDS = 10
 _CLOSING_SECONDS = 10.0
 _WAITING_SECONDS = 60
@@ -28,7 +30,8 @@ def load_dask() -> Any:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError as fault:
         raise DeviceError(f"--fleet needs Dask ({fault}): pip install 'gemmbench[fleet]'") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     names = ("Client", "KilledWorker", "LocalCluster", "get_worker")
     return SimpleNamespace(config=dask.config, **{name: getattr(distributed, name) for name in names})
 
