@@ -11,7 +11,7 @@ let:                            # tiles of C
   waves: cdiv(cdiv(M, 256) * cdiv(N, 256), SMS // 2)      # of clusters of two tiles of 128 x 256
   tall_waves: cdiv(cdiv(M, 512) * cdiv(N, 192), SMS // 2) # of two tiles of 256 x 192
 pick:
-  - when: large >= 6 * SMS and BYTES == 2
+  - when: (large >= 6 * SMS or large > 2 * SMS and K >= 8192) and BYTES == 2
     variant: wgmma_hybrid
     params: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
   - when: large >= 6 * SMS and PROMOTED_EVERY
@@ -74,8 +74,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 //      the first that holds and can run             the kernel
 //      ---------------------------------------------------------------------------------
-//      six waves of 128 x 256 tiles or more         wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
-//                                                   sums need twice the registers, tiles of 128 x 192
+//      six waves of 128 x 256 tiles or more, or     wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
+//      two and a long K                             sums need twice the registers, tiles of 128 x 192
 //      more than two waves                          wgmma_hybrid, tiles of 128 x 256
 //      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles, no clusters
 //      all tiles of 128 x 128 in one wave           the same with these
