@@ -54,6 +54,14 @@ def test_problems_of_several_files_are_one_table(contest):
     assert twice[0].startswith(f"{2 * len(contest[1])} problems")
 
 
+def test_only_what_picks_a_kernel_is_left(contest):
+    picked = [row for row in contest[1] if row["kernel"] == "sgemm_splitk"]
+    lines = write_contest("sgemm", SIZES, "picked=sgemm_splitk").splitlines()
+    assert lines[0].startswith(f"{len(picked)} problem") and 0 < len(picked) < len(contest[1])
+    with pytest.raises(StoreError, match="no problem with sgemm by sgemm_outer and another"):
+        write_contest("sgemm", SIZES, "picked=sgemm_outer")
+
+
 def test_a_kernel_that_did_not_run_is_refused():
-    with pytest.raises(StoreError, match="no problem with wmma and another kernel"):
+    with pytest.raises(StoreError, match="no problem with wmma and another"):
         write_contest("wmma", SIZES)

@@ -13,11 +13,13 @@ from gemmbench.report.roofline import MEMORY
 from gemmbench.report.row import Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import count_noun, number, percent
+from gemmbench.report.verdicts import find_best_rows
 from tools.page import Page
 from tools.parts.tables import STYLE, read_comparison
 
 _HEADINGS = ["problem", "kernel", "time (us)", "best other", "% of it", "% of the bound", "what holds it back"]
 _ALIGNMENT = ["left", "left", "right", "left", "right", "right", "left"]
+_PICKED = "picked="
 _SHORT, _NEARLY_FULL = 15e-6, 0.9  # seconds of a launch; share of the last wave
 
 
@@ -29,6 +31,11 @@ class _Contest:
     rival: Row
 
     @property
+    def picked(self) -> str:
+        """The kernel that ran: the one that ours picked, or itself."""
+        return self.ours.record.picked.partition(":")[0] or self.ours.record.variant
+
+    @property
     def share(self) -> float:
         """Our speed in percent of the rival's, by the rounds that both share with the baseline if both have some."""
         ours, rival = self.ours.percent_of_baseline.value, self.rival.percent_of_baseline.value
@@ -36,28 +43,31 @@ class _Contest:
         return paired if not math.isnan(paired) else 100 * self.rival.time.value / self.ours.time.value
 
 
-def _write_contest(_: Page, kernel: str, *patterns: str) -> str:
+def _write_contest(_: Page, kernel: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, problem by problem, the worst first.
 
-    Raises StoreError if the files have no problem in which it ran against another.
+    `picked=NAME` leaves the problems for which the kernel picks this one. Raises StoreError if the files have no
+    problem in which it ran against another.
     """
+    patterns = [word for word in words if not word.startswith(_PICKED)]
+    picked = [word.removeprefix(_PICKED) for word in words if word.startswith(_PICKED)]
     found = [
         contest
         for pattern in patterns
         for problem in read_comparison(pattern).problems
-        if (contest := _find_contest(problem, kernel))
+        if (contest := _find_contest(problem, kernel)) and (not picked or contest.picked in picked)
     ]
     if not found:
-        raise StoreError(f"{' and '.join(patterns)} have no problem with {kernel} and another kernel")
+        raise StoreError(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
     found.sort(key=lambda contest: contest.share)
     table = format_cells([_format_contest(each) for each in found], _HEADINGS, STYLE, _ALIGNMENT)
     return "\n".join([_summarize([contest.share for contest in found]), "", table])
 
 
 def _find_contest(problem: ProblemRows, kernel: str) -> _Contest | None:
-    ranked = sorted((row for row in problem.rows if row.ranked), key=lambda row: row.time.value)
-    ours = next((row for row in ranked if row.record.variant == kernel), None)
-    rival = next((row for row in ranked if row.record.variant != kernel), None)
+    best = find_best_rows(problem.rows)
+    ours = best.pop(kernel, None)
+    rival = min(best.values(), key=lambda row: row.time.value, default=None)
     return _Contest(ours, rival) if ours and rival else None
 
 
@@ -74,7 +84,7 @@ def _format_contest(contest: _Contest) -> list[str]:
     ours, rival = contest.ours, contest.rival
     return [
         str(ours.record.problem),
-        ours.record.picked.partition(":")[0] or ours.record.variant,
+        contest.picked,
         number(ours.time.value * 1e6),
         rival.record.variant,
         number(contest.share, 4),
