@@ -26,7 +26,7 @@ let:
   box_a: 64 if TRANS_A else BM / CLUSTER_N
   box_b: BN / CLUSTER_M if TRANS_B else 64 / pieces_b
 require:
-  - cluster <= 4                # a GPC has 16 or 18 multiprocessors: larger ones leave more of them without work
+  - cluster <= 2                # larger ones leave multiprocessors without work
   - BM * BN <= 49152            # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
