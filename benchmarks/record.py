@@ -46,6 +46,7 @@ RUNS = {
     "profile": ("benchmarks/profiles.py",),  # also writes DATE-profile-tensor.txt and DATE-profile-posts.txt
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
+    "relocatable": ("benchmarks/relocatable.py",),
     "sgemm": ("benchmarks/trust.py",),  # one of its claims runs that sweep; also writes DATE-trust.txt
 }
 SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple")

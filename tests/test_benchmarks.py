@@ -62,6 +62,16 @@ def test_the_ladder_is_in_the_order_of_its_rungs(load):
     assert rungs[-5:] == ["sgemm_tma", "sgemm_splitk", "sgemm_stream", "sgemm_outer", "sgemm_small"]
 
 
+def test_the_ways_to_compile_a_kernel_differ(load, warm_compiler, tmp_path):
+    relocatable = load("relocatable")
+    source = relocatable.write_source()
+    assert source.count(relocatable.BOUNDS) == 1
+    *_, bounded = relocatable.WAYS
+    way, registers, distance = relocatable.describe(bounded, source, tmp_path)
+    assert way == bounded and 32 <= int(registers) <= 255 and int(distance) >= 1
+    assert (tmp_path / "kernel.cu").read_text() != source
+
+
 def test_shapes_are_drawn_from_a_seed_and_of_every_kind(load):
     draw_shapes = load("draw_shapes").draw_shapes
     shapes = draw_shapes(60, 3)
