@@ -33,7 +33,8 @@ __device__ inline void pad_matrix(const TA* from, TA* to, int rows, int columns,
         bool odd[kInFlight];
 #pragma unroll
         for (int u = 0; u < kInFlight; ++u) {
-            const unsigned part = min(begin + u * threads, all - 1), row = part / parts;
+            const unsigned part = begin + u * threads, row = part / parts;
+            if (part >= all) continue;
             const TA* const start = from + size_t(row) * columns + (part - row * parts) * kWide;
             odd[u] = reinterpret_cast<size_t>(start) % 4 != 0;
             load_words(start - odd[u], end, words[u]);
