@@ -1,6 +1,5 @@
 // How blocks that share a tile of C add up their parts of K: each leaves its sums in the workspace, and the last to
-// arrive adds what all have left. One block alone would wait for memory once for every few parts, so there are two
-// rounds:
+// arrive adds them up. One block alone would wait for memory once for every few parts, so there are two rounds:
 //
 //      parts          0 1 2 3 4 5 6 7   8 9 10 11 12 13 14 15   16 17 18
 //                     +-------------+   +-------------------+   +------+     the last of each group adds its parts

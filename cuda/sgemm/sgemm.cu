@@ -137,7 +137,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
-// The first five follow from bytes, waves and empty tiles, counted by hand; the others were measured.
+// The first five follow from bytes, waves and empty tiles, counted by hand. So do the larger clusters for a long K,
+// and those of two at one tile per SM; the others were measured.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

@@ -69,7 +69,7 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
 // are fetched element by element, by neighbouring threads, instead of being copied beforehand. The next
-// launch is prepared meanwhile (pdl), unless its blocks would then be dealt badly.
+// launch is prepared meanwhile (pdl), unless EARLY is 0: overlap.cuh says when that is better.
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.

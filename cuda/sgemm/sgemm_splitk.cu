@@ -92,6 +92,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 // most a sixteenth of each and at 1025 would make a second wave. A launch of matrix-vector products
 // computes them from A and B as stored.
 //
+// The next launch begins when the blocks of this one have ended, not earlier (overlap.cuh).
+//
 // The loop is that of sgemm_tma, which explains its order. Bound like that kernel; at 1024 a fifth
 // of the time goes to the launch, the first fetch and the reduction.
 

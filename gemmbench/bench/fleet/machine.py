@@ -70,11 +70,11 @@ class FleetMachine(Machine):
     connection: Connection
     members: tuple[WorkerFacts, ...]
     others: frozenset[str]
-    _refusals: dict[tuple[str, str], str] = field(default_factory=dict, compare=False, repr=False)
+    _refusals: dict[tuple[Variant, str], str] = field(default_factory=dict, compare=False, repr=False)
 
     def why_refused(self, variant: Variant, device: str) -> str:
         """Why the workers cannot run a variant, as one of them says: packages are theirs. Raises DeviceError."""
-        key = variant.name, device
+        key = variant, device
         if key not in self._refusals:
             workers = [member.address for member in self.members]
             task = self.connection.submit(registry.why_refused, variant, device, workers=workers)

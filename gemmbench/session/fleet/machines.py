@@ -50,7 +50,7 @@ def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterato
 
 @contextmanager
 def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Machine]:
-    """The same where only one kind of card is wanted. Raises UsageError and DeviceError."""
+    """The machine to measure on, for what needs one kind of card. Raises UsageError and DeviceError."""
     with open_machines(device, fleet, reporter) as machines:
         if len(machines) > 1:
             names = ", ".join(machine.primary.name for machine in machines)
