@@ -5,6 +5,7 @@
 
 #include "epilogue.cuh"
 #include "ring.cuh"
+#include "unaligned.cuh"
 
 constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
 
@@ -80,41 +81,6 @@ template <int CM, int CN> struct Member {
     }
 };
 
-// Store a box as store_box does, for rows of C that TMA cannot have because they begin at any element. A lane has 4
-// bytes of each row, and of some rows at a time, so that one need not wait for the other. If these are two elements and
-// the row begins between two words, it stores its second one and the first one of the next lane.
-__device__ inline void store_box_by_hand(TC* C, int M, int N, int row0, int column0, unsigned box) {
-    using Bits = std::conditional_t<sizeof(TC) == 4, unsigned, unsigned short>;
-    constexpr int kRows = 4;
-    const int lane = threadIdx.x % 32, left = N - column0;  // columns of C from column0 on
-    Bits* const c = reinterpret_cast<Bits*>(C) + size_t(row0) * N + column0;
-#pragma unroll 1
-    for (int first = 0; first < 16; first += kRows) {
-        unsigned mine[kRows];
-#pragma unroll
-        for (int i = 0; i < kRows; ++i)
-            mine[i] = load_shared(box + (first + i) * kRowBytes + ((lane / 4) ^ ((first + i) % 8)) * 16 + lane % 4 * 4);
-#pragma unroll
-        for (int i = 0; i < kRows; ++i) {
-            const int row = first + i;
-            Bits* const to = c + row * N;
-            const unsigned next = __shfl_down_sync(0xffffffffu, mine[i], 1);
-            if (row0 + row >= M) continue;
-            if (sizeof(TC) == 4) {
-                if (lane < left) to[lane] = mine[i];
-                continue;
-            }
-            const bool odd = reinterpret_cast<size_t>(to) % 4 != 0;
-            if (odd && lane == 0 && left > 0) to[0] = mine[i];
-            const int column = 2 * lane + odd;  // of what this lane stores
-            const unsigned both = odd ? mine[i] >> 16 | next << 16 : mine[i];
-            const int count = min(left - column, odd && lane == 31 ? 1 : 2);
-            if (count == 2) *reinterpret_cast<unsigned*>(to + column) = both;
-            else if (count == 1) to[column] = both;
-        }
-    }
-}
-
 // How C leaves a warp group: each warp writes its 16 rows, kColumns at a time, to a box, which one lane stores by TMA.
 struct Boxes {
     static constexpr int kColumns = kRowBytes / sizeof(TC);
@@ -164,6 +130,7 @@ struct Boxes {
     __device__ void store(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int row0,
                           int column0) const {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = row0 + warp % 4 * 16;
+        const bool unaligned = ANY_N && N * sizeof(TC) % 16 != 0;
 #pragma unroll
         for (int box = 0; box < BN / kColumns; ++box) {
             const unsigned to = ring.box(warp, stored++);
@@ -172,14 +139,21 @@ struct Boxes {
             __syncwarp();
             if constexpr (sizeof(TC) == 4) write_words(to, sum + box * kColumns / 2, row, column);
             else write_halves(to, sum + box * kColumns / 2, row, column);
-            if (ANY_N && N * sizeof(TC) % 16 != 0) {
+            if (unaligned) {
                 __syncwarp();
-                store_box_by_hand(C, M, N, row, column, to);
+                store_lines(C, M, N, row, column, ring.box(warp, stored - 2), to, box > 0 ? -kRowBytes : 0, bytes_left(column));
                 continue;
             }
             publish_writes();
             __syncwarp();
             if (lane == 0) store_box(map, row, column, to);
         }
+        if (unaligned) {  // the ends of the rows
+            const unsigned last = ring.box(warp, stored - 1);
+            store_lines(C, M, N, row, column0 + BN, last, last, -kRowBytes, min(0, bytes_left(column0 + BN)));
+        }
     }
+
+    // How many bytes a row of C has from this column on; less than none beyond its end.
+    __device__ int bytes_left(int column) const { return (N - column) * int(sizeof(TC)); }
 };

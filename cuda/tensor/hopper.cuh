@@ -151,11 +151,11 @@ __device__ inline void store_shared(unsigned to, float v, float next) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(v), "f"(next) : "memory");
 }
 
-// Four elements of 32 bits, a part of 16 bytes.
-__device__ inline float4 load_part(unsigned from) {
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+// A part of 16 bytes.
+__device__ inline uint4 load_part(unsigned from) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "r"(from)
                  : "memory");
     return v;

@@ -132,8 +132,9 @@ __device__ void split_tile(unsigned big, unsigned small) {
         if (TRANS_B) {
 #pragma unroll
             for (int part = 0; part < 8; ++part) {
-                const float4 v = load_part(big + row + (part ^ lane % 8) * 16);
-                b[part * 4] = v.x, b[part * 4 + 1] = v.y, b[part * 4 + 2] = v.z, b[part * 4 + 3] = v.w;
+                const uint4 v = load_part(big + row + (part ^ lane % 8) * 16);
+                b[part * 4] = __uint_as_float(v.x), b[part * 4 + 1] = __uint_as_float(v.y);
+                b[part * 4 + 2] = __uint_as_float(v.z), b[part * 4 + 3] = __uint_as_float(v.w);
             }
         } else {
 #pragma unroll

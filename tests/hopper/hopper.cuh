@@ -67,7 +67,10 @@ inline void store_shared(unsigned to, float v, float next) {
     machine.block().at<float>(to) = v, machine.block().at<float>(to + 4) = next;
 }
 
-inline float4 load_part(unsigned from) { return machine.block().at<float4>(from); }
+inline uint4 load_part(unsigned from) {
+    machine.expect_aligned(from, 16);
+    return machine.block().at<uint4>(from);
+}
 inline void store_part(unsigned to, uint4 v) { machine.block().at<uint4>(to) = v; }
 
 inline unsigned pack(float low, float high) {  // two elements of 16 bits

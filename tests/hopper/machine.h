@@ -47,6 +47,9 @@ inline unsigned __float_as_uint(float value) {
     memcpy(&bits, &value, 4);
     return bits;
 }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
+    return (uint64_t(high) << 32 | low) >> bits % 32;
+}
 inline int2 make_int2(int x, int y) { return {x, y}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }

@@ -31,6 +31,10 @@ CASES = [
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (131, 259, 71), -0.5),
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 264, 136), -0.5),
 ]
+WIDE_CASES = [
+    ("BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=8", "nn", (70, 563, 136), 0.0),
+    ("BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=4", "tt", (72, 520, 72), -0.5),
+]
 HALF_CASES = [
     ("BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (136, 72, 135), -0.5),
     ("BM=256 BN=192 STAGES=3 CLUSTER_M=1 CLUSTER_N=1", "tt", (264, 200, 72), 0.0),
@@ -123,11 +127,11 @@ def launch(machine, tmp_path):
     return run
 
 
-def make_plan(name, config, layout, shape, precision="bf16"):
+def make_plan(name, config, layout, shape, precision="bf16", sms=4):
     variant = read_variant(KERNELS / f"{name}.cu")
     chosen = {word.split("=")[0]: (int(word.split("=")[1]),) for word in config.split()}
     problem = Problem(*shape, layout, precision)
-    gpu = Target("cuda", sm=90, sms=SMS.get(name, 4), smem=227 << 10, l2=50 << 20, memory=1 << 36)
+    gpu = Target("cuda", sm=90, sms=SMS.get(name, sms), smem=227 << 10, l2=50 << 20, memory=1 << 36)
     (plan,) = make_plans(
         [problem], [(variant, list_configurations(variant, chosen))], "cuda", {"cuda": gpu}, lambda *_: ""
     )
@@ -159,6 +163,11 @@ def check_integers(launch, plan, beta):
 @pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), CASES)
 def test_the_kernel_is_right(launch, name, config, layout, shape, beta):
     check_integers(launch, make_plan(name, config, layout, shape), beta)
+
+
+@pytest.mark.parametrize(("config", "layout", "shape", "beta"), WIDE_CASES)
+def test_many_blocks_may_share_a(launch, config, layout, shape, beta):
+    check_integers(launch, make_plan("wgmma_cluster", config, layout, shape, sms=22), beta)
 
 
 @pytest.mark.parametrize(("config", "layout", "shape", "beta"), HALF_CASES)
