@@ -26,6 +26,9 @@ pick:
   - when: square <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: M <= 128 and cdiv(N, 2048) <= SMS // 8 - 1
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 8}
   - when: M <= 128
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
@@ -79,7 +82,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      more than two waves                          wgmma_hybrid, tiles of 128 x 256
 //      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles, no clusters
 //      all tiles of 128 x 128 in one wave           the same with these
-//      C has at most 128 rows                       the same with tiles of 128 x 256
+//      C has at most 128 rows                       the same with tiles of 128 x 256, in clusters of eight that
+//                                                   share A where all fit in one wave
 //      all tiles of 128 x 192 in one wave           the same with these
 //      all tiles of 128 x 256 in one wave           wgmma_cluster, tiles side by side share A
 //      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
