@@ -215,34 +215,6 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     __syncthreads();
 }
 
-// Leaves the block's totals in the workspace. In the block that adds up the last parts of a tile, replaces them by the
-// totals of all and returns true.
-__device__ bool add_splits(float (&total)[kTotals], void* workspace, int tiles, int split) {
-    const int tile = blockIdx.x / split, part = blockIdx.x % split;
-    int* const counters = static_cast<int*>(workspace);
-    float* const parts = static_cast<float*>(workspace) + (tiles * ::counters(split) + 3) / 4 * 4 +
-                         size_t(tile) * split * kSums + threadIdx.x;
-    const auto has = [](int i) { return kSums % THREADS == 0 || i * THREADS + threadIdx.x < kSums; };
-    const auto leave = [=](int at, const float(&sums)[kTotals]) {
-#pragma unroll
-        for (int i = 0; i < kTotals; ++i)
-            if (has(i)) __stcg(parts + size_t(at) * kSums + i * THREADS, sums[i]);
-    };
-    const auto sum_up = [=](float (&sums)[kTotals], Parts added) {
-        sum_parts(sums, added, [=](int p, int i) {
-            return has(i) ? __ldcg(parts + size_t(p) * kSums + i * THREADS) : 0.0f;
-        });
-    };
-    leave(part, total);
-    const Parts rest = meet_parts(counters + tile * ::counters(split), part, split, [&](Parts group) {
-        sum_up(total, group);
-        leave(group.first, total);
-    });
-    if (rest.count == 0) return false;
-    sum_up(total, rest);
-    return true;
-}
-
 template <bool BY_ROWS, bool WIDE>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
@@ -269,7 +241,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll 8
             for (int depth = 0; depth < kDepthThreads; ++depth) total[i] += shared[depth * kSumPitch + e];
     }
-    if (split > 1 && !add_splits(total, workspace, tiles, split)) return;
+    if (split > 1 && !add_splits<kSums, THREADS>(total, workspace, tiles, split)) return;
 
     // The lines of C are its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
     constexpr int PITCH = LINES + 1;

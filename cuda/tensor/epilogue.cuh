@@ -1,17 +1,9 @@
-// What becomes of a sum before it is stored: alpha, beta, bias and ReLU.
+// How the sums of a warpgroup become elements of C.
 
 #pragma once
 
+#include "finish.cuh"
 #include "hopper.cuh"
-
-// The value of an element of C in column n. C is read only where beta is not 0.
-__device__ inline float finish(float sum, float alpha, float beta, const TC* c, const TC* bias, int n) {
-    float value = alpha * sum;
-    if (beta != 0) value += beta * float(*c);
-    if (BIAS) value += float(bias[n]);
-    if (RELU && value < 0) value = 0;  // a NaN stays
-    return value;
-}
 
 // Store two neighbours of a row, which begin at a multiple of their size.
 __device__ inline void store_pair(TC* c, float first, float second) {

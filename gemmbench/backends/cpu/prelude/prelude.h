@@ -56,6 +56,17 @@ inline float __fsqrt_rn(float a) { return sqrtf(a); }
 inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 
+// Bytes of two words: digit i of `order` chooses byte i.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned order) {
+    const unsigned long long bytes = static_cast<unsigned long long>(high) << 32 | low;
+    unsigned result = 0;
+    for (int i = 0; i < 4; ++i) result |= unsigned(bytes >> (order >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return result;
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
+    return unsigned((static_cast<unsigned long long>(high) << 32 | low) >> bits % 32);
+}
+
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline float __expf(float x) { return expf(x); }
 inline float __logf(float x) { return logf(x); }

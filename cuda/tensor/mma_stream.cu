@@ -1,0 +1,242 @@
+/*---
+summary: the large operand streamed once from memory to fragments of the tensor cores, for a C of few rows or columns
+order: 215
+symbol: gemm<by_rows, width>
+precisions: [bf16, f16, bf16_f32, f16_f32]
+layouts: [nn, nt, tn, tt]
+min_sm: 80
+epilogue: [bias, relu]
+params:
+  LINES: [8, 16, 24, 32, 40, 48, 64] # rows of C, or columns if it has fewer, in a block
+  WARPS: [8, 4, 16]             # of a block, which share its k
+  AHEAD: [1, 2, 4]              # steps of 32 k that a warp has in flight
+  BLOCKS: [2, 1, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
+let:
+  by_rows: M <= N               # the lines are those of C
+  lines: min(M, N)
+  outputs: max(M, N)
+  along_k: TRANS_B if by_rows else not TRANS_A  # rows of the large operand run along K
+  row: K if along_k else outputs
+  width: 8 if row % 8 == 0 else 2 if row % 2 == 0 else 1  # elements of a load
+  round: 32 * WARPS * AHEAD     # k that a block has in flight
+  chunk: round * max(1, 16384 // (LINES * round))         # k of the small operand in shared memory
+  tiles: cdiv(lines, LINES) * cdiv(outputs, 64)
+  split: max(1, min(BLOCKS * SMS // tiles, K // round))
+  counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16    # bytes
+require:
+  - 32 * BLOCKS * WARPS * (2 * LINES + 48 * AHEAD + 48) <= 65536
+workspace: counters + 4 * split * tiles * LINES * 64 if split > 1 else 0
+zeroed: counters if split > 1 else 0  # which the last blocks of a tile reset
+grid:
+  - tiles * split
+block:
+  - 32 * WARPS
+shared: max(2 * LINES * (chunk + 32), 4 * WARPS * LINES * 68)
+pdl: true
+sass:
+  - spills == 0
+source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-instructions-mma
+---*/
+
+// As in sgemm_stream, a C of few rows (or columns) means that B (or A) is nearly all that moves. A tile of it in
+// shared memory would serve nobody twice, and TMA would fetch a whole tile of the small operand with it, most of it
+// zeros. So each warp loads 64 outputs of 32 k straight to registers, eight parts of 16 bytes to a lane, and these are
+// what mma.sync wants: the order of k may be any, if both operands have the same. Lane 4 g + t has k 8 t to 8 t + 7.
+//
+//       rows of the large operand along K           rows along the outputs
+//
+//       part i: output 8 i + g, 8 k                 part i: k 8 t + i, outputs 8 g to 8 g + 7
+//       a product takes two parts as they are       a product takes elements of four parts, put together two by two
+//
+// The small operand lies in shared memory, line by line along K, a chunk at a time. Warps of a block share its k, and
+// blocks share K where there are fewer tiles than places (parts.cuh): all are resident at once, and the next launch is
+// prepared meanwhile (pdl). Rows that are no multiples of 16 bytes are loaded by 4 or 2 bytes. C^T = B^T A^T makes a C
+// of few columns one of few rows.
+//
+// Bound by memory. With 64 lines a step of 4 KB takes 64 products, as long as memory takes to deliver it.
+
+#include "../sgemm/overlap.cuh"
+#include "../sgemm/parts.cuh"
+#include "finish.cuh"
+#include "mma.cuh"
+
+constexpr int kThreads = 32 * WARPS, kOutputs = 64, kStep = 32;  // of a block; k of a warp's step
+constexpr int kRound = kStep * WARPS * AHEAD;
+constexpr int kChunk = kRound * (LINES * kRound > 16384 ? 1 : 16384 / (LINES * kRound));
+constexpr int kPitch = kChunk + 32;   // elements: two lines lie in different banks
+constexpr int kSums = LINES * kOutputs, kTotals = kSums / kThreads;
+static_assert(kSums % kThreads == 0, "every thread adds up as many sums");
+
+// A and B, or B and A: C, or its transpose, has `lines` rows.
+struct Operands {
+    const TA *small, *large;
+    int lines, outputs, K;
+};
+
+// Copy the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines that C
+// does not have may hold anything.
+template <bool ALONG_K, typename T> __device__ void stage(TA* to, const Operands& operands, int line0, int k0, int end) {
+    constexpr unsigned WIDTH = ALONG_K ? sizeof(T) / sizeof(TA) : 1, AT_ONCE = 64 / sizeof(T) > 8 ? 8 : 64 / sizeof(T);
+    const unsigned depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound);
+    const unsigned present = min(LINES, operands.lines - line0), pieces = depth / WIDTH;  // of a line
+    const TA* const from = operands.small + (ALONG_K ? size_t(line0) * operands.K + k0 : size_t(k0) * operands.lines + line0);
+    for (unsigned e0 = threadIdx.x; e0 < present * pieces; e0 += AT_ONCE * kThreads) {
+        T v[AT_ONCE];
+        const auto each = [&](const auto& work) {
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; ++i) {
+                const unsigned e = e0 + i * kThreads, row = e / (ALONG_K ? pieces : present);
+                const unsigned column = e - row * (ALONG_K ? pieces : present);
+                if (e < present * pieces) work(v[i], ALONG_K ? row : column, ALONG_K ? column * WIDTH : row);
+            }
+        };
+        each([&](T& piece, unsigned line, unsigned k) {
+            const size_t at = ALONG_K ? size_t(line) * operands.K + k : size_t(k) * operands.lines + line;
+            piece = k0 + int(k) < end ? *reinterpret_cast<const T*>(from + at) : T{};
+        });
+        each([&](T piece, unsigned line, unsigned k) { reinterpret_cast<T&>(to[line * kPitch + k]) = piece; });
+    }
+}
+
+// Eight elements, of which those from `present` on are 0.
+template <int WIDTH> __device__ uint4 load_eight(const TA* at, int present) {
+    if (WIDTH == 8) return present > 0 ? __ldcs(reinterpret_cast<const uint4*>(at)) : make_uint4(0, 0, 0, 0);
+    unsigned words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const unsigned short* const pair = reinterpret_cast<const unsigned short*>(at + 2 * i);
+        if (WIDTH == 2) words[i] = 2 * i < present ? __ldg(reinterpret_cast<const unsigned*>(pair)) : 0;
+        else words[i] = (2 * i < present ? __ldg(pair) : 0) | (2 * i + 1 < present ? __ldg(pair + 1) : 0) << 16;
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+__device__ constexpr unsigned word(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+
+// A warp's share of a tile of the large operand. ALONG_K: its rows in memory run along K.
+template <bool ALONG_K, int WIDTH> struct Streamer {
+    const TA* from;  // what this lane loads at k 0
+    int pitch, outputs, depth;  // that are left from the lane's first one on; the lane's first k in a step
+
+    __device__ Streamer(const Operands& operands, int output0) {
+        const int lane = threadIdx.x % 32, output = output0 + lane / 4 * (ALONG_K ? 1 : 8);
+        depth = lane % 4 * 8;
+        pitch = ALONG_K ? operands.K : operands.outputs;
+        outputs = operands.outputs - output;
+        from = operands.large + (ALONG_K ? output * size_t(pitch) : output);
+    }
+
+    // The output that row `half` * 8 + lane / 4 of product j belongs to.
+    static __device__ int output_of(int j, int half) {
+        const int g = threadIdx.x % 32 / 4;
+        return ALONG_K ? 16 * j + 8 * half + g : 8 * g + 2 * j + half;
+    }
+
+    __device__ void load(uint4 (&v)[8], int step, int end) const {
+        const int k = step + depth, left = end - k;
+        const TA* at = from + (ALONG_K ? k : k * size_t(pitch));
+#pragma unroll
+        for (int i = 0; i < 8; ++i, at += ALONG_K ? 8 * pitch : pitch)
+            v[i] = load_eight<WIDTH>(at, ALONG_K ? (8 * i < outputs ? left : 0) : (i < left ? outputs : 0));
+    }
+
+    // Add the products with the k of the small operand from `small` on, which are those of a step.
+    __device__ void multiply(float (&sum)[4][LINES / 8][4], const uint4 (&v)[8], const TA* small) const {
+        unsigned a[4][2][4];  // products of 16 outputs, in two halves of k
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+#pragma unroll
+                for (int r = 0; r < 4; ++r)  // r % 2: the row is one of the second eight; r / 2: later k
+                    a[j][i][r] = ALONG_K ? word(v[2 * j + r % 2], 2 * i + r / 2)
+                                         : __byte_perm(word(v[4 * i + r / 2 * 2], j), word(v[4 * i + r / 2 * 2 + 1], j),
+                                                       r % 2 ? 0x7632 : 0x5410);
+        const TA* const column = small + threadIdx.x % 32 / 4 * kPitch + depth;
+#pragma unroll
+        for (int n = 0; n < LINES / 8; ++n) {
+            const uint4 b = reinterpret_cast<const uint4&>(column[n * 8 * kPitch]);
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    multiply_add(sum[j][n], a[j][i][0], a[j][i][1], a[j][i][2], a[j][i][3], word(b, 2 * i), word(b, 2 * i + 1));
+        }
+    }
+};
+
+// The sums of a block over begin <= k < end, as its warps have them, go to shared memory.
+template <bool ALONG_K, bool SMALL_ALONG_K, int WIDTH>
+__device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, int pitch, char* shared) {
+    const Streamer<ALONG_K, WIDTH> streamer(operands, output0);
+    const int warp = threadIdx.x / 32;
+    TA* const small = reinterpret_cast<TA*>(shared);
+    uint4 v[AHEAD][8];
+    float sum[4][LINES / 8][4] = {};
+#pragma unroll
+    for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + (warp * AHEAD + i) * kStep, end);
+    for (int chunk = begin; chunk < end; chunk += kChunk) {
+        __syncthreads();  // the chunk before is no longer needed
+        if (SMALL_ALONG_K && operands.K % 8 == 0) stage<SMALL_ALONG_K, uint4>(small, operands, line0, chunk, end);
+        else stage<SMALL_ALONG_K, unsigned short>(small, operands, line0, chunk, end);
+        __syncthreads();
+#pragma unroll 1
+        for (int k = chunk; k < min(chunk + kChunk, end); k += kRound)
+#pragma unroll
+            for (int i = 0; i < AHEAD; ++i) {
+                const int step = (warp * AHEAD + i) * kStep;
+                streamer.multiply(sum, v[i], small + k - chunk + step);
+                streamer.load(v[i], k + kRound + step, end);
+            }
+    }
+    __syncthreads();
+    float* const mine = reinterpret_cast<float*>(shared) + warp * LINES * pitch;
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+        for (int n = 0; n < LINES / 8; ++n)
+#pragma unroll
+            for (int r = 0; r < 4; ++r)
+                mine[(n * 8 + threadIdx.x % 4 * 2 + r % 2) * pitch + streamer.output_of(j, r / 2)] = sum[j][n][r];
+    __syncthreads();
+}
+
+template <bool BY_ROWS, int WIDTH>
+__global__ void __launch_bounds__(kThreads, BLOCKS)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace) {
+    extern __shared__ __align__(16) char shared[];
+    const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
+    const int across = (operands.outputs + kOutputs - 1) / kOutputs;
+    const int tiles = across * ((operands.lines + LINES - 1) / LINES);
+    const int split = gridDim.x / tiles, tile = blockIdx.x / split, part = blockIdx.x % split;
+    const int line0 = tile / across * LINES, output0 = tile % across * kOutputs;
+    const int rounds = (K + kRound - 1) / kRound;
+    const int begin = int((long long)rounds * part / split) * kRound;
+    const int end = min(K, int((long long)rounds * (part + 1) / split) * kRound);
+    constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
+    constexpr int PITCH = ALONG_K ? kOutputs + 4 : kOutputs + 1;  // of the sums: rows of a product lie in other banks
+    start_next_launch();
+    await_launch_before();
+    multiply<ALONG_K, SMALL_ALONG_K, WIDTH>(operands, line0, output0, begin, end, PITCH, shared);
+
+    const auto line_of = [](int e) { return BY_ROWS ? e / kOutputs : e % LINES; };  // neighbours in C are neighbours here
+    const auto output_of = [](int e) { return BY_ROWS ? e % kOutputs : e / LINES; };
+    const float* const sums = reinterpret_cast<const float*>(shared);
+    float total[kTotals];
+#pragma unroll
+    for (int i = 0; i < kTotals; ++i) {
+        const int e = i * kThreads + threadIdx.x;
+        total[i] = 0;
+#pragma unroll 2
+        for (int warp = 0; warp < WARPS; ++warp) total[i] += sums[(warp * LINES + line_of(e)) * PITCH + output_of(e)];
+    }
+    if (split > 1 && !add_splits<kSums, kThreads>(total, workspace, tiles, split)) return;
+#pragma unroll
+    for (int i = 0; i < kTotals; ++i) {
+        const int e = i * kThreads + threadIdx.x, line = line0 + line_of(e), output = output0 + output_of(e);
+        if (line >= operands.lines || output >= operands.outputs) continue;
+        const int m = BY_ROWS ? line : output, n = BY_ROWS ? output : line;
+        TC* const c = C + size_t(m) * N + n;
+        *c = TC(finish(total[i], alpha, beta, c, bias, n));
+    }
+}
