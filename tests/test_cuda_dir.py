@@ -146,7 +146,7 @@ def test_the_default_configuration_runs_at_every_size(gemm):
 def test_every_value_of_every_parameter_is_of_use(gemm):
     assert count_configurations(gemm) > 0
     found = make_plans(
-        [make_problem(gemm, 4096)],
+        [make_problem(gemm, size) for size in (1024, 4096)],
         [(gemm, list_configurations(gemm, {ALL: ()}))],
         "cuda",
         {"cuda": GPU, "cpu": CPU},

@@ -50,17 +50,24 @@ template <int CM, int CN> struct Member {
         return {rank % CM, rank / CM};
     }
 
+    // `bytes` is how many the boxes of a stage have.
     template <typename RING>
     __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* map_a, const CUtensorMap* map_b, int2 at,
-                                int k) const {
+                                int k, int bytes = kStageBytes) const {
         uint16_t with_a = 0, with_b = 0;  // the blocks with the same tile of A, and of B
 #pragma unroll
         for (int n = 0; n < CN; ++n) with_a |= 1 << (n * CM + row);
 #pragma unroll
         for (int m = 0; m < CM; ++m) with_b |= 1 << (column * CM + m);
-        arrive_and_expect(ring.filled(stage), kStageBytes);
+        arrive_and_expect(ring.filled(stage), bytes);
         fetch_part<BM, ROWS_ALONG_K, CN>(with_a, column, map_a, ring.a(stage), at.x, k, ring.filled(stage));
         fetch_part<BN, COLUMNS_ALONG_K, CM>(with_b, row, map_b, ring.b(stage), at.y, k, ring.filled(stage));
+    }
+
+    // The bytes of a stage where tiles that no other block shares come in boxes of no more rows than C has.
+    static __device__ int count_bytes(int M, int N) {
+        const int rows_a = ROWS_ALONG_K && CN == 1 ? min(BM, M) : BM, rows_b = COLUMNS_ALONG_K && CM == 1 ? min(BN, N) : BN;
+        return (rows_a + rows_b) * kRowBytes;
     }
 
     // The block that thread number `thread` of a group tells when the group has read a stage: one of those that

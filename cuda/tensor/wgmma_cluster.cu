@@ -24,8 +24,11 @@ let:
   copy_b: width_b % 8 != 0
   bytes_a: 16 * height_a * cdiv(width_a, 8) if copy_a else 0  # of the copies
   bytes_b: 16 * height_b * cdiv(width_b, 8) if copy_b else 0
-  box_a: 64 / pieces_a if TRANS_A else BM / CLUSTER_N
-  box_b: BN / CLUSTER_M if TRANS_B else 64 / pieces_b
+  # Boxes that no other block shares have no more rows than C: TMA takes twice as long if one reaches beyond.
+  rows_a: min(BM, M) if CLUSTER_N == 1 else BM / CLUSTER_N
+  rows_b: min(BN, N) if CLUSTER_M == 1 else BN / CLUSTER_M
+  box_a: 64 / pieces_a if TRANS_A else rows_a
+  box_b: rows_b if TRANS_B else 64 / pieces_b
 require:
   - cluster <= 8
   # Clusters of more than two fit on ten of eleven multiprocessors, so they only serve where these have all the blocks.
@@ -101,31 +104,15 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // Bound by the power limit: the tensor cores run at 1.5 GHz instead of 1.98 GHz at 8192 on an H200.
 
 #include "main_loop.cuh"
+#include "pad.cuh"
 #include "raster.cuh"
 
 using Cluster = Member<CLUSTER_M, CLUSTER_N>;
 
-// What TMA fetches: the operands, or their copies in the workspace.
-struct Operands {
-    int rows_a, columns_a, rows_b, columns_b;  // as stored
-    bool copies_a, copies_b;
-
-    __device__ Operands(int M, int N, int K)
-        : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
-          copies_a(columns_a % kWide != 0), copies_b(columns_b % kWide != 0) {}
-};
-
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const CUtensorMap* maps) {
-    start_next_launch();
-    await_launch_before();
-    const Operands stored(M, N, K);
-    const int first = blockIdx.x * kPadThreads + threadIdx.x, threads = gridDim.x * kPadThreads;
-    TA* const copy = static_cast<TA*>(workspace);
-    if (stored.copies_a) pad_matrix(A, copy, stored.rows_a, stored.columns_a, first, threads);
-    const size_t before = stored.copies_a ? size_t(stored.rows_a) * padded(stored.columns_a) : 0;
-    if (stored.copies_b) pad_matrix(B, copy + before, stored.rows_b, stored.columns_b, first, threads);
+    Operands(M, N, K).copy(A, B, static_cast<TA*>(workspace));
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)
@@ -139,7 +126,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
     const Operands operands(M, N, K);
-    const CUtensorMap *const map_a = maps + (operands.copies_a ? 3 : 0), *const map_b = maps + (operands.copies_b ? 4 : 1);
+    const CUtensorMap* const map_a = maps + (operands.copies_a ? 3 : 0);
+    const CUtensorMap* const map_b = maps + (operands.copies_b ? 4 : 1);
     if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_b, maps + 2, N);
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
     __syncthreads();
@@ -149,12 +137,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     Place place;
     if (group == kGroups) {
         if (kTakesRegisters) release_registers<40>();
+        const int bytes = Cluster::count_bytes(M, N);
         if (thread == 0) await_launch_before();  // the other groups wait for what this thread fetches
         for (int tile = first; thread == 0 && tile < tiles; tile += stride) {
             const int2 at = raster.origin(tile, block);
             for (int step = 0; step < steps; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                block.fetch_stage(ring, place.stage, map_a, map_b, at, step * kDepth);
+                block.fetch_stage(ring, place.stage, map_a, map_b, at, step * kDepth, bytes);
             }
         }
         __syncwarp();

@@ -1,0 +1,28 @@
+// Copies of operands whose rows are no multiples of 16 bytes, which TMA cannot fetch.
+
+#pragma once
+
+#include "unaligned.cuh"
+
+// What TMA fetches: the operands, or copies of them in the workspace, first that of A.
+struct Operands {
+    int rows_a, columns_a, rows_b, columns_b;  // as stored
+    bool copies_a, copies_b;
+
+    __device__ Operands(int M, int N, int K)
+        : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
+          copies_a(columns_a % kWide != 0), copies_b(columns_b % kWide != 0) {}
+
+    // Elements of the copies.
+    __device__ size_t count_a() const { return copies_a ? size_t(rows_a) * padded(columns_a) : 0; }
+    __device__ size_t count_b() const { return copies_b ? size_t(rows_b) * padded(columns_b) : 0; }
+
+    // The whole grid copies.
+    __device__ void copy(const TA* A, const TB* B, TA* to) const {
+        start_next_launch();
+        await_launch_before();
+        const int first = blockIdx.x * kPadThreads + threadIdx.x, threads = gridDim.x * kPadThreads;
+        if (copies_a) pad_matrix(A, to, rows_a, columns_a, first, threads);
+        if (copies_b) pad_matrix(B, to + count_a(), rows_b, columns_b, first, threads);
+    }
+};
