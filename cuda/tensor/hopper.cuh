@@ -102,6 +102,17 @@ __device__ inline void await_flag(const int* flag) {
     for (int raised = 0; !raised;) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
 }
 
+// Arrive at a counter; how many did before. Who arrives or awaits later sees what was published before.
+__device__ inline int count_arrival(int* counter) {
+    int before;
+    asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+}
+__device__ inline void await_arrivals(const int* counter, int count) {
+    for (int arrived = 0; arrived < count;)
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
+}
+
 // The first THREADS threads of the block meet.
 template <int THREADS> __device__ void meet_groups() {
     asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");

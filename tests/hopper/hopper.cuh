@@ -102,6 +102,13 @@ inline void raise_flag(int* flag) {
 inline void await_flag(const int* flag) {
     while (!*flag) machine.yield();
 }
+inline int count_arrival(int* counter) {
+    machine.moved = true;
+    return (*counter)++;
+}
+inline void await_arrivals(const int* counter, int count) {
+    while (*counter < count) machine.yield();
+}
 template <int THREADS> void meet_groups() { machine.block().groups.wait(THREADS); }
 inline void meet_pair(int number) { machine.block().pairs[number].wait(64); }
 inline void start_next_launch() {}

@@ -29,11 +29,18 @@ CASES = [
     ("wgmma_ring", "BM=256 BN=192 STAGES=3", "tt", (520, 200, 72), -0.5),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (261, 133, 135), 0.0),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (131, 259, 71), -0.5),
+    ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=1", "nt", (20, 40, 136), -0.5),
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 264, 136), -0.5),
 ]
 WIDE_CASES = [
     ("BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=8", "nn", (70, 563, 136), 0.0),
     ("BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=4", "tt", (72, 520, 72), -0.5),
+]
+SPLITK_CASES = [  # in 3, 2, 5 and 1 parts
+    ("BN=64 STAGES=4", "nn", (70, 133, 840), 0.0),
+    ("BN=128 STAGES=4", "tt", (300, 136, 520), -0.5),
+    ("BN=64 STAGES=8", "nt", (20, 72, 1288), -0.5),
+    ("BN=192 STAGES=4", "tn", (136, 261, 72), 0.0),
 ]
 HALF_CASES = [
     ("BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (136, 72, 135), -0.5),
@@ -168,6 +175,12 @@ def test_the_kernel_is_right(launch, name, config, layout, shape, beta):
 @pytest.mark.parametrize(("config", "layout", "shape", "beta"), WIDE_CASES)
 def test_many_blocks_may_share_a(launch, config, layout, shape, beta):
     check_integers(launch, make_plan("wgmma_cluster", config, layout, shape, sms=22), beta)
+
+
+@pytest.mark.parametrize(("config", "layout", "shape", "beta"), SPLITK_CASES)
+def test_blocks_may_share_k(launch, config, layout, shape, beta):
+    plan = make_plan("wgmma_splitk", f"BM=128 {config}", layout, shape, sms=9)
+    check_integers(launch, replace(plan, epilogue=EPILOGUE if beta else ()), beta)
 
 
 @pytest.mark.parametrize(("config", "layout", "shape", "beta"), HALF_CASES)
