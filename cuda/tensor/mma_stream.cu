@@ -7,7 +7,7 @@ layouts: [nn, nt, tn, tt]
 min_sm: 80
 epilogue: [bias, relu]
 params:
-  LINES: [8, 16, 24, 32, 40, 48, 64] # rows of C, or columns if it has fewer, in a block
+  LINES: [8, 16, 32]            # rows of C, or columns if it has fewer, in a block
   WARPS: [8, 4, 16]             # of a block, which share its k
   AHEAD: [1, 2, 4]              # steps of 32 k that a warp has in flight
   BLOCKS: [2, 1, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
@@ -53,7 +53,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 // prepared meanwhile (pdl). Rows that are no multiples of 16 bytes are loaded by 4 or 2 bytes. C^T = B^T A^T makes a C
 // of few columns one of few rows.
 //
-// Bound by memory. With 64 lines a step of 4 KB takes 64 products, as long as memory takes to deliver it.
+// Bound by memory up to 8 lines. With more, warps are busy with products and loads from shared memory when they should
+// ask for the next part, and on Hopper wgmma_splitk is faster.
 
 #include "../sgemm/overlap.cuh"
 #include "../sgemm/parts.cuh"
