@@ -22,6 +22,8 @@ TENSOR = (
         (kernel, "--precision", "bf16", *AT_4096)
         for kernel in ("wmma", "mma_sync", "wgmma", "wgmma_ring", "wgmma_cluster", "wgmma_hybrid", "cublas")
     ),
+    ("mma_stream", "--precision", "bf16", "--sizes", "4x7410x1425"),
+    ("wgmma_splitk", "--precision", "bf16", "--sizes", "128x2048x4096"),
     ("wgmma_tf32", "--precision", "tf32", "--layout", "nt", *AT_4096),
     ("wgmma_fp8", "--precision", "e4m3", "--layout", "nt", *AT_4096),
     ("wgmma_3xtf32", "--precision", "3xtf32", *AT_4096),

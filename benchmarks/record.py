@@ -24,7 +24,8 @@ GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 SWEEPS = (
     *("quick", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts", "shapes_60"),
-    *("tensor", "tensor_tf32", "tensor_fp8", "tensor_3xtf32", "tgemm", "tgemm_pick", "shapes_60_bf16"),
+    *("tensor", "tensor_tf32", "tensor_fp8", "tensor_3xtf32"),
+    *("tgemm", "tgemm_pick", "tgemm_pick_narrow", "shapes_60_bf16"),
 )
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")

@@ -8,21 +8,45 @@ let:                            # tiles of C
   middling: cdiv(M, 128) * cdiv(N, 192)
   square: cdiv(M, 128) * cdiv(N, 128)
   small: cdiv(M, 128) * cdiv(N, 64)
+  pairs: 2 * cdiv(M, 256) * cdiv(N, 128)                  # square ones, in clusters of two
   waves: cdiv(cdiv(M, 256) * cdiv(N, 256), SMS // 2)      # of clusters of two tiles of 128 x 256
   tall_waves: cdiv(cdiv(M, 512) * cdiv(N, 192), SMS // 2) # of two tiles of 256 x 192
+  pitch: (K if TRANS_B else N) if M < N else M if TRANS_A else K  # of the large operand, in elements
+  fits_small: M <= 64 or N <= 64 and M <= 128             # a tile of 128 x 64 has the whole C in one direction
 pick:
-  - when: (large >= 6 * SMS or large > 2 * SMS and K >= 8192) and BYTES == 2
+  - when: min(M, N) <= 8 and (pitch * BYTES % 16 != 0 or N < M and small > 16)
+    variant: mma_stream
+    params: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
+  - when: small <= SMS and (fits_small or 2 * small <= SMS and K >= 1536)
+    variant: wgmma_splitk
+    params: {BM: 128, BN: 64, STAGES: 8}
+  - when: M <= 64 and square <= SMS and K <= 1024
+    variant: wgmma_splitk
+    params: {BM: 128, BN: 128, STAGES: 6}
+  - when: M <= 64 and middling <= SMS
+    variant: wgmma_splitk
+    params: {BM: 128, BN: 192, STAGES: 5}
+  - when: M <= 64 and large <= SMS
+    variant: wgmma_splitk
+    params: {BM: 128, BN: 256, STAGES: 4}
+  - when: (large >= 6 * SMS and K >= 1024 or large > 2 * SMS and K >= 8192) and BYTES == 2
     variant: wgmma_hybrid
     params: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
   - when: large >= 6 * SMS and PROMOTED_EVERY
     variant: wgmma_hybrid
     params: {BM: 128, BN: 192, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: large > 2 * SMS
+  - when: large > 2 * SMS and (K >= 1024 or BYTES == 1)
     variant: wgmma_hybrid
     params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+  - when: small <= SMS and M >= 2048
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: small <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: pairs <= SMS and M > 128
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: square <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
@@ -38,7 +62,10 @@ pick:
   - when: large <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
-  - when: square > SMS and 3 * tall_waves < 2 * waves
+  - when: K <= 128
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
+  - when: square > SMS and (3 * tall_waves < 2 * waves or large > 2 * SMS and K < 1024)
     variant: wgmma_cluster
     params: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: square > SMS
@@ -77,15 +104,20 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 //      the first that holds and can run             the kernel
 //      ---------------------------------------------------------------------------------
+//      C has at most 8 rows or columns, and the     mma_stream, which loads from any address
+//      large operand would be copied
+//      C has at most 64 rows, or half of the SMs    wgmma_splitk, the narrowest tiles of which all fit in one wave
+//      would have tiles of 128 x 64, and a long K
 //      six waves of 128 x 256 tiles or more, or     wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
 //      two and a long K                             sums need twice the registers, tiles of 128 x 192
-//      more than two waves                          wgmma_hybrid, tiles of 128 x 256
-//      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles, no clusters
-//      all tiles of 128 x 128 in one wave           the same with these
+//      more than two waves and K from 1024 on       wgmma_hybrid, tiles of 128 x 256
+//      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles; many of them share B in pairs
+//      all tiles of 128 x 128 in one wave           the same with these, in pairs if C has more than 128 rows
 //      C has at most 128 rows                       the same with tiles of 128 x 256, in clusters of eight that
 //                                                   share A where all fit in one wave
 //      all tiles of 128 x 192 in one wave           the same with these
 //      all tiles of 128 x 256 in one wave           wgmma_cluster, tiles side by side share A
+//      K up to 128                                  wgmma_cluster with tiles of 128 x 192: C is most of the traffic
 //      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
 //      more                                         wgmma_cluster, tiles below one another share B
 //

@@ -31,6 +31,11 @@ FAMILIES = {
     "warp groups in tf32": (OF_16_BYTES, "tf32", "wgmma_tf32"),
     "split factors": (OF_16_BYTES, "3xtf32", "wgmma_3xtf32"),
     "clusters": (OF_16_BYTES + SIZES, "bf16,f16,bf16_f32,f16_f32", "wgmma_cluster"),
+    "narrow": (
+        [*SIZES, (3, 1030, 515), (515, 5, 1030), (70, 300, 776)],
+        "bf16,f16_f32",
+        "mma_stream wgmma_splitk",
+    ),
     "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32,f16_f16,bf16_f32", "tgemm"),
     "picked in fp8": (OF_16_K, "e4m3,e4m3_fast,e5m2,e5m2_fast", "tgemm"),
     "picked for split factors": (OF_16_BYTES, "3xtf32", "tgemm"),
