@@ -6,6 +6,7 @@ layouts: [nn, nt, tn, tt]
 let:                            # tiles of 64 x 64 as sgemm_splitk counts them, tiles of 128 x 256
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)
   large: cdiv(M, 128) * cdiv(N, 256)
+  clustered: SMS * 10 // 11 * 2 # places of blocks of sgemm_splitk on the SMs that clusters of four and eight fit on
 pick:                           # for another GPU run gemmbench tune sgemm -c sgemm_pick --write-pick
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
@@ -76,7 +77,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 48
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-  - when: K <= 256 and small * 4 >= SMS and small <= 16 * SMS
+  - when: K <= 256 and small * 4 >= SMS and small <= 8 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
   - when: small * 8 <= SMS and K >= 16 * max(M, N)
@@ -85,15 +86,21 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: small * 8 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 4}
-  - when: small * 4 <= SMS and K >= 2048
+  - when: small * 8 <= clustered and K >= 2048
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1}
-  - when: small * 2 <= SMS and K >= 2048
+  - when: small * 4 <= clustered and K >= 2048
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 1}
+  - when: small * 4 <= 2 * SMS and K >= 2048
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 4}
   - when: small * 2 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1}
+  - when: small * 3 <= 2 * SMS and K >= 1024 and min(M, N) > 64
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3}
   - when: min(M, N) <= 64
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 4}
@@ -129,7 +136,9 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C
 //      K is at most 256, C of middling size         sgemm_small
 //      at most one tile per 8 SMs                   sgemm_splitk in clusters, K also split over the grid
-//      at most one tile per 2 SMs                   sgemm_splitk in clusters, larger ones for a long K
+//      at most one tile per 2 SMs                   sgemm_splitk in clusters, larger ones for a long K if all
+//                                                   fit at once, else in parts of K
+//      at most two tiles per 3 SMs and a long K     sgemm_splitk, K in three parts
 //      C has at most 64 rows or columns             sgemm_splitk, K split over the grid
 //      at most one tile per SM                      sgemm_splitk in clusters of two
 //      C has at most 128 rows or columns            sgemm_tma, stream-K
@@ -138,7 +147,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // The first five follow from bytes, waves and empty tiles, counted by hand. So do the larger clusters for a long K,
-// and those of two at one tile per SM; the others were measured.
+// those of two at one tile per SM, and the parts of K without clusters; the others were measured.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

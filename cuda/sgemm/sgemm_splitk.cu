@@ -10,7 +10,7 @@ params:
   STAGES: [6, 4]
   SLICES: [4, 8]                # of K in a block: 8 k of each stage per slice
   CLUSTER: [1, 2, 4, 8]         # blocks that share a tile and add their sums through distributed shared memory
-  SPLIT: [1, 4, 8, 16]          # clusters that share a tile and add their sums through the workspace
+  SPLIT: [1, 2, 3, 4, 8, 16]    # clusters that share a tile and add their sums through the workspace
 let:
   tiles: max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN)  # see tiles() below
   edge_rows: M > BM and 1 <= M % BM <= 4  # what tiles leave out
