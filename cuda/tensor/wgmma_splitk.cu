@@ -20,8 +20,8 @@ let:
   copy_b: width_b % 8 != 0
   bytes_a: 16 * height_a * cdiv(width_a, 8) if copy_a else 0  # of the copies
   bytes_b: 16 * height_b * cdiv(width_b, 8) if copy_b else 0
-  box_a: 64 if TRANS_A else M if M <= BM else 32
-  box_b: (N if N <= BN else 32) if TRANS_B else 64
+  box_a: 64 if TRANS_A else M if M <= BM else BM if M % BM == 0 or M % BM > 64 else 64
+  box_b: 64 if not TRANS_B else N if N <= BN else BN if N % BN == 0 or N % BN > 64 else 64
 require:
   - STAGES * ((BM + BN) * 128 + 16) <= SMEM
 tile: [BM, BN]
@@ -75,9 +75,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // Blocks that wait for one another must run at the same time, so there are never more parts than multiprocessors.
 //
 // Where C has fewer rows than a tile, TMA would fill the rest of the tile with zeros, and a box that reaches beyond an
-// operand takes it about twice as long. So a box has as many rows as A has. If A has more rows than a tile, boxes have
-// 32, and those beyond the end are not fetched. What lies in their place is multiplied too, but only rows and columns
-// that C does not have depend on it.
+// operand takes it about twice as long. So a box has as many rows as A has. If A has more rows than a tile, and few of
+// the last tile, boxes have 64, and those beyond the end are not fetched. What lies in their place is multiplied too,
+// but only rows and columns that C does not have depend on it.
 //
 // Bound by memory where C is narrow, and by the time to launch and to add up the parts where the problem is small.
 
@@ -85,30 +85,30 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 #include "pad.cuh"
 
 constexpr int kCounterBytes = 4096;  // at the start of the workspace
-constexpr int kBoxRows = 32;         // where A has more rows than a tile
+constexpr int kHalf = 64;            // rows of a small box, where little of the last tile exists
+static_assert(kHalf == kDepth, "a tile has as many small boxes as chunks");
 constexpr int kThreadsOfSums = 128 * kGroups;
 static_assert(kParts == 1, "a group has 64 rows of a tile");
 
 // What a block fetches of an operand: the boxes of a tile that hold something.
 template <int EXTENT, bool ALONG_K> struct Fetched {
-    static constexpr int kApart = ALONG_K ? kBoxRows : kDepth;  // rows or columns from one box to the next
     const CUtensorMap* map;
-    int origin, boxes, box_bytes;
+    int origin, size, boxes;  // a box has `size` rows of an operand that runs along K, or columns of another
 
-    // `size` is the whole operand's along M or N.
-    __device__ Fetched(const CUtensorMap* map, int origin, int size) : map(map), origin(origin) {
-        const bool whole = ALONG_K && size <= EXTENT;
-        boxes = whole ? 1 : (min(EXTENT, size - origin) + kApart - 1) / kApart;
-        box_bytes = (whole ? size : kApart) * kRowBytes;
+    // `all` is the whole operand's size along M or N.
+    __device__ Fetched(const CUtensorMap* map, int origin, int all) : map(map), origin(origin) {
+        const int rest = all % EXTENT;
+        size = !ALONG_K ? kDepth : all <= EXTENT ? all : rest == 0 || rest > kHalf ? EXTENT : kHalf;
+        boxes = (min(EXTENT, all - origin) + size - 1) / size;
     }
 
-    __device__ int bytes() const { return boxes * box_bytes; }
+    __device__ int bytes() const { return boxes * size * kRowBytes; }
 
     __device__ void fetch_to(unsigned tile, int k, unsigned barrier) const {
 #pragma unroll
-        for (int box = 0; box < EXTENT / kApart; ++box) {
-            const int at = origin + box * kApart;
-            if (box < boxes) fetch(tile + box * kApart * kRowBytes, map, ALONG_K ? at : k, ALONG_K ? k : at, barrier);
+        for (int box = 0; box < EXTENT / kHalf; ++box) {
+            const int at = origin + box * size;
+            if (box < boxes) fetch(tile + box * size * kRowBytes, map, ALONG_K ? at : k, ALONG_K ? k : at, barrier);
         }
     }
 };
