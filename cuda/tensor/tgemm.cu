@@ -8,7 +8,7 @@ let:                            # tiles of C
   middling: cdiv(M, 128) * cdiv(N, 192)
   square: cdiv(M, 128) * cdiv(N, 128)
   small: cdiv(M, 128) * cdiv(N, 64)
-  pairs: 2 * cdiv(M, 256) * cdiv(N, 128)                  # square ones, in clusters of two
+  pairs: 2 * cdiv(M, 256)                                 # rows of tiles, in clusters of two
   waves: cdiv(cdiv(M, 256) * cdiv(N, 256), SMS // 2)      # of clusters of two tiles of 128 x 256
   tall_waves: cdiv(cdiv(M, 512) * cdiv(N, 192), SMS // 2) # of two tiles of 256 x 192
   pitch: (K if TRANS_B else N) if M < N else M if TRANS_A else K  # of the large operand, in elements
@@ -44,7 +44,7 @@ pick:
   - when: small <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: pairs <= SMS and M > 128
+  - when: pairs * cdiv(N, 128) <= SMS and M > 128
     variant: wgmma_cluster
     params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: square <= SMS
@@ -56,9 +56,15 @@ pick:
   - when: M <= 128
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: pairs * cdiv(N, 192) <= SMS
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: middling <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: pairs * cdiv(N, 256) <= SMS
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: large <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
@@ -115,8 +121,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      all tiles of 128 x 128 in one wave           the same with these, in pairs if C has more than 128 rows
 //      C has at most 128 rows                       the same with tiles of 128 x 256, in clusters of eight that
 //                                                   share A where all fit in one wave
-//      all tiles of 128 x 192 in one wave           the same with these
-//      all tiles of 128 x 256 in one wave           wgmma_cluster, tiles side by side share A
+//      all tiles of 128 x 192, or else of           the same with these, in pairs that share B or, where one would
+//      128 x 256, in one wave                       be left over, A
 //      K up to 128                                  wgmma_cluster with tiles of 128 x 192: C is most of the traffic
 //      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
 //      more                                         wgmma_cluster, tiles below one another share B

@@ -36,11 +36,12 @@ WIDE_CASES = [
     ("BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=8", "nn", (70, 563, 136), 0.0),
     ("BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=4", "tt", (72, 520, 72), -0.5),
 ]
-SPLITK_CASES = [  # in 3, 1, 2 and 1 parts; boxes of A have 70, 64, 128 and 64 rows
+SPLITK_CASES = [  # in 3, 1, 2, 1 and 9 parts; boxes of A have 70, 64, 128, 64 and 20 rows
     ("BN=64 STAGES=4", "nn", (70, 133, 840), 0.0),
     ("BN=128 STAGES=4", "tt", (300, 136, 520), -0.5),
     ("BN=64 STAGES=8", "nt", (200, 72, 1288), -0.5),
     ("BN=192 STAGES=4", "nn", (300, 261, 72), 0.0),
+    ("BN=64 STAGES=4", "nn", (20, 40, 2440), -0.5),
 ]
 HALF_CASES = [
     ("BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (136, 72, 135), -0.5),
