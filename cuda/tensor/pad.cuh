@@ -18,11 +18,11 @@ struct Operands {
     __device__ size_t count_b() const { return copies_b ? size_t(rows_b) * padded(columns_b) : 0; }
 
     // The whole grid copies.
-    __device__ void copy(const TA* A, const TB* B, TA* to) const {
+    __device__ void copy(const TA* A, const TB* B, void* to) const {
         start_next_launch();
         await_launch_before();
         const int first = blockIdx.x * kPadThreads + threadIdx.x, threads = gridDim.x * kPadThreads;
-        if (copies_a) pad_matrix(A, to, rows_a, columns_a, first, threads);
-        if (copies_b) pad_matrix(B, to + count_a(), rows_b, columns_b, first, threads);
+        if (copies_a) pad_matrix(A, static_cast<TA*>(to), rows_a, columns_a, first, threads);
+        if (copies_b) pad_matrix(B, static_cast<TB*>(to) + count_a(), rows_b, columns_b, first, threads);
     }
 };

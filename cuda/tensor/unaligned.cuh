@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <type_traits>
+
 #include "tile.cuh"
 
 constexpr int kPart = 16;  // bytes that a thread moves at once
@@ -27,7 +29,8 @@ constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
 
 // 16 bytes of an array that ends at `end`; what lies outside of it is 0.
-__device__ inline uint4 load_inside(const char* at, const TA* array, const TA* end) {
+template <typename T> __device__ uint4 load_inside(const char* at, const T* array, const T* end) {
+    using Unit = std::conditional_t<sizeof(T) == 1, unsigned char, unsigned short>;
     const char *const low = reinterpret_cast<const char*>(array), *const high = reinterpret_cast<const char*>(end);
     if (at >= low && at + kPart <= high) return *reinterpret_cast<const uint4*>(at);
     unsigned words[4];
@@ -35,18 +38,18 @@ __device__ inline uint4 load_inside(const char* at, const TA* array, const TA* e
     for (int i = 0; i < 4; ++i) {
         words[i] = 0;
 #pragma unroll
-        for (int j = 4 * i; j < 4 * i + 4; j += 2)
-            if (at + j >= low && at + j < high) words[i] |= *reinterpret_cast<const unsigned short*>(at + j) << j % 4 * 8;
+        for (int j = 4 * i; j < 4 * i + 4; j += sizeof(Unit))
+            if (at + j >= low && at + j < high) words[i] |= *reinterpret_cast<const Unit*>(at + j) << j % 4 * 8;
     }
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
 // Copy rows x columns elements, 16 bytes to a thread at a time, several times at once. A thread loads the aligned 16
 // bytes in which its elements begin; those that follow are what the next lane has loaded, also where a row ends.
-__device__ inline void pad_matrix(const TA* from, TA* to, int rows, int columns, int first, int threads) {
+template <typename T> __device__ void pad_matrix(const T* from, T* to, int rows, int columns, int first, int threads) {
     constexpr int kInFlight = 4;
     const unsigned parts = padded(columns) / kWide, all = rows * parts, lane = threadIdx.x % 32;
-    const TA* const end = from + size_t(rows) * columns;
+    const T* const end = from + size_t(rows) * columns;
     for (unsigned begin = first; begin - lane < all; begin += kInFlight * threads) {
         uint4 low[kInFlight], high[kInFlight];
         int skew[kInFlight];

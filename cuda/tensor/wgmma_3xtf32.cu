@@ -1,7 +1,6 @@
 /*---
 summary: f32 results from tensor cores; factors are split into two TF32 parts, for three products instead of one
 order: 270
-symbol: gemm
 precisions: [3xtf32]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
@@ -13,20 +12,46 @@ params:
   PROMOTE: [32, 64, 128, 0]     # k that the tensor cores sum before float registers take over; 0: all
   TURNS: [1, 0]                 # 1: the two groups that multiply take turns
 let:
+  width_a: M if TRANS_A else K  # of A as it is stored, in elements
+  height_a: K if TRANS_A else M
+  width_b: K if TRANS_B else N
+  height_b: N if TRANS_B else K
+  copy_a: width_a % 4 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: width_b % 4 != 0
+  bytes_a: 16 * height_a * cdiv(width_a, 4) if copy_a else 0  # of the copies
+  bytes_b: 16 * height_b * cdiv(width_b, 4) if copy_b else 0
+  box_a: 32 if TRANS_A else BM
+  box_b: BN if TRANS_B else 32
   bytes: STAGES * (BM + 2 * BN) * 128 + STAGES * 24 + 16   # tiles of A, and of both parts of B; barriers
 require:
   - bytes <= SMEM
-  - (M if TRANS_A else K) % 4 == 0   # TMA needs rows that are multiples of 16 bytes
-  - (K if TRANS_B else N) % 4 == 0
 tile: [BM, BN]
 tensor_maps:
-  - {operand: A, box: [32, 32 if TRANS_A else BM], swizzle: 128}
-  - {operand: B, box: [32, BN if TRANS_B else 32], swizzle: 128}
-grid:
-  - min(SMS, cdiv(M, BM) * cdiv(N, BN))
-block:
-  - 512
-shared: bytes
+  - {operand: A, box: [32, box_a], swizzle: 128, when: not copy_a}
+  - {operand: B, box: [32, box_b], swizzle: 128, when: not copy_b}
+  - operand: workspace          # the copy of A, and that of B
+    shape: [width_a, height_a]
+    pitch: cdiv(width_a, 4) * 4
+    box: [32, box_a]
+    swizzle: 128
+    when: copy_a
+  - operand: workspace
+    offset: bytes_a
+    shape: [width_b, height_b]
+    pitch: cdiv(width_b, 4) * 4
+    box: [32, box_b]
+    swizzle: 128
+    when: copy_b
+workspace: bytes_a + bytes_b
+launches:
+  - symbol: pad
+    grid: [4 * SMS]
+    block: [256]
+    when: copy_a or copy_b
+  - symbol: gemm
+    grid: ["min(SMS, cdiv(M, BM) * cdiv(N, BN))"]
+    block: [512]
+    shared: bytes
 sass:
   - spills == 0                 # in the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
@@ -63,6 +88,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 #include <climits>
 
 #include "epilogue.cuh"
+#include "pad.cuh"
 #include "ring.cuh"
 
 constexpr int kAllThreads = 512, kSplitters = kGroups, kFetchers = kGroups + 1;
@@ -194,13 +220,21 @@ __device__ void multiply_parts(float (&sum_of_small)[BN / 2], float (&sum)[BN / 
     commit_products();
 }
 
+extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
+    pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
+        const CUtensorMap* maps) {
+    Operands(M, N, K).copy(A, B, workspace);
+}
+
 extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         const CUtensorMap* maps) {
+         void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
     const Stages ring{address(shared)};
     const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN, tiles = rows * columns;
     const int steps = (K + kDepth - 1) / kDepth, group = threadIdx.x / 128;
+    const CUtensorMap* const map_a = maps + (Operands(M, N, K).copies_a ? 2 : 0);
+    const CUtensorMap* const map_b = maps + (Operands(M, N, K).copies_b ? 3 : 1);
     if (threadIdx.x == 0) ring.initialize_barriers();
     __syncthreads();
 
@@ -214,8 +248,8 @@ extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
                 const unsigned filled = ring.filled(place.stage);
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
                 arrive_and_expect(filled, TileA::BYTES + TileB::BYTES);
-                TileA::fetch_from(maps, ring.a(place.stage), at.x, step * kDepth, filled);
-                TileB::fetch_from(maps + 1, ring.big(place.stage), at.y, step * kDepth, filled);
+                TileA::fetch_from(map_a, ring.a(place.stage), at.x, step * kDepth, filled);
+                TileB::fetch_from(map_b, ring.big(place.stage), at.y, step * kDepth, filled);
             }
         }
         return;

@@ -112,7 +112,7 @@ using Cluster = Member<CLUSTER_M, CLUSTER_N>;
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const CUtensorMap* maps) {
-    Operands(M, N, K).copy(A, B, static_cast<TA*>(workspace));
+    Operands(M, N, K).copy(A, B, workspace);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)

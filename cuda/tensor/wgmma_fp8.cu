@@ -1,7 +1,6 @@
 /*---
 summary: wgmma in fp8; sums are promoted to float every 128 products, or stay in the tensor cores (fast)
 order: 260
-symbol: gemm
 precisions: [e4m3_fast, e4m3, e5m2_fast, e5m2]
 layouts: [nt]                   # both operands along K: fp8 has no transposed descriptors
 arch: [90a]                     # setmaxnreg
@@ -15,22 +14,38 @@ params:
 let:
   cluster: CLUSTER_M * CLUSTER_N
   partial: 1 if PROMOTED_EVERY else 0  # promotion needs the sums of 64 rows twice
+  copies: K % 16 != 0           # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  pitch: cdiv(K, 16) * 16       # of the copies
 require:
   - cluster <= 2                # larger ones leave multiprocessors without work
   - (BM / 128 + partial) * BN <= 384  # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
-  - K % 16 == 0                 # TMA needs rows that are multiples of 16 bytes
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
 tensor_maps:
-  - {operand: A, box: [128, BM / CLUSTER_N], swizzle: 128}
-  - {operand: B, box: [128, BN / CLUSTER_M], swizzle: 128}
+  - {operand: A, box: [128, BM / CLUSTER_N], swizzle: 128, when: not copies}
+  - {operand: B, box: [128, BN / CLUSTER_M], swizzle: 128, when: not copies}
   - {operand: C, box: [64, 16], swizzle: 128, when: N % 8 == 0}
-grid:
-  - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
-block:
-  - 384
-shared: STAGES * ((BM + BN) * 128 + 16) + 32768
-pdl: true
+  - {operand: workspace, shape: [K, M], pitch: pitch, box: [128, BM / CLUSTER_N], swizzle: 128, when: copies}
+  - operand: workspace
+    offset: M * pitch
+    shape: [K, N]
+    pitch: pitch
+    box: [128, BN / CLUSTER_M]
+    swizzle: 128
+    when: copies
+workspace: (M + N) * pitch if copies else 0
+launches:
+  - symbol: pad
+    grid: [4 * SMS]
+    block: [256]
+    when: copies
+    pdl: true
+  - symbol: gemm
+    grid:
+      - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
+    block: [384]
+    shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+    pdl: true
 sass:
   - spills == 0                 # in the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
@@ -64,13 +79,20 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // bytes per cycle, TMA writes 48 more, and shared memory has 128.
 
 #include "main_loop.cuh"
+#include "pad.cuh"
 #include "raster.cuh"
 
 using Cluster = Member<CLUSTER_M, CLUSTER_N>;
 
+extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
+    pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
+        const CUtensorMap* maps) {
+    Operands(M, N, K).copy(A, B, workspace);
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         const CUtensorMap* maps) {
+         void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
     const Ring<kBoxes> ring{address(shared)};
     const Raster<CLUSTER_M, CLUSTER_N> raster(M, N);
@@ -78,7 +100,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
-    if (threadIdx.x == kFetcher) prefetch_maps(maps, maps + 1, maps + 2, N);
+    const CUtensorMap* const map_a = maps + (Operands(M, N, K).copies_a ? 3 : 0);
+    const CUtensorMap* const map_b = maps + (Operands(M, N, K).copies_b ? 4 : 1);
+    if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_b, maps + 2, N);
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
     __syncthreads();
     Cluster::meet();
@@ -92,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
             const int2 at = raster.origin(tile, block);
             for (int step = 0; step < steps; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                block.fetch_stage(ring, place.stage, maps, maps + 1, at, step * kDepth);
+                block.fetch_stage(ring, place.stage, map_a, map_b, at, step * kDepth);
             }
         }
         __syncwarp();

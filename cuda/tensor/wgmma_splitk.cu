@@ -174,7 +174,7 @@ struct Parts {
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const CUtensorMap* maps) {
-    Operands(M, N, K).copy(A, B, static_cast<TA*>(workspace) + kCounterBytes / sizeof(TA));
+    Operands(M, N, K).copy(A, B, static_cast<char*>(workspace) + kCounterBytes);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)

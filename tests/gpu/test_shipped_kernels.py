@@ -7,7 +7,7 @@ from gemmbench.backends.cuda.system import probe
 
 SIZES = [256, (33, 65, 17), (4, 260, 1028)]
 OF_16_BYTES = [256, (40, 72, 24), (8, 1032, 520), (2056, 1288, 264)]
-OF_16_K = [256, (40, 72, 48), (8, 1032, 528), (2056, 1288, 272), (33, 65, 32), (300, 261, 4112)]
+OF_8_BITS = [256, (40, 72, 48), (8, 1032, 528), (2056, 1288, 272), (33, 65, 17), (300, 261, 4113)]
 FAMILIES = {
     "ladder": (
         SIZES,
@@ -27,9 +27,9 @@ FAMILIES = {
     "fp8": (SIZES, "e4m3,e4m3_fast,e5m2,e5m2_fast", "naive coalesced tiled blocktile_2d cublaslt"),
     "tensor": (SIZES, "bf16,f16,tf32,f16_f16,bf16_f32,f16_f32", "wmma mma_sync"),
     "warp groups": (OF_16_BYTES, "bf16,f16,bf16_f32,f16_f32", "wgmma wgmma_ring wgmma_hybrid"),
-    "fp8 on tensor cores": (OF_16_K, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),
+    "fp8 on tensor cores": (OF_8_BITS, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),
     "warp groups in tf32": (OF_16_BYTES, "tf32", "wgmma_tf32"),
-    "split factors": (OF_16_BYTES, "3xtf32", "wgmma_3xtf32"),
+    "split factors": (OF_16_BYTES + SIZES, "3xtf32", "wgmma_3xtf32"),
     "clusters": (OF_16_BYTES + SIZES, "bf16,f16,bf16_f32,f16_f32", "wgmma_cluster"),
     "narrow": (
         [*SIZES, (3, 1030, 515), (515, 5, 1030), (70, 300, 776)],
@@ -37,8 +37,8 @@ FAMILIES = {
         "mma_stream wgmma_splitk",
     ),
     "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32,f16_f16,bf16_f32", "tgemm"),
-    "picked in fp8": (OF_16_K, "e4m3,e4m3_fast,e5m2,e5m2_fast", "tgemm"),
-    "picked for split factors": (OF_16_BYTES, "3xtf32", "tgemm"),
+    "picked in fp8": (OF_8_BITS, "e4m3,e4m3_fast,e5m2,e5m2_fast", "tgemm"),
+    "picked for split factors": (OF_16_BYTES + SIZES, "3xtf32", "tgemm"),
 }
 
 

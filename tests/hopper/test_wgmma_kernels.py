@@ -51,6 +51,7 @@ FP8_CASES = [
     ("wgmma_fp8", "e4m3", "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", (264, 200, 272), -0.5),
     ("wgmma_fp8", "e4m3_fast", "BM=128 BN=256 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", (131, 259, 272), -0.5),
     ("wgmma_fp8", "e5m2", "BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=1", (264, 136, 400), -0.5),
+    ("wgmma_fp8", "e5m2_fast", "BM=128 BN=128 STAGES=4 CLUSTER_M=2 CLUSTER_N=1", (261, 133, 277), -0.5),
     ("wgmma_hybrid", "e4m3", "BM=128 BN=192 STAGES=3 LARGE=2 STREAM_K=1", (1032, 776, 272), -0.5),
     ("wgmma_hybrid", "e5m2_fast", "BM=256 BN=192 STAGES=3 LARGE=2 STREAM_K=0", (1032, 400, 144), 0.0),
 ]
@@ -68,6 +69,7 @@ SPLIT_CASES = [
     ("BN=128 STAGES=2 PROMOTE=32 TURNS=1", "nn", (200, 136, 40), -0.5),
     ("BN=64 STAGES=3 PROMOTE=64 TURNS=0", "tn", (136, 132, 101), 0.0),
     ("BN=128 STAGES=3 PROMOTE=128 TURNS=1", "tt", (132, 135, 140), -0.5),
+    ("BN=64 STAGES=3 PROMOTE=32 TURNS=1", "nn", (131, 133, 99), -0.5),
 ]
 
 
