@@ -1,6 +1,6 @@
 """What the kernels for tensor cores should reach on an H200, and what they did in several runs.
 
-    python benchmarks/record.py tgemm tgemm_f16 tgemm_tf32 tgemm_fp8 tgemm_3xtf32 mma_sync
+    python benchmarks/record.py tgemm tgemm_f16 tgemm_tf32 tgemm_fp8 tgemm_3xtf32 mma_sync shapes_60_bf16
                                                       on the GPU, once on each of three machines
     python benchmarks/targets.py results/RUN.jsonl ... prints a line for each target; ends with 1 if one is missed
 
@@ -20,7 +20,7 @@ from claims import format_table
 
 from gemmbench.bench.timing.stats import t_quantile
 from gemmbench.report import store
-from gemmbench.report.comparison import ProblemRows, compare_rows
+from gemmbench.report.comparison import Comparison, ProblemRows, compare_rows
 from gemmbench.report.row import Row
 
 DEFAULT, BEST, TFLOPS, JOULES = "% of cublas", "% of best cublaslt", "TFLOPS", "joules in % of best cublaslt"
@@ -43,27 +43,31 @@ class Target:
         """The cells of a line before its figures."""
         return [self.kernel, self.precision, self.size, self.layout]
 
-    def is_about(self, problem: ProblemRows) -> bool:
-        """The rows of this problem can show it."""
-        asked = problem.problem
-        return (asked.size, asked.precision_name, asked.layout) == (self.size, self.precision, self.layout)
-
-    def find_figure(self, problem: ProblemRows) -> float | None:
-        """The figure of the problem's rows; None if a row is missing."""
-        ours, best = _find_best(problem.rows, self.kernel), _find_best(problem.rows, "cublaslt")
-        if ours is None:
-            return None
-        if self.unit == TFLOPS:
-            return _speed(ours) / 1e3
-        if self.unit == DEFAULT:
-            return _percent(ours)
-        if best is None:
-            return None
-        return _joules(ours) / _joules(best) * 100 if self.unit == JOULES else _percent(ours) / _percent(best) * 100
+    def find_figure(self, run: Comparison) -> float | None:
+        """The figure of a run; None if a row is missing."""
+        asked = (self.size, self.precision, self.layout)
+        for problem in run.problems:
+            at = problem.problem
+            if (at.size, at.precision_name, at.layout) == asked:
+                return _find_figure(self.kernel, self.unit, problem)
+        return None
 
     def is_reached(self, low: float, high: float) -> bool:
         """Whether an interval reaches it."""
         return low <= self.least if self.unit == JOULES else high >= self.least
+
+
+@dataclass(frozen=True)
+class MeanTarget(Target):
+    """The geometric mean over all problems of a sweep, the name of which is `size`, reaches `least` of `unit`."""
+
+    def find_figure(self, run: Comparison) -> float | None:
+        """The mean of a run; None if it is of another sweep, or if a row is missing."""
+        if run.environment.sweep != self.size:
+            return None
+        found = [_find_figure(self.kernel, self.unit, problem) for problem in run.problems]
+        figures = [figure for figure in found if figure is not None]
+        return statistics.geometric_mean(figures) if figures and len(figures) == len(found) else None
 
 
 def _bf16(size: str, of_default: float, of_best: float) -> list[Target]:
@@ -88,6 +92,8 @@ TARGETS = [
     *_bf16("2047", 295, 295),
     *_bf16("1023", 240, 240),
     Target("tgemm", "bf16", "8192", JOULES, 99),
+    MeanTarget("tgemm", "bf16", "shapes_60_bf16", DEFAULT, 105),
+    MeanTarget("tgemm", "bf16", "shapes_60_bf16", BEST, 98),
     *(
         Target("tgemm", "tf32", size, BEST, least, layout)
         for size in ("4096", "8192")
@@ -101,6 +107,19 @@ TARGETS = [
     *(Target("tgemm", "3xtf32", size, TFLOPS, 95) for size in ("4096", "8192")),
     Target("mma_sync", "bf16", "4096", DEFAULT, 60),
 ]
+
+
+def _find_figure(kernel: str, unit: str, problem: ProblemRows) -> float | None:
+    ours, best = _find_best(problem.rows, kernel), _find_best(problem.rows, "cublaslt")
+    if ours is None:
+        return None
+    if unit == TFLOPS:
+        return _speed(ours) / 1e3
+    if unit == DEFAULT:
+        return _percent(ours)
+    if best is None:
+        return None
+    return _joules(ours) / _joules(best) * 100 if unit == JOULES else _percent(ours) / _percent(best) * 100
 
 
 def _speed(row: Row) -> float:
@@ -133,24 +152,24 @@ def find_interval(figures: Sequence[float]) -> tuple[float, float]:
     return statistics.fmean(figures) - reach, statistics.fmean(figures) + reach
 
 
-def judge(target: Target, problems: Iterable[ProblemRows]) -> list[str] | None:
+def judge(target: Target, runs: Iterable[Comparison]) -> list[str] | None:
     """A line of the table; None if no run shows the target."""
-    found = [target.find_figure(problem) for problem in problems if target.is_about(problem)]
+    found = [target.find_figure(run) for run in runs]
     figures = [figure for figure in found if figure is not None and not math.isnan(figure)]
     if not figures:
         return None
     low, high = find_interval(figures)
-    runs = " ".join(f"{figure:.1f}" for figure in figures)
+    listed = " ".join(f"{figure:.1f}" for figure in figures)
     verdict = "reached" if target.is_reached(low, high) else "missed"
-    return [*target.title, target.unit, f"{target.least:g}", runs, f"{low:.1f} to {high:.1f}", verdict]
+    return [*target.title, target.unit, f"{target.least:g}", listed, f"{low:.1f} to {high:.1f}", verdict]
 
 
 def main() -> int:
     """Print the table. Returns 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="+", help="results files; each is one run")
-    problems = [found for path in parser.parse_args().results for found in compare_rows(store.read(path)).problems]
-    lines = [line for target in TARGETS if (line := judge(target, problems))]
+    runs = [compare_rows(store.read(path)) for path in parser.parse_args().results]
+    lines = [line for target in TARGETS if (line := judge(target, runs))]
     head = ["kernel", "precision", "size", "layout", "figure", "target", "runs", "interval", "verdict"]
     print(format_table(lines, head))
     missed = sum(line[-1] == "missed" for line in lines)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -196,7 +197,7 @@ def judge(load, make_record, environment):
                 make_record(name, [time] * 4, sustained=Sustained(own=[loads[name]], baseline=[loads["cublas"]]))
                 for name, time in times.items()
             ]
-            runs += compare_rows(Run(environment, records)).problems
+            runs.append(compare_rows(Run(environment, records)))
         return targets.judge(targets.Target("tgemm", "f32", "64", unit, least), runs)
 
     return make
@@ -222,9 +223,22 @@ def test_a_target_is_reached_if_the_interval_over_the_runs_reaches_it(judge, uni
 
 def test_a_target_that_no_run_shows_has_no_line(load, make_record, environment):
     targets = load("targets")
-    problems = compare_rows(Run(environment, [make_record("tgemm", [1.0] * 4)])).problems
-    assert targets.judge(targets.Target("tgemm", "f32", "64", "% of best cublaslt", 100), problems) is None
-    assert targets.judge(targets.Target("tgemm", "f32", "128", "TFLOPS", 1), problems) is None
+    runs = [compare_rows(Run(environment, [make_record("tgemm", [1.0] * 4)]))]
+    assert targets.judge(targets.Target("tgemm", "f32", "64", "% of best cublaslt", 100), runs) is None
+    assert targets.judge(targets.Target("tgemm", "f32", "128", "TFLOPS", 1), runs) is None
+    assert targets.judge(targets.MeanTarget("tgemm", "f32", environment.sweep, "% of cublas", 1), runs) is None
+
+
+def test_the_mean_of_a_sweep_is_geometric(load, make_record, environment):
+    targets = load("targets")
+    records = [
+        make_record(name, [time] * 4, size=size, batch=size)
+        for size, own in ((64, 0.5), (128, 2.0))
+        for name, time in (("tgemm", own), ("cublas", 1.0))
+    ]
+    target = targets.MeanTarget("tgemm", "f32", environment.sweep, "% of cublas", 100)
+    assert targets.judge(target, [compare_rows(Run(environment, records))])[-3] == "100.0"
+    assert targets.judge(replace(target, size="other"), [compare_rows(Run(environment, records))]) is None
 
 
 def test_kernel_tuner_gets_the_space_of_the_manifest(load):
