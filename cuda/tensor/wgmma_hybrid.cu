@@ -41,6 +41,7 @@ launches:
     grid: [8 * LARGE]
     block: [384]
     shared: STAGES * ((BM + BN) * 128 + 16) + 32768
+    pdl: true
   - symbol: multiply_small
     grid: [2 * small]
     block: [384]
@@ -71,7 +72,13 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 // Tiles of C are dealt in units of a large cluster's, every so many of them to the small clusters, in proportion
 // to the multiprocessors. The second launch starts while the first runs (pdl) and ends after it. Apart from that
-// the two have nothing to do with one another.
+// the two have nothing to do with one another. The first launch of the next product is prepared meanwhile, and lets its
+// second one start only when all of this product is done:
+//
+//     product n      | large ------------------------|
+//                       | small --------------------|---|
+//     product n + 1                            | barriers |  large -----------
+//                                                            | small --------
 //
 // STREAM_K: the tiles that are left after whole waves are cut along K so that all clusters of a part end
 // together. The sums of the pieces of a tile meet in the workspace, in a fixed order. A cluster first computes the
@@ -203,12 +210,16 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
     __syncthreads();
     Cluster::meet();
-    if (IS_LARGE) start_next_launch();
+    if (!IS_LARGE) start_next_launch();
 
     Place place;
     Work w;
     if (group == kGroups) {
         if (kTakesRegisters) release_registers<40>();
+        if (IS_LARGE && thread == 0) {
+            await_launch_before();
+            start_next_launch();
+        }
         for (int turn = 0; thread == 0 && schedule.work(turn, w); ++turn) {
             const int2 at = schedule.origin(w.tile, block.row, block.column);
             for (int step = w.begin; step < w.end; ++step, place.advance()) {
