@@ -103,11 +103,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 // Bound by the power limit: the tensor cores run at 1.5 GHz instead of 1.98 GHz at 8192 on an H200.
 
-#include "main_loop.cuh"
-#include "pad.cuh"
-#include "raster.cuh"
-
-using Cluster = Member<CLUSTER_M, CLUSTER_N>;
+#include "persistent.cuh"
 
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
@@ -115,55 +111,9 @@ extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     Operands(M, N, K).copy(A, B, workspace);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
          void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
-    const Ring<kBoxes> ring{address(shared)};
-    const Raster<CLUSTER_M, CLUSTER_N> raster(M, N);
-    const int tiles = raster.rows * raster.columns, steps = (K + kDepth - 1) / kDepth;
-    const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
-    const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
-    const Cluster block = Cluster::find();
-    const Operands operands(M, N, K);
-    const CUtensorMap* const map_a = maps + (operands.copies_a ? 3 : 0);
-    const CUtensorMap* const map_b = maps + (operands.copies_b ? 4 : 1);
-    if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_b, maps + 2, N);
-    if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
-    __syncthreads();
-    Cluster::meet();
-    start_next_launch();
-
-    Place place;
-    if (group == kGroups) {
-        if (kTakesRegisters) release_registers<40>();
-        const int bytes = Cluster::count_bytes(M, N);
-        if (thread == 0) await_launch_before();  // the other groups wait for what this thread fetches
-        for (int tile = first; thread == 0 && tile < tiles; tile += stride) {
-            const int2 at = raster.origin(tile, block);
-            for (int step = 0; step < steps; ++step, place.advance()) {
-                await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                block.fetch_stage(ring, place.stage, map_a, map_b, at, step * kDepth, bytes);
-            }
-        }
-        __syncwarp();
-        Cluster::meet();  // nobody writes to a block that has ended
-        return;
-    }
-
-    if (kTakesRegisters) take_registers<232>();
-    const int fetcher = block.find_fetcher(thread);
-    const Boxes boxes{M, N, alpha, beta, C, bias};
-    int stored = 0;  // boxes of this warp
-    for (int tile = first; tile < tiles; tile += stride) {
-        float sum[kParts][BN / 2];
-        multiply_stages<Cluster>(ring, place, steps, group, fetcher, sum);
-        const int2 at = raster.origin(tile, block);
-#pragma unroll
-        for (int part = 0; part < kParts; ++part)
-            boxes.store<true>(sum[part], ring, stored, maps + 2, at.x + (group * kParts + part) * 64, at.y);
-    }
-    wait_for_stores();
-    __syncwarp();
-    Cluster::meet();
+    multiply_tiles<CLUSTER_M, CLUSTER_N>(M, N, K, alpha, beta, C, bias, maps, shared);
 }
