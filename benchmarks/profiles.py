@@ -1,8 +1,9 @@
 """Nsight Compute's counters for some rungs of both ladders, and for the kernels of posts 002 and 003.
 
-Run `python benchmarks/profiles.py` on a machine with an NVIDIA GPU and Nsight Compute (about four
-minutes). The counters go to the screen, and to profile.txt, profile-tensor.txt and profile-posts.txt in
-the folder given by --out (default: results), each behind the command that prints them.
+Run `python benchmarks/profiles.py [NAME ...]` on a machine with an NVIDIA GPU and Nsight Compute (all of
+them: about four minutes). The counters go to the screen, and to profile.txt, profile-tensor.txt and
+profile-posts.txt in the folder given by --out (default: results), each behind the command that prints
+them. A NAME is a file without .txt.
 """
 
 import argparse
@@ -40,7 +41,7 @@ POSTS = (
     ),
     ("tiled_plain", *AT_4096),
 )
-FILES = {"profile.txt": LADDER, "profile-tensor.txt": TENSOR, "profile-posts.txt": POSTS}
+FILES = {"profile": LADDER, "profile-tensor": TENSOR, "profile-posts": POSTS}
 
 
 def profile(words: tuple[str, ...]) -> str:
@@ -52,14 +53,17 @@ def profile(words: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the files")
-    folder = parser.parse_args().out
-    for name, launches in FILES.items():
-        text = "\n".join(map(profile, launches))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(FILES)}")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(FILES):
+        parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join(FILES)}")
+    for name in arguments.names or FILES:
+        text = "\n".join(map(profile, FILES[name]))
         print(text)
-        (folder / name).write_text(text)
+        (arguments.out / f"{name}.txt").write_text(text)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ RUNS = {
     "ablations": ("benchmarks/ablations.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
     "placement": ("benchmarks/placement.py",),
-    "profile": ("benchmarks/profiles.py",),  # also writes DATE-profile-tensor.txt and DATE-profile-posts.txt
+    **{name: ("benchmarks/profiles.py", name) for name in ("profile", "profile-tensor", "profile-posts")},
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
     "relocatable": ("benchmarks/relocatable.py",),
