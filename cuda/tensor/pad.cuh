@@ -21,8 +21,9 @@ struct Operands {
     __device__ void copy(const TA* A, const TB* B, void* to) const {
         start_next_launch();
         await_launch_before();
-        const int first = blockIdx.x * kPadThreads + threadIdx.x, threads = gridDim.x * kPadThreads;
-        if (copies_a) pad_matrix(A, static_cast<TA*>(to), rows_a, columns_a, first, threads);
-        if (copies_b) pad_matrix(B, static_cast<TB*>(to) + count_a(), rows_b, columns_b, first, threads);
+        constexpr int kWarps = kPadThreads / 32;  // of a block; neighbours in memory go to different blocks
+        const int warp = threadIdx.x / 32 * gridDim.x + blockIdx.x, warps = gridDim.x * kWarps;
+        if (copies_a) pad_matrix(A, static_cast<TA*>(to), rows_a, columns_a, warp, warps);
+        if (copies_b) pad_matrix(B, static_cast<TB*>(to) + count_a(), rows_b, columns_b, warp, warps);
     }
 };

@@ -28,50 +28,55 @@ constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
 
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
 
-// 16 bytes of an array that ends at `end`; what lies outside of it is 0.
-template <typename T> __device__ uint4 load_inside(const char* at, const T* array, const T* end) {
+// 16 bytes at a multiple of 16 in an array that ends at `end`; what lies beyond is 0.
+template <typename T> __device__ uint4 load_before(const char* at, const T* end) {
     using Unit = std::conditional_t<sizeof(T) == 1, unsigned char, unsigned short>;
-    const char *const low = reinterpret_cast<const char*>(array), *const high = reinterpret_cast<const char*>(end);
-    if (at >= low && at + kPart <= high) return *reinterpret_cast<const uint4*>(at);
-    unsigned words[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        words[i] = 0;
-#pragma unroll
-        for (int j = 4 * i; j < 4 * i + 4; j += sizeof(Unit))
-            if (at + j >= low && at + j < high) words[i] |= *reinterpret_cast<const Unit*>(at + j) << j % 4 * 8;
+    constexpr int kUp = 32 - 8 * sizeof(Unit);
+    const char* last = reinterpret_cast<const char*>(end);
+    if (at + kPart <= last) return *reinterpret_cast<const uint4*>(at);
+    uint4 v = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    while (last > at) {  // from the end on, each element moves up those behind it
+        last -= sizeof(Unit);
+        v.w = __funnelshift_r(v.z, v.w, kUp), v.z = __funnelshift_r(v.y, v.z, kUp);
+        v.y = __funnelshift_r(v.x, v.y, kUp), v.x = v.x << (32 - kUp) | *reinterpret_cast<const Unit*>(last);
     }
-    return make_uint4(words[0], words[1], words[2], words[3]);
+    return v;
 }
 
-// Copy rows x columns elements, 16 bytes to a thread at a time, several times at once. A thread loads the aligned 16
-// bytes in which its elements begin; those that follow are what the next lane has loaded, also where a row ends.
-template <typename T> __device__ void pad_matrix(const T* from, T* to, int rows, int columns, int first, int threads) {
-    constexpr int kInFlight = 4;
-    const unsigned parts = padded(columns) / kWide, all = rows * parts, lane = threadIdx.x % 32;
+// What the lane behind this one has; the last lane gets `wrapped` of the first one.
+__device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
+    const int lane = threadIdx.x % 32, next = (lane + 1) % 32;
+    const uint4 v = lane == 0 ? wrapped : mine;
+    constexpr unsigned kAll = 0xffffffffu;
+    return make_uint4(__shfl_sync(kAll, v.x, next), __shfl_sync(kAll, v.y, next), __shfl_sync(kAll, v.z, next),
+                      __shfl_sync(kAll, v.w, next));
+}
+
+// Copy rows x columns elements, a segment of a row to a warp at a time, 16 bytes to a lane. The lane loads the aligned
+// 16 bytes in which its elements begin; those that follow are what the next lane has. The first row is aligned.
+template <typename T> __device__ void pad_matrix(const T* from, T* to, int rows, int columns, int warp, int warps) {
+    constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
+    const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
     const T* const end = from + size_t(rows) * columns;
-    for (unsigned begin = first; begin - lane < all; begin += kInFlight * threads) {
-        uint4 low[kInFlight], high[kInFlight];
-        int skew[kInFlight];
+#pragma unroll 1
+    for (int item = warp; item < rows * segments; item += warps) {
+        const int row = item / segments, first = item % segments * kSegment + lane;
+        const char* const start = reinterpret_cast<const char*>(from + size_t(row) * columns);
+        const int skew = reinterpret_cast<size_t>(start) % kPart;
+        const char* const aligned = start - skew + first * kPart;
+        uint4* const copy = reinterpret_cast<uint4*>(to) + size_t(row) * parts + first;
+        const int left = parts - first;  // of the row
+        uint4 v[kAtOnce + 1];  // the last one is for the last lane, which takes it from the first
 #pragma unroll
-        for (int u = 0; u < kInFlight; ++u) {
-            const unsigned part = begin + u * threads, row = part / parts;
-            if (part >= all) continue;
-            const char* const start =
-                reinterpret_cast<const char*>(from + size_t(row) * columns) + (part - row * parts) * kPart;
-            skew[u] = reinterpret_cast<size_t>(start) % kPart;
-            low[u] = load_inside(start - skew[u], from, end);
-            if (lane == 31 || part + 1 == all) high[u] = load_inside(start - skew[u] + kPart, from, end);
+        for (int u = 0; u <= kAtOnce; ++u) {
+            v[u] = make_uint4(0, 0, 0, 0);
+            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = load_before(aligned + u * 32 * kPart, end);
         }
 #pragma unroll
-        for (int u = 0; u < kInFlight; ++u) {
-            const unsigned part = begin + u * threads;
-            const uint4 next =
-                make_uint4(__shfl_down_sync(0xffffffffu, low[u].x, 1), __shfl_down_sync(0xffffffffu, low[u].y, 1),
-                           __shfl_down_sync(0xffffffffu, low[u].z, 1), __shfl_down_sync(0xffffffffu, low[u].w, 1));
-            if (part >= all) continue;
-            if (lane < 31 && part + 1 < all) high[u] = next;
-            reinterpret_cast<uint4*>(to)[part] = take_bytes(low[u], high[u], skew[u]);
+        for (int u = 0; u < kAtOnce; ++u) {
+            const uint4 next = take_next(v[u], v[u + 1]);
+            if (u * 32 < left) copy[u * 32] = take_bytes(v[u], next, skew);
         }
     }
 }

@@ -232,7 +232,4 @@ inline std::array<unsigned, 32> exchange(unsigned mine) {
     __syncwarp();
     return all;
 }
-inline unsigned __shfl_down_sync(unsigned, unsigned value, int by) {
-    const int lane = machine.me->number % 32 + by;
-    return exchange(value)[min(lane, 31)];
-}
+inline unsigned __shfl_sync(unsigned, unsigned value, int lane) { return exchange(value)[lane]; }
