@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "../sgemm/overlap.cuh"
+
 struct __nv_fp8_e5m2;  // of <cuda_fp8.h>, which other types do without
 
 __device__ inline unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
@@ -120,12 +122,6 @@ template <int THREADS> __device__ void meet_groups() {
 
 // The two warps of pair `number` meet, one of less than 8.
 __device__ inline void meet_pair(int number) { asm volatile("bar.sync %0, 64;" ::"r"(2 + number) : "memory"); }
-
-// ---- Programmatic launch: the next launch may start once all blocks of this one have said so; it waits itself for
-// what it needs. Without the manifest's `pdl` these do nothing.
-
-__device__ inline void start_next_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
-__device__ inline void await_launch_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // ---- Clusters: blocks that run at the same time and reach one another's shared memory.
 
