@@ -38,6 +38,9 @@ pick:
   - when: large > 2 * SMS and (K >= 1024 or BYTES == 1)
     variant: wgmma_hybrid
     params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+  - when: M > 64 and M <= 128 and small <= SMS * 10 // 11 and K >= 2048
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 4}
   - when: small <= SMS and M >= 2048
     variant: wgmma_cluster
     params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 1}
@@ -117,7 +120,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      six waves of 128 x 256 tiles or more, or     wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
 //      two and a long K                             sums need twice the registers, tiles of 128 x 192
 //      more than two waves and K from 1024 on       wgmma_hybrid, tiles of 128 x 256
-//      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles; many of them share B in pairs
+//      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles; in a row with a long K, four share
+//                                                   A, and below one another two share B
 //      all tiles of 128 x 128 in one wave           the same with these, in pairs if C has more than 128 rows
 //      C has at most 128 rows                       the same with tiles of 128 x 256, in clusters of eight that
 //                                                   share A where all fit in one wave
