@@ -30,6 +30,7 @@ CASES = [
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", (261, 133, 135), 0.0),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=2", "tt", (131, 259, 71), -0.5),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=1", "nt", (20, 40, 136), -0.5),
+    ("wgmma_cluster", "BM=128 BN=256 STAGES=3 CLUSTER_M=1 CLUSTER_N=1", "nn", (5, 2061, 11), -0.5),
     ("wgmma_hybrid", "BM=128 BN=128 STAGES=3 LARGE=2 STREAM_K=1", "nn", (1032, 264, 136), -0.5),
 ]
 WIDE_CASES = [
