@@ -29,11 +29,11 @@ DEFAULT, BEST, TFLOPS, JOULES = "% of cublas", "% of best cublaslt", "TFLOPS", "
 
 @dataclass(frozen=True)
 class Target:
-    """At a size, `M x N x K` or a cube's edge, the best row of `kernel` reaches `least` of `unit`."""
+    """Where `subject` says, at a size such as M x N x K or a cube's edge, the best row of `kernel` reaches `least`."""
 
     kernel: str
     precision: str
-    size: str
+    subject: str
     unit: str
     least: float
     layout: str = "nn"
@@ -41,11 +41,11 @@ class Target:
     @property
     def title(self) -> list[str]:
         """The cells of a line before its figures."""
-        return [self.kernel, self.precision, self.size, self.layout]
+        return [self.kernel, self.precision, self.subject, self.layout]
 
     def find_figure(self, run: Comparison) -> float | None:
         """The figure of a run; None if a row is missing."""
-        asked = (self.size, self.precision, self.layout)
+        asked = (self.subject, self.precision, self.layout)
         for problem in run.problems:
             at = problem.problem
             if (at.size, at.precision_name, at.layout) == asked:
@@ -59,15 +59,16 @@ class Target:
 
 @dataclass(frozen=True)
 class MeanTarget(Target):
-    """The geometric mean over all problems of a sweep, the name of which is `size`, reaches `least` of `unit`."""
+    """Over all problems of the sweep that `subject` names, the geometric mean reaches `least`."""
 
     def find_figure(self, run: Comparison) -> float | None:
-        """The mean of a run; None if it is of another sweep, or if a row is missing."""
-        if run.environment.sweep != self.size:
+        """The mean of a run; None if it is of another sweep or precision, or if a row is missing."""
+        if run.environment.sweep != self.subject:
             return None
-        found = [_find_figure(self.kernel, self.unit, problem) for problem in run.problems]
-        figures = [figure for figure in found if figure is not None]
-        return statistics.geometric_mean(figures) if figures and len(figures) == len(found) else None
+        problems = [problem for problem in run.problems if problem.problem.precision_name == self.precision]
+        figures = [_find_figure(self.kernel, self.unit, problem) for problem in problems]
+        known = [figure for figure in figures if figure is not None]
+        return statistics.geometric_mean(known) if known and len(known) == len(problems) else None
 
 
 def _bf16(size: str, of_default: float, of_best: float) -> list[Target]:
@@ -110,6 +111,7 @@ TARGETS = [
 
 
 def _find_figure(kernel: str, unit: str, problem: ProblemRows) -> float | None:
+    """The figure of the problem's rows; None if a row is missing."""
     ours, best = _find_best(problem.rows, kernel), _find_best(problem.rows, "cublaslt")
     if ours is None:
         return None
@@ -170,7 +172,7 @@ def main() -> int:
     parser.add_argument("results", type=Path, nargs="+", help="results files; each is one run")
     runs = [compare_rows(store.read(path)) for path in parser.parse_args().results]
     lines = [line for target in TARGETS if (line := judge(target, runs))]
-    head = ["kernel", "precision", "size", "layout", "figure", "target", "runs", "interval", "verdict"]
+    head = ["kernel", "precision", "problem", "layout", "figure", "target", "runs", "interval", "verdict"]
     print(format_table(lines, head))
     missed = sum(line[-1] == "missed" for line in lines)
     print(f"\n{len(lines) - missed} of {len(lines)} reached; {len(TARGETS) - len(lines)} not measured")

@@ -238,7 +238,8 @@ def test_the_mean_of_a_sweep_is_geometric(load, make_record, environment):
     ]
     target = targets.MeanTarget("tgemm", "f32", environment.sweep, "% of cublas", 100)
     assert targets.judge(target, [compare_rows(Run(environment, records))])[-3] == "100.0"
-    assert targets.judge(replace(target, size="other"), [compare_rows(Run(environment, records))]) is None
+    for other in (replace(target, subject="other"), replace(target, precision="f64")):
+        assert targets.judge(other, [compare_rows(Run(environment, records))]) is None
 
 
 def test_kernel_tuner_gets_the_space_of_the_manifest(load):

@@ -6,7 +6,7 @@ layouts: [nn, nt, tn, tt]
 let:                            # tiles of 64 x 64 as sgemm_splitk counts them, tiles of 128 x 256
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)
   large: cdiv(M, 128) * cdiv(N, 256)
-  clustered: SMS * 10 // 11 * 2 # places of blocks of sgemm_splitk on the SMs that clusters of four and eight fit on
+  clustered: SMS * 10 // 11     # SMs on which clusters of four and eight fit, each with two blocks of sgemm_splitk
 pick:                           # for another GPU run gemmbench tune sgemm -c sgemm_pick --write-pick
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
@@ -86,10 +86,10 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: small * 8 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 4}
-  - when: small * 8 <= clustered and K >= 2048
+  - when: small * 8 <= 2 * clustered and K >= 2048
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1}
-  - when: small * 4 <= clustered and K >= 2048
+  - when: small * 4 <= 2 * clustered and K >= 2048
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 1}
   - when: small * 4 <= 2 * SMS and K >= 2048

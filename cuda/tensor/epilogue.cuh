@@ -12,8 +12,8 @@ __device__ inline void store_pair(TC* c, float first, float second) {
 }
 
 // Store what C has of two neighbours of a row, the first of which is in an even column.
-__device__ inline void store_neighbours(float sum, float next, int M, int columns, int m, int n, float alpha, float beta,
-                                        TC* C, const TC* bias) {
+__device__ inline void store_neighbours(float sum, float next, int M, int columns, int m, int n, float alpha,
+                                        float beta, TC* C, const TC* bias) {
     if (m >= M || n >= columns) return;
     TC* const c = C + size_t(m) * columns + n;
     const float first = finish(sum, alpha, beta, c, bias, n);
@@ -25,14 +25,14 @@ __device__ inline void store_neighbours(float sum, float next, int M, int column
     }
 }
 
-// Store the sums of a warpgroup, 64 x N of C from (row0, column0) on, each thread its own: see multiply_add. It has
-// pairs of neighbours.
+// Store the sums of a warpgroup, 64 x N of C from (row0, column0) on, each thread its own, which are pairs of
+// neighbours: see multiply_add.
 template <int N>
-__device__ void store_sums(const float (&sum)[N / 2], int M, int columns, int row0, int column0, float alpha, float beta,
-                           TC* C, const TC* bias) {
+__device__ void store_sums(const float (&sum)[N / 2], int M, int columns, int row0, int column0, float alpha,
+                           float beta, TC* C, const TC* bias) {
     const int lane = threadIdx.x % 32, row = row0 + threadIdx.x % 128 / 32 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < N / 2; i += 2)
-        store_neighbours(sum[i], sum[i + 1], M, columns, row + i / 2 % 2 * 8, column0 + i / 4 * 8 + lane % 4 * 2, alpha, beta,
-                         C, bias);
+        store_neighbours(sum[i], sum[i + 1], M, columns, row + i / 2 % 2 * 8, column0 + i / 4 * 8 + lane % 4 * 2, alpha,
+                         beta, C, bias);
 }

@@ -100,9 +100,6 @@ __device__ inline void publish_to_device() { __threadfence(); }
 __device__ inline void raise_flag(int* flag) {
     asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
 }
-__device__ inline void await_flag(const int* flag) {
-    for (int raised = 0; !raised;) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
-}
 
 // Arrive at a counter; how many did before. Who arrives or awaits later sees what was published before.
 __device__ inline int count_arrival(int* counter) {
@@ -114,6 +111,7 @@ __device__ inline void await_arrivals(const int* counter, int count) {
     for (int arrived = 0; arrived < count;)
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
 }
+__device__ inline void await_flag(const int* flag) { await_arrivals(flag, 1); }
 
 // The first THREADS threads of the block meet.
 template <int THREADS> __device__ void meet_groups() {

@@ -1,29 +1,103 @@
-// Copies of operands whose rows are no multiples of 16 bytes, which TMA cannot fetch.
+// Copies of operands whose rows are no multiples of 16 bytes, which TMA cannot fetch. They are in the workspace, and
+// their rows are longer.
 
 #pragma once
 
+#include <type_traits>
+
 #include "unaligned.cuh"
 
-// What TMA fetches: the operands, or copies of them in the workspace, first that of A.
-struct Operands {
+constexpr int kPadThreads = 256, kPadBlocks = 4;  // of a multiprocessor
+constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
+
+__device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
+
+// 16 bytes at a multiple of 16 in an array that ends at `end`; what lies beyond is 0.
+template <typename T> __device__ uint4 load_before(const char* at, const T* end) {
+    using Unit = std::conditional_t<sizeof(T) == 1, unsigned char, unsigned short>;
+    constexpr int kUp = 32 - 8 * sizeof(Unit);
+    const char* last = reinterpret_cast<const char*>(end);
+    if (at + kPart <= last) return *reinterpret_cast<const uint4*>(at);
+    uint4 v = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    while (last > at) {  // from the end on, each element moves up those behind it
+        last -= sizeof(Unit);
+        v.w = __funnelshift_r(v.z, v.w, kUp), v.z = __funnelshift_r(v.y, v.z, kUp);
+        v.y = __funnelshift_r(v.x, v.y, kUp), v.x = v.x << (32 - kUp) | *reinterpret_cast<const Unit*>(last);
+    }
+    return v;
+}
+
+// What the lane behind this one has; the last lane gets `wrapped` of the first one.
+__device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
+    const int lane = threadIdx.x % 32, next = (lane + 1) % 32;
+    const uint4 v = lane == 0 ? wrapped : mine;
+    constexpr unsigned kAll = 0xffffffffu;
+    return make_uint4(__shfl_sync(kAll, v.x, next), __shfl_sync(kAll, v.y, next), __shfl_sync(kAll, v.z, next),
+                      __shfl_sync(kAll, v.w, next));
+}
+
+// Copy rows x columns elements, a segment of a row to a warp at a time, 16 bytes to a lane. The lane loads the aligned
+// 16 bytes in which its elements begin; those that follow are what the next lane has. The first row is aligned.
+template <typename T> __device__ void pad_matrix(const T* from, T* to, int rows, int columns, int warp, int warps) {
+    constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
+    const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
+    const T* const end = from + size_t(rows) * columns;
+#pragma unroll 1
+    for (int item = warp; item < rows * segments; item += warps) {
+        const int row = item / segments, first = item % segments * kSegment + lane;
+        const char* const start = reinterpret_cast<const char*>(from + size_t(row) * columns);
+        const int skew = reinterpret_cast<size_t>(start) % kPart;
+        const char* const aligned = start - skew + first * kPart;
+        uint4* const copy = reinterpret_cast<uint4*>(to) + size_t(row) * parts + first;
+        const int left = parts - first;  // of the row
+        uint4 v[kAtOnce + 1];  // the last one is for the last lane, which takes it from the first
+#pragma unroll
+        for (int u = 0; u <= kAtOnce; ++u) {
+            v[u] = make_uint4(0, 0, 0, 0);
+            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = load_before(aligned + u * 32 * kPart, end);
+        }
+#pragma unroll
+        for (int u = 0; u < kAtOnce; ++u) {
+            const uint4 next = take_next(v[u], v[u + 1]);
+            if (u * 32 < left) copy[u * 32] = take_bytes(v[u], next, skew);
+        }
+    }
+}
+
+// What TMA fetches: the operands, or their copies, first that of A.
+struct Sources {
     int rows_a, columns_a, rows_b, columns_b;  // as stored
     bool copies_a, copies_b;
 
-    __device__ Operands(int M, int N, int K)
+    __device__ Sources(int M, int N, int K)
         : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
           copies_a(columns_a % kWide != 0), copies_b(columns_b % kWide != 0) {}
 
-    // Elements of the copies.
-    __device__ size_t count_a() const { return copies_a ? size_t(rows_a) * padded(columns_a) : 0; }
-    __device__ size_t count_b() const { return copies_b ? size_t(rows_b) * padded(columns_b) : 0; }
+    // The maps, of which the first two are those of A and B; those of the copies begin at number `copies`.
+    __device__ const CUtensorMap* map_a(const CUtensorMap* maps, int copies) const {
+        return maps + (copies_a ? copies : 0);
+    }
+    __device__ const CUtensorMap* map_b(const CUtensorMap* maps, int copies) const {
+        return maps + 1 + (copies_b ? copies : 0);
+    }
 
-    // The whole grid copies.
-    __device__ void copy(const TA* A, const TB* B, void* to) const {
-        start_next_launch();
-        await_launch_before();
-        constexpr int kWarps = kPadThreads / 32;  // of a block; neighbours in memory go to different blocks
-        const int warp = threadIdx.x / 32 * gridDim.x + blockIdx.x, warps = gridDim.x * kWarps;
-        if (copies_a) pad_matrix(A, static_cast<TA*>(to), rows_a, columns_a, warp, warps);
-        if (copies_b) pad_matrix(B, static_cast<TB*>(to) + count_a(), rows_b, columns_b, warp, warps);
+    // Where the copy of B begins, and what is behind it, if the copies begin at `copies`.
+    __device__ TB* copy_of_b(void* copies) const {
+        return static_cast<TB*>(copies) + (copies_a ? size_t(rows_a) * padded(columns_a) : 0);
+    }
+    __device__ void* end(void* copies) const {
+        return copy_of_b(copies) + (copies_b ? size_t(rows_b) * padded(columns_b) : 0);
     }
 };
+
+// Make the copies that TMA needs; the whole grid does.
+__device__ inline void copy_operands(int M, int N, int K, const TA* A, const TB* B, void* copies) {
+    start_next_launch();
+    await_launch_before();
+    const Sources sources(M, N, K);
+    constexpr int kWarps = kPadThreads / 32;  // of a block; neighbours in memory go to different blocks
+    const int warp = threadIdx.x / 32 * gridDim.x + blockIdx.x, warps = gridDim.x * kWarps;
+    if (sources.copies_a) pad_matrix(A, static_cast<TA*>(copies), sources.rows_a, sources.columns_a, warp, warps);
+    if (sources.copies_b) pad_matrix(B, sources.copy_of_b(copies), sources.rows_b, sources.columns_b, warp, warps);
+}

@@ -13,6 +13,7 @@ let:                            # tiles of C
   tall_waves: cdiv(cdiv(M, 512) * cdiv(N, 192), SMS // 2) # of two tiles of 256 x 192
   pitch: (K if TRANS_B else N) if M < N else M if TRANS_A else K  # of the large operand, in elements
   fits_small: M <= 64 or N <= 64 and M <= 128             # a tile of 128 x 64 has the whole C in one direction
+  clustered: SMS * 10 // 11                               # SMs on which clusters of four and eight fit
 pick:
   - when: min(M, N) <= 8 and (pitch * BYTES % 16 != 0 or N < M and small > 16)
     variant: mma_stream
@@ -38,7 +39,7 @@ pick:
   - when: large > 2 * SMS and (K >= 1024 or BYTES == 1)
     variant: wgmma_hybrid
     params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: M > 64 and M <= 128 and small <= SMS * 10 // 11 and K >= 2048
+  - when: M > 64 and M <= 128 and small <= clustered and K >= 2048
     variant: wgmma_cluster
     params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 4}
   - when: small <= SMS and M >= 2048
@@ -114,12 +115,14 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      the first that holds and can run             the kernel
 //      ---------------------------------------------------------------------------------
 //      C has at most 8 rows or columns, and the     mma_stream, which loads from any address
-//      large operand would be copied
-//      C has at most 64 rows, or half of the SMs    wgmma_splitk, the narrowest tiles of which all fit in one wave
-//      would have tiles of 128 x 64, and a long K
+//      large operand would be copied; or it has at
+//      most 8 columns and many rows
+//      C has at most 64 rows, or a long K and       wgmma_splitk, with the narrowest tiles that fit in one wave
+//      128 x 64 tiles for at most half of the SMs
 //      six waves of 128 x 256 tiles or more, or     wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
 //      two and a long K                             sums need twice the registers, tiles of 128 x 192
-//      more than two waves and K from 1024 on       wgmma_hybrid, tiles of 128 x 256
+//      more than two waves, and K from 1024 on or   wgmma_hybrid, tiles of 128 x 256
+//      fp8
 //      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles; in a row with a long K, four share
 //                                                   A, and below one another two share B
 //      all tiles of 128 x 128 in one wave           the same with these, in pairs if C has more than 128 rows

@@ -1,9 +1,7 @@
-// What moves rows that begin anywhere and not at a multiple of 16 bytes, which TMA cannot: operands are copied to rows
-// that are longer, and a warp stores C itself.
+// How a warp stores rows of C that begin anywhere and not at a multiple of 16 bytes, which TMA cannot. It has them in a
+// box: 16 rows of 128 bytes, swizzled as TMA wants them.
 
 #pragma once
-
-#include <type_traits>
 
 #include "tile.cuh"
 
@@ -20,68 +18,6 @@ __device__ inline uint4 take_bytes(uint4 low, uint4 high, int first) {
     return make_uint4(__funnelshift_r(words[0], words[1], bits), __funnelshift_r(words[1], words[2], bits),
                       __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits));
 }
-
-// ---- Copies of operands.
-
-constexpr int kPadThreads = 256, kPadBlocks = 4;  // of a multiprocessor
-constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
-
-__device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
-
-// 16 bytes at a multiple of 16 in an array that ends at `end`; what lies beyond is 0.
-template <typename T> __device__ uint4 load_before(const char* at, const T* end) {
-    using Unit = std::conditional_t<sizeof(T) == 1, unsigned char, unsigned short>;
-    constexpr int kUp = 32 - 8 * sizeof(Unit);
-    const char* last = reinterpret_cast<const char*>(end);
-    if (at + kPart <= last) return *reinterpret_cast<const uint4*>(at);
-    uint4 v = make_uint4(0, 0, 0, 0);
-#pragma unroll 1
-    while (last > at) {  // from the end on, each element moves up those behind it
-        last -= sizeof(Unit);
-        v.w = __funnelshift_r(v.z, v.w, kUp), v.z = __funnelshift_r(v.y, v.z, kUp);
-        v.y = __funnelshift_r(v.x, v.y, kUp), v.x = v.x << (32 - kUp) | *reinterpret_cast<const Unit*>(last);
-    }
-    return v;
-}
-
-// What the lane behind this one has; the last lane gets `wrapped` of the first one.
-__device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
-    const int lane = threadIdx.x % 32, next = (lane + 1) % 32;
-    const uint4 v = lane == 0 ? wrapped : mine;
-    constexpr unsigned kAll = 0xffffffffu;
-    return make_uint4(__shfl_sync(kAll, v.x, next), __shfl_sync(kAll, v.y, next), __shfl_sync(kAll, v.z, next),
-                      __shfl_sync(kAll, v.w, next));
-}
-
-// Copy rows x columns elements, a segment of a row to a warp at a time, 16 bytes to a lane. The lane loads the aligned
-// 16 bytes in which its elements begin; those that follow are what the next lane has. The first row is aligned.
-template <typename T> __device__ void pad_matrix(const T* from, T* to, int rows, int columns, int warp, int warps) {
-    constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
-    const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
-    const T* const end = from + size_t(rows) * columns;
-#pragma unroll 1
-    for (int item = warp; item < rows * segments; item += warps) {
-        const int row = item / segments, first = item % segments * kSegment + lane;
-        const char* const start = reinterpret_cast<const char*>(from + size_t(row) * columns);
-        const int skew = reinterpret_cast<size_t>(start) % kPart;
-        const char* const aligned = start - skew + first * kPart;
-        uint4* const copy = reinterpret_cast<uint4*>(to) + size_t(row) * parts + first;
-        const int left = parts - first;  // of the row
-        uint4 v[kAtOnce + 1];  // the last one is for the last lane, which takes it from the first
-#pragma unroll
-        for (int u = 0; u <= kAtOnce; ++u) {
-            v[u] = make_uint4(0, 0, 0, 0);
-            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = load_before(aligned + u * 32 * kPart, end);
-        }
-#pragma unroll
-        for (int u = 0; u < kAtOnce; ++u) {
-            const uint4 next = take_next(v[u], v[u + 1]);
-            if (u * 32 < left) copy[u * 32] = take_bytes(v[u], next, skew);
-        }
-    }
-}
-
-// ---- Rows of C, which a warp has in a box: 16 rows of 128 bytes, swizzled as TMA wants them.
 
 // Store those elements of 16 bytes at `to` that lie at `begin` to `end`, in bytes from `to`.
 __device__ inline void store_some(char* to, uint4 bytes, int begin, int end) {

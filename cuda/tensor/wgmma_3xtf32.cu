@@ -79,6 +79,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // and such partial sums are added in registers, where additions round to nearest. Small products go first, while
 // the sum has nothing to lose. With PROMOTE=0 the tensor cores sum all, small products apart from the others.
 //
+// Rows that TMA cannot fetch are copied to longer ones first, as in wgmma_cluster.
+//
 // The groups that multiply take turns: one has its products running while the other adds partial sums and splits
 // the next tile of A.
 //
@@ -223,7 +225,7 @@ __device__ void multiply_parts(float (&sum_of_small)[BN / 2], float (&sum)[BN / 
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const CUtensorMap* maps) {
-    Operands(M, N, K).copy(A, B, workspace);
+    copy_operands(M, N, K, A, B, workspace);
 }
 
 extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
@@ -233,8 +235,8 @@ extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
     const Stages ring{address(shared)};
     const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN, tiles = rows * columns;
     const int steps = (K + kDepth - 1) / kDepth, group = threadIdx.x / 128;
-    const CUtensorMap* const map_a = maps + (Operands(M, N, K).copies_a ? 2 : 0);
-    const CUtensorMap* const map_b = maps + (Operands(M, N, K).copies_b ? 3 : 1);
+    const Sources sources(M, N, K);
+    const CUtensorMap *const map_a = sources.map_a(maps, 2), *const map_b = sources.map_b(maps, 2);
     if (threadIdx.x == 0) ring.initialize_barriers();
     __syncthreads();
 

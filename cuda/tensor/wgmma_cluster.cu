@@ -108,7 +108,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const CUtensorMap* maps) {
-    Operands(M, N, K).copy(A, B, workspace);
+    copy_operands(M, N, K, A, B, workspace);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)

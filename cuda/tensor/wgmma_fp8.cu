@@ -55,8 +55,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 ---*/
 
 // Against wgmma_cluster: elements of 8 bits. A row of a tile has the same 128 bytes, which are now 128 k, and an
-// instruction multiplies 32 k in the time of 16: half of the bytes, half of the time. Ring, clusters and stores
-// are the same. wgmma_hybrid has large clusters for fp8 too.
+// instruction multiplies 32 k in the time of 16: half of the bytes, half of the time. Ring, clusters, stores
+// and the copies of rows that TMA cannot fetch are the same. wgmma_hybrid has large clusters for fp8 too.
 //
 // The tensor cores add products of 8 bits with about 14 bits and cut off the rest. Over a long K these errors add
 // up, all of them towards 0. So e4m3 and e5m2 promote: the tensor cores sum the 128 products of a stage, and CUDA
@@ -86,7 +86,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const CUtensorMap* maps) {
-    Operands(M, N, K).copy(A, B, workspace);
+    copy_operands(M, N, K, A, B, workspace);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)

@@ -66,16 +66,16 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // a quarter of K. When all have left their sums in the workspace, each adds up a quarter of the tile, part by part in
 // the order of k, so every run gives the same bits.
 //
-//        K: part 0  | part 1  | part 2  | part 3          sums in the workspace         C
-//      +---------+---------+---------+---------+         +----+----+----+----+         +---+---+---+---+
-//      | block 0 | block 1 | block 2 | block 3 |   -->   |    |    |    |    |   -->   | 0 | 1 | 2 | 3 |  columns that
-//      |         |         |         |         |         |    |    |    |    |         |   |   |   |   |  block 0 adds
-//      +---------+---------+---------+---------+         +----+----+----+----+         +---+---+---+---+  up, and so on
+//          K: part 0 | part 1  | part 2  | part 3      sums in the workspace      C, 8 columns to a block in turn
+//      +---------+---------+---------+---------+      +---+---+---+---+      +---+---+---+---+---+---+---+---+
+//      | block 0 | block 1 | block 2 | block 3 |  ->  | 0 | 1 | 2 | 3 |  ->  | 0 | 1 | 2 | 3 | 0 | 1 | 2 | 3 |
+//      +---------+---------+---------+---------+      +---+---+---+---+      +---+---+---+---+---+---+---+---+
 //
-// Blocks that wait for one another must run at the same time, so there are never more parts than multiprocessors.
+// Blocks that wait for one another must run at the same time, so K is never split into more blocks than there are
+// multiprocessors.
 //
-// Where C has fewer rows than a tile, TMA would fill the rest of the tile with zeros, and a box that reaches beyond an
-// operand takes it about twice as long. So a box has as many rows as A has. If A has more rows than a tile, and few of
+// Where C has fewer rows than a tile, TMA would fill the rest of the tile with zeros, but a box that reaches beyond an
+// operand takes about twice as long. So a box has as many rows as A has. If A has more rows than a tile, and few of
 // the last tile, boxes have 64, and those beyond the end are not fetched. What lies in their place is multiplied too,
 // but only rows and columns that C does not have depend on it.
 //
@@ -84,21 +84,21 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 #include "main_loop.cuh"
 #include "pad.cuh"
 
-constexpr int kCounterBytes = 4096;  // at the start of the workspace
-constexpr int kHalf = 64;            // rows of a small box, where little of the last tile exists
-static_assert(kHalf == kDepth, "a tile has as many small boxes as chunks");
+constexpr int kCounterBytes = 4096;  // at the start of the workspace; the copies follow, then the sums
+constexpr int kSmallBox = 64;        // rows, where little of the last tile exists
+static_assert(kSmallBox == kDepth, "a tile has as many small boxes as chunks");
 constexpr int kThreadsOfSums = 128 * kGroups;
 static_assert(kParts == 1, "a group has 64 rows of a tile");
 
 // What a block fetches of an operand: the boxes of a tile that hold something.
-template <int EXTENT, bool ALONG_K> struct Fetched {
+template <int EXTENT, bool ALONG_K> struct TileFetcher {
     const CUtensorMap* map;
     int origin, size, boxes;  // a box has `size` rows of an operand that runs along K, or columns of another
 
     // `all` is the whole operand's size along M or N.
-    __device__ Fetched(const CUtensorMap* map, int origin, int all) : map(map), origin(origin) {
+    __device__ TileFetcher(const CUtensorMap* map, int origin, int all) : map(map), origin(origin) {
         const int rest = all % EXTENT;
-        size = !ALONG_K ? kDepth : all <= EXTENT ? all : rest == 0 || rest > kHalf ? EXTENT : kHalf;
+        size = !ALONG_K ? kDepth : all <= EXTENT ? all : rest == 0 || rest > kSmallBox ? EXTENT : kSmallBox;
         boxes = (min(EXTENT, all - origin) + size - 1) / size;
     }
 
@@ -106,17 +106,17 @@ template <int EXTENT, bool ALONG_K> struct Fetched {
 
     __device__ void fetch_to(unsigned tile, int k, unsigned barrier) const {
 #pragma unroll
-        for (int box = 0; box < EXTENT / kHalf; ++box) {
+        for (int box = 0; box < EXTENT / kSmallBox; ++box) {
             const int at = origin + box * size;
             if (box < boxes) fetch(tile + box * size * kRowBytes, map, ALONG_K ? at : k, ALONG_K ? k : at, barrier);
         }
     }
 };
 
-// The parts of a tile's K. Each has room for BM x BN sums in the workspace: four sums of thread t that belong to
-// columns 8 i to 8 i + 7 are quad i * kThreadsOfSums + t. Two counters say how many parts have left their sums, and how
-// many have read what they add up.
-struct Parts {
+// How the sums of a tile whose K is split come together. Each part has room for BM x BN sums in the workspace: four
+// sums of thread t that belong to columns 8 i to 8 i + 7 are quad i * kThreadsOfSums + t. Two counters say how many
+// parts have left their sums, and how many have read what they add up.
+struct Exchange {
     static constexpr int kAtOnce = 8;  // parts of which a thread loads a quad before it adds them
     int count, mine;
     int* counters;
@@ -174,7 +174,7 @@ struct Parts {
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const CUtensorMap* maps) {
-    Operands(M, N, K).copy(A, B, static_cast<char*>(workspace) + kCounterBytes);
+    copy_operands(M, N, K, A, B, static_cast<char*>(workspace) + kCounterBytes);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
@@ -188,9 +188,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int begin = steps * part / split, end = steps * (part + 1) / split;
     const int row0 = tile % down * BM, column0 = tile / down * BN;
     const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
-    const Operands operands(M, N, K);
-    const CUtensorMap* const map_a = maps + (operands.copies_a ? 2 : 0);
-    const CUtensorMap* const map_b = maps + (operands.copies_b ? 3 : 1);
+    const Sources sources(M, N, K);
+    const CUtensorMap *const map_a = sources.map_a(maps, 2), *const map_b = sources.map_b(maps, 2);
     if (threadIdx.x == kFetcher) prefetch(map_a), prefetch(map_b);
     if (threadIdx.x == 0) ring.initialize_barriers(kGroups);
     __syncthreads();
@@ -199,8 +198,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Place place;
     if (group == kGroups) {
         if (thread != 0) return;
-        const Fetched<BM, ROWS_ALONG_K> a(map_a, row0, M);
-        const Fetched<BN, COLUMNS_ALONG_K> b(map_b, column0, N);
+        const TileFetcher<BM, ROWS_ALONG_K> a(map_a, row0, M);
+        const TileFetcher<BN, COLUMNS_ALONG_K> b(map_b, column0, N);
         await_launch_before();  // the other groups wait for what this thread fetches
         for (int step = begin; step < end; ++step, place.advance()) {
             const unsigned filled = ring.filled(place.stage);
@@ -218,15 +217,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         store_sums<BN>(sum[0], M, N, row0 + group * 64, column0, alpha, beta, C, bias);
         return;
     }
-    TA* const copies = static_cast<TA*>(workspace) + kCounterBytes / sizeof(TA);
-    float4* const quads = reinterpret_cast<float4*>(copies + operands.count_a() + operands.count_b());
     int* const counters = static_cast<int*>(workspace) + 2 * tile;
-    const Parts parts{split, part, counters, quads + size_t(tile) * split * (BM * BN / 4)};
+    void* const sums = sources.end(static_cast<char*>(workspace) + kCounterBytes);
+    float4* const quads = static_cast<float4*>(sums) + size_t(tile) * split * (BM * BN / 4);
+    const Exchange exchange{split, part, counters, quads};
     const int rows = min(BM, M - row0), columns = min(BN, N - column0);
-    parts.leave(sum[0], rows, columns);
-    parts.await_all();
-    parts.add_up(rows, columns, [=](float first, float next, int row, int column) {
+    exchange.leave(sum[0], rows, columns);
+    exchange.await_all();
+    exchange.add_up(rows, columns, [=](float first, float next, int row, int column) {
         store_neighbours(first, next, M, N, row0 + row, column0 + column, alpha, beta, C, bias);
     });
-    parts.reset();
+    exchange.reset();
 }

@@ -99,9 +99,6 @@ inline void raise_flag(int* flag) {
     *flag = 1;
     machine.moved = true;
 }
-inline void await_flag(const int* flag) {
-    while (!*flag) machine.yield();
-}
 inline int count_arrival(int* counter) {
     machine.moved = true;
     return (*counter)++;
@@ -109,6 +106,7 @@ inline int count_arrival(int* counter) {
 inline void await_arrivals(const int* counter, int count) {
     while (*counter < count) machine.yield();
 }
+inline void await_flag(const int* flag) { await_arrivals(flag, 1); }
 template <int THREADS> void meet_groups() { machine.block().groups.wait(THREADS); }
 inline void meet_pair(int number) { machine.block().pairs[number].wait(64); }
 inline void start_next_launch() {}
