@@ -120,6 +120,14 @@ def test_a_declared_weaker_class_may_lose_subnormals_and_turn_infinities_into_na
     assert not case.judge(result, "bf16x6").ok
 
 
+def test_products_of_parts_may_overflow_either_way():
+    case = find(OVERFLOW)
+    result = compute(case)
+    assert np.isinf(result).any()
+    result[np.isinf(result)] *= -1
+    assert case.judge(result, "bf16x6").ok and not case.judge(result).ok
+
+
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [((16, 16, 16), True), ((127, 127, 127), True), ((15, 64, 64), False), ((128, 128, 129), False)],
