@@ -14,6 +14,9 @@ struct __nv_fp8_e5m2;  // of <cuda_fp8.h>, which other types do without
 
 __device__ inline unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
+// A number that all lanes of a warp have. The compiler then keeps it, and what follows from it, in uniform registers.
+__device__ inline unsigned uniform(unsigned value) { return __shfl_sync(~0u, value, 0); }
+
 // ---- Barriers: they count arrivals and bytes. A phase is over when both are complete.
 
 __device__ inline void initialize(unsigned barrier, int arrivals) {

@@ -12,10 +12,10 @@ template <int CM, int CN>
 __device__ void multiply_tiles(int M, int N, int K, float alpha, float beta, TC* C, const TC* bias,
                                const CUtensorMap* maps, char* shared) {
     using Cluster = Member<CM, CN>;
-    const Ring<kBoxes> ring{address(shared)};
+    const Ring<kBoxes> ring{uniform(address(shared))};
     const Raster<CM, CN> raster(M, N);
     const int tiles = raster.rows * raster.columns, steps = (K + kDepth - 1) / kDepth;
-    const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
+    const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
     const Sources sources(M, N, K);

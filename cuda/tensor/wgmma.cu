@@ -49,8 +49,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
          const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
-    const unsigned tile_a = address(shared), tile_b = tile_a + TileA::BYTES, filled = tile_b + TileB::BYTES;
-    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, group = threadIdx.x / 128;
+    const unsigned tile_a = uniform(address(shared)), tile_b = tile_a + TileA::BYTES, filled = tile_b + TileB::BYTES;
+    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, group = uniform(threadIdx.x / 128);
     if (threadIdx.x == 0) {
         initialize(filled, 1);
         publish_barriers();

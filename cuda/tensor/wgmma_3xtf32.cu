@@ -232,9 +232,9 @@ extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
          void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
-    const Stages ring{address(shared)};
+    const Stages ring{uniform(address(shared))};
     const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN, tiles = rows * columns;
-    const int steps = (K + kDepth - 1) / kDepth, group = threadIdx.x / 128;
+    const int steps = (K + kDepth - 1) / kDepth, group = uniform(threadIdx.x / 128);
     const Sources sources(M, N, K);
     const CUtensorMap *const map_a = sources.map_a(maps, 2), *const map_b = sources.map_b(maps, 2);
     if (threadIdx.x == 0) ring.initialize_barriers();

@@ -67,7 +67,7 @@ launches:
     shared: STAGES * ((BM + BN) * 128 + 16) + 32768
     pdl: true
 sass:                           # of the main loop
-  - 20 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
+  - 15 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
   - spills == 0
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/

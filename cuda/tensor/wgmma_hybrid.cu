@@ -49,7 +49,7 @@ launches:
     pdl: true
 sass:                           # of the main loop
   # ptxas may put waits and moves between products that it does not see through
-  - 20 * tensor >= instructions or BYTES == 1
+  - 15 * tensor >= instructions or BYTES == 1
   - spills == 0
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
@@ -201,9 +201,9 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
                          const CUtensorMap* maps, int small) {
     using Cluster = Member<IS_LARGE ? kLargeM : kSmallM, IS_LARGE ? kLargeN : 1>;
     extern __shared__ __align__(1024) char shared[];
-    const Ring<kBoxes> ring{address(shared)};
+    const Ring<kBoxes> ring{uniform(address(shared))};
     const Schedule<IS_LARGE> schedule(M, N, K, small, blockIdx.x / Cluster::BLOCKS);
-    const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
+    const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const Cluster block = Cluster::find();
     const CUtensorMap* const map_a = maps + (IS_LARGE ? 0 : 2);
     if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_a + 1, maps + 4, N);

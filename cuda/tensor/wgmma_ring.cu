@@ -25,7 +25,7 @@ block:
   - 384
 shared: STAGES * ((BM + BN) * 128 + 16)
 sass:                           # of the main loop
-  - 20 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
+  - 15 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
   - spills == 0
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
@@ -52,9 +52,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
          const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
-    const Ring<0> ring{address(shared)};
+    const Ring<0> ring{uniform(address(shared))};
     const int columns = (N + BN - 1) / BN, tiles = (M + BM - 1) / BM * columns, steps = (K + kDepth - 1) / kDepth;
-    const int group = threadIdx.x / 128;
+    const int group = uniform(threadIdx.x / 128);
     if (threadIdx.x == 0) ring.initialize_barriers(kGroups);
     __syncthreads();
 

@@ -56,7 +56,7 @@ launches:
     shared: STAGES * ((BM + BN) * 128 + 16)
     pdl: true
 sass:                           # of the main loop
-  - 20 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
+  - 15 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
   - spills == 0
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
@@ -182,12 +182,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
          void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
     using Block = Member<1, 1>;
-    const Ring<0> ring{address(shared)};
+    const Ring<0> ring{uniform(address(shared))};
     const int down = (M + BM - 1) / BM, tiles = down * ((N + BN - 1) / BN), steps = (K + kDepth - 1) / kDepth;
     const int split = gridDim.x / tiles, tile = blockIdx.x / split, part = blockIdx.x % split;
     const int begin = steps * part / split, end = steps * (part + 1) / split;
     const int row0 = tile % down * BM, column0 = tile / down * BN;
-    const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
+    const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const Sources sources(M, N, K);
     const CUtensorMap *const map_a = sources.map_a(maps, 2), *const map_b = sources.map_b(maps, 2);
     if (threadIdx.x == kFetcher) prefetch(map_a), prefetch(map_b);

@@ -54,7 +54,7 @@ launches:
     block: [384]
     shared: STAGES * ((BM + BN) * 128 + 16) + 32768
 sass:                           # of the main loop
-  - 20 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
+  - 15 * tensor >= instructions # ptxas may put waits and moves between products that it does not see through
   - spills == 0
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
@@ -247,10 +247,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
          void* workspace, const CUtensorMap* maps) {
     extern __shared__ __align__(1024) char shared[];
-    const Ring<kBoxes> ring{address(shared)};
+    const Ring<kBoxes> ring{uniform(address(shared))};
     const Raster<CLUSTER_M, CLUSTER_N> raster(kSwaps ? N : M, kSwaps ? M : N);
     const int tiles = raster.rows * raster.columns, steps = (K + kDepth - 1) / kDepth;
-    const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
+    const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
     const CUtensorMap *const of_rows = maps + kSwaps, *const of_columns = maps + (kSwaps ? 0 : kCopies ? 3 : 1);

@@ -4,6 +4,7 @@
 #include "machine.h"
 
 inline unsigned address(const void*) { return 0; }
+inline unsigned uniform(unsigned value) { return value; }
 
 inline void initialize(unsigned barrier, int arrivals) { machine.block().barriers[barrier] = {arrivals, arrivals}; }
 inline void publish_barriers() {}
