@@ -30,7 +30,7 @@ pick:
   - when: M <= 64 and large <= SMS
     variant: wgmma_splitk
     params: {BM: 128, BN: 256, STAGES: 4}
-  - when: (large >= 6 * SMS and K >= 1024 or large > 2 * SMS and K >= 8192) and BYTES == 2
+  - when: large >= 6 * SMS and K >= 1024 and BYTES == 2
     variant: wgmma_hybrid
     params: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
   - when: large >= 6 * SMS and PROMOTED_EVERY
@@ -66,12 +66,15 @@ pick:
   - when: middling <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: large <= SMS and cdiv(N, 256) % 2 == 0
+    variant: wgmma_cluster
+    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: pairs * cdiv(N, 256) <= SMS
     variant: wgmma_cluster
     params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: large <= SMS
     variant: wgmma_cluster
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
+    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: K <= 128
     variant: wgmma_cluster
     params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
@@ -119,8 +122,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      most 8 columns and many rows
 //      C has at most 64 rows, or a long K and       wgmma_splitk, with the narrowest tiles that fit in one wave
 //      128 x 64 tiles for at most half of the SMs
-//      six waves of 128 x 256 tiles or more, or     wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
-//      two and a long K                             sums need twice the registers, tiles of 128 x 192
+//      six waves of 128 x 256 tiles or more         wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
+//                                                   sums need twice the registers, tiles of 128 x 192
 //      more than two waves, and K from 1024 on or   wgmma_hybrid, tiles of 128 x 256
 //      fp8
 //      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles; in a row with a long K, four share
@@ -128,8 +131,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      all tiles of 128 x 128 in one wave           the same with these, in pairs if C has more than 128 rows
 //      C has at most 128 rows                       the same with tiles of 128 x 256, in clusters of eight that
 //                                                   share A where all fit in one wave
-//      all tiles of 128 x 192, or else of           the same with these, in pairs that share B or, where one would
-//      128 x 256, in one wave                       be left over, A
+//      all tiles of 128 x 192 in one wave           the same with these, in pairs that share B where none is left over
+//      all tiles of 128 x 256 in one wave           the same with these, in pairs that share A or, where one would be
+//                                                   left over, B
 //      K up to 128                                  wgmma_cluster with tiles of 128 x 192: C is most of the traffic
 //      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
 //      more                                         wgmma_cluster, tiles below one another share B
