@@ -183,13 +183,13 @@ def test_public_kernels_that_are_not_there_are_asked_for(load, tmp_path, monkeyp
 
 @pytest.fixture
 def judge(load, make_record, environment):
-    """Judge a target by runs in each of which tgemm takes one of these seconds, cublas 1 and cublaslt 0.8."""
+    """Judge a target by runs in each of which tgemm takes one of these seconds, cublas 1, and cublaslt `best`."""
     targets = load("targets")
 
-    def make(unit, least, *seconds):
+    def make(unit, least, *seconds, best=0.8):
         runs = []
         for own in seconds:
-            times = {"tgemm": own, "cublas": 1.0, "cublaslt": 0.8}
+            times = {"tgemm": own, "cublas": 1.0, "cublaslt": best}
             loads = {
                 name: Load(seconds=time, launches=1, joules=time, joules_seconds=1.0) for name, time in times.items()
             }
@@ -219,6 +219,10 @@ def judge(load, make_record, environment):
 )
 def test_a_target_is_reached_if_the_interval_over_the_runs_reaches_it(judge, unit, least, seconds, verdict):
     assert judge(unit, least, *seconds)[-1] == verdict
+
+
+def test_the_best_of_cublaslt_is_no_slower_than_cublas(judge):
+    assert judge("% of best cublaslt", 99, 1.0, best=1.1)[-3] == "100.0"
 
 
 def test_a_target_that_no_run_shows_has_no_line(load, make_record, environment):
