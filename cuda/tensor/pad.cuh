@@ -17,7 +17,7 @@ template <typename T> __device__ uint4 load_before(const char* at, const T* end)
     using Unit = std::conditional_t<sizeof(T) == 1, unsigned char, unsigned short>;
     constexpr int kUp = 32 - 8 * sizeof(Unit);
     const char* last = reinterpret_cast<const char*>(end);
-    if (at + kPart <= last) return *reinterpret_cast<const uint4*>(at);
+    if (at + kPart <= last) return __ldcs(reinterpret_cast<const uint4*>(at));  // read once
     uint4 v = make_uint4(0, 0, 0, 0);
 #pragma unroll 1
     while (last > at) {  // from the end on, each element moves up those behind it
@@ -39,12 +39,13 @@ __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
 
 // Copy rows x columns elements, a segment of a row to a warp at a time, 16 bytes to a lane. The lane loads the aligned
 // 16 bytes in which its elements begin; those that follow are what the next lane has. The first row is aligned.
-template <typename T> __device__ void pad_matrix(const T* from, T* to, int rows, int columns, int warp, int warps) {
+// A warp begins with segment `item`; the next one that it would have, counted from the end, is returned.
+template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
     constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
     const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
     const T* const end = from + size_t(rows) * columns;
 #pragma unroll 1
-    for (int item = warp; item < rows * segments; item += warps) {
+    for (; item < rows * segments; item += warps) {
         const int row = item / segments, first = item % segments * kSegment + lane;
         const char* const start = reinterpret_cast<const char*>(from + size_t(row) * columns);
         const int skew = reinterpret_cast<size_t>(start) % kPart;
@@ -63,6 +64,7 @@ template <typename T> __device__ void pad_matrix(const T* from, T* to, int rows,
             if (u * 32 < left) copy[u * 32] = take_bytes(v[u], next, skew);
         }
     }
+    return item - rows * segments;
 }
 
 // What TMA fetches: the operands, or their copies, first that of A.
@@ -97,7 +99,8 @@ __device__ inline void copy_operands(int M, int N, int K, const TA* A, const TB*
     await_launch_before();
     const Sources sources(M, N, K);
     constexpr int kWarps = kPadThreads / 32;  // of a block; neighbours in memory go to different blocks
-    const int warp = threadIdx.x / 32 * gridDim.x + blockIdx.x, warps = gridDim.x * kWarps;
-    if (sources.copies_a) pad_matrix(A, static_cast<TA*>(copies), sources.rows_a, sources.columns_a, warp, warps);
-    if (sources.copies_b) pad_matrix(B, sources.copy_of_b(copies), sources.rows_b, sources.columns_b, warp, warps);
+    const int warps = gridDim.x * kWarps;
+    int item = threadIdx.x / 32 * gridDim.x + blockIdx.x;
+    if (sources.copies_a) item = pad_matrix(A, static_cast<TA*>(copies), sources.rows_a, sources.columns_a, item, warps);
+    if (sources.copies_b) pad_matrix(B, sources.copy_of_b(copies), sources.rows_b, sources.columns_b, item, warps);
 }

@@ -233,3 +233,5 @@ inline std::array<unsigned, 32> exchange(unsigned mine) {
     return all;
 }
 inline unsigned __shfl_sync(unsigned, unsigned value, int lane) { return exchange(value)[lane]; }
+
+template <class T> T __ldcs(const T* from) { return *from; }
