@@ -26,6 +26,12 @@ struct Place {
     }
 };
 
+// Tile after tile goes back and forth along K, because what was fetched last is still in L2. Returns what comes in place
+// of `step`, of the steps from `begin` up to `end`.
+__device__ inline int turn_back(int step, int begin, int end, bool back) {
+    return back ? begin + end - 1 - step : step;
+}
+
 template <int BOXES> struct Ring {
     unsigned tiles;
 

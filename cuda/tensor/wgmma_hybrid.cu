@@ -224,7 +224,8 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
             const int2 at = schedule.origin(w.tile, block.row, block.column);
             for (int step = w.begin; step < w.end; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                block.fetch_stage(ring, place.stage, map_a, map_a + 1, at, step * kDepth);
+                const int k = turn_back(step, w.begin, w.end, turn % 2) * kDepth;
+                block.fetch_stage(ring, place.stage, map_a, map_a + 1, at, k);
             }
         }
         if (!IS_LARGE && thread == 0) await_launch_before();  // this launch ends after the first one
