@@ -204,18 +204,27 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
                 make_float4(alpha * sum[i][j], alpha * sum[i][j + 1], alpha * sum[i][j + 2], alpha * sum[i][j + 3]);
 }
 
-// Stores four sums of a row, from column n on.
-__device__ void store4(float* C, int M, int N, int m, int n, bool wide, float beta, float4 sum) {
+// Stores four sums of a row, from column n on; rows of C are multiples of 16 bytes.
+__device__ void store4(float* C, int M, int N, int m, int n, float beta, float4 sum) {
     if (m >= M || n >= N) return;
-    float* const c = C + size_t(m) * N + n;
-    float v[4] = {sum.x, sum.y, sum.z, sum.w};
+    float4* const c = reinterpret_cast<float4*>(C + size_t(m) * N + n);
+    if (beta != 0) add(sum, make_float4(beta * c->x, beta * c->y, beta * c->z, beta * c->w));  // otherwise C is not read
+    *c = sum;
+}
+
+// Stores a tile whose rows are no such multiples, a column to a thread: lanes that each stored four columns would
+// write every sector of L2 four times. The sums are those of SLICED slices in shared memory.
+template <int SLICED> __device__ void store_columns(float* C, int M, int N, int2 at, float beta, const float* shared) {
+#pragma unroll 4
+    for (int e = threadIdx.x; e < BM * BN; e += kThreads) {
+        const int row = e / BN, column = e % BN, m = at.x + row, n = at.y + column;
+        if (m >= M || n >= N) continue;
+        float sum = shared[row * kPitchC + column];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-        if (n + j >= N) continue;
-        if (beta != 0) v[j] += beta * c[j];  // otherwise C is not read
-        if (!wide) c[j] = v[j];
+        for (int s = 1; s < SLICED; ++s) sum += shared[(s * BM + row) * kPitchC + column];
+        float* const c = C + size_t(m) * N + n;
+        *c = beta == 0 ? sum : sum + beta * *c;
     }
-    if (wide) reinterpret_cast<float4&>(*c) = make_float4(v[0], v[1], v[2], v[3]);
 }
 
 template <bool WIDE_A, bool WIDE_B>
@@ -241,6 +250,10 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     float4* const parts =
         reinterpret_cast<float4*>(counters + (tiles * ::counters(split) + 3) / 4 * 4) + size_t(tile) * split * kFours;
     const bool wide = N % 4 == 0;
+    if (split == 1 && !wide) {
+        store_columns<SLICES>(C, M, N, at, beta, shared);
+        return;
+    }
 #pragma unroll 2
     for (int e = threadIdx.x; e < kFours; e += kThreads) {
         const int m = e / (BN / 4), n = e % (BN / 4) * 4;
@@ -248,7 +261,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
 #pragma unroll
         for (int s = 1; s < SLICES; ++s)
             add(total, reinterpret_cast<const float4&>(shared[(s * BM + m) * kPitchC + n]));
-        if (split == 1) store4(C, M, N, at.x + m, at.y + n, wide, beta, total);
+        if (split == 1) store4(C, M, N, at.x + m, at.y + n, beta, total);
         else __stcg(parts + size_t(part) * kFours + e, total);
     }
     if (split == 1) return;
@@ -271,6 +284,11 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     });
     if (rest.count == 0) return;
     add_up(rest, [=](int e, float4 total) {
-        store4(C, M, N, at.x + e / (BN / 4), at.y + e % (BN / 4) * 4, wide, beta, total);
+        const int m = e / (BN / 4), n = e % (BN / 4) * 4;
+        if (wide) store4(C, M, N, at.x + m, at.y + n, beta, total);
+        else reinterpret_cast<float4&>(shared[m * kPitchC + n]) = total;
     });
+    if (wide) return;
+    __syncthreads();
+    store_columns<1>(C, M, N, at, beta, shared);
 }
