@@ -93,7 +93,10 @@ class SpecialValues:
         return np.asarray(rounding + 2 * (self.problem.K + 1) * step)
 
     def judge(self, result: np.ndarray, declared: str = "") -> Check:
-        """Compare a result. Products of parts, and a weaker class that is `declared`, may give NaN or any infinity."""
+        """Compare a result. Products of parts, and a weaker class that is `declared`, may turn infinities into NaN.
+
+        Where they overflow, either infinity is right, because parts of a number have either sign.
+        """
         weak = self.problem.precision.may_split_factors(declared)
         if weak and self.rule == SUBNORMAL:  # parts of a small number are smaller still
             return Check(True, self.rule)
@@ -101,7 +104,8 @@ class SpecialValues:
             got = result.astype(np.float64)
             right = np.where(np.isfinite(self.want), np.abs(got - self.want) <= self._allow(weak), got == self.want)
             right |= np.isnan(self.want) & np.isnan(got)
-            right |= weak & np.isinf(self.want) & ~np.isfinite(got)  # parts of a number have either sign
+            accepted = ~np.isfinite(got) if self.rule == OVERFLOW else np.isnan(got)
+            right |= weak & np.isinf(self.want) & accepted
             wrong = ~right & self._is_certain
         return self._describe(got, wrong) if wrong.any() else Check(True, self.rule)
 

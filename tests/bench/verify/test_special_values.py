@@ -126,6 +126,10 @@ def test_products_of_parts_may_overflow_either_way():
     assert np.isinf(result).any()
     result[np.isinf(result)] *= -1
     assert case.judge(result, "bf16x6").ok and not case.judge(result).ok
+    case = find(NOT_FINITE)
+    result = compute(case)
+    result[np.isinf(result)] *= -1
+    assert not case.judge(result, "bf16x6").ok
 
 
 @pytest.mark.parametrize(
