@@ -26,7 +26,7 @@ from gemmbench.report.row import Row
 DEFAULT, BEST, TFLOPS, JOULES = "% of cublas", "% of best cublaslt", "TFLOPS", "joules in % of best cublaslt"
 """What figures are relative to; in joules less is better.
 
-The best of cublaslt is its row, or that of cublas where it is faster under the load: algorithms are ranked in bursts.
+The best of cublaslt is what cublas chose, where that is faster under the load: algorithms are ranked in bursts.
 """
 
 
@@ -122,10 +122,11 @@ def _find_figure(kernel: str, unit: str, problem: ProblemRows) -> float | None:
         return _speed(ours) / 1e3
     if unit == DEFAULT:
         return _percent(ours)
-    if _find_best(problem.rows, "cublaslt") is None:
+    best, default = (_find_best(problem.rows, name) for name in ("cublaslt", "cublas"))
+    if best is None:
         return None
-    libraries = [_find_best(problem.rows, name) for name in ("cublaslt", "cublas")]
-    best = max((row for row in libraries if row), key=_percent)
+    if default and _percent(default) > _percent(best):
+        best = default
     return _joules(ours) / _joules(best) * 100 if unit == JOULES else _percent(ours) / _percent(best) * 100
 
 

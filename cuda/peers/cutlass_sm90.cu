@@ -13,8 +13,8 @@ params:
   CLUSTER_M: [2, 1]
   CLUSTER_N: [1, 2]
 require:
-  - (M if TRANS_A else K) % 8 == 0   # TMA needs rows that are multiples of 16 bytes
-  - (K if TRANS_B else N) % 8 == 0
+  - lda % 8 == 0              # TMA needs rows that are multiples of 16 bytes
+  - ldb % 8 == 0
   - N % 8 == 0
   - BM >= 128 or PINGPONG            # a cooperative tile gives each warp group 64 rows
   - BM <= 128 or not PINGPONG

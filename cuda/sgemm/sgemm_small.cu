@@ -18,8 +18,8 @@ let:
   fetchers: 512 if threads >= 512 else 256 if threads >= 256 else 128 if threads >= 128 else 64
   cover_m: 16 if BM <= 16 else 32 if BM <= 32 else 64 if BM <= 64 else 128  # powers of two that cover the tile
   cover_n: 16 if BN <= 16 else 32 if BN <= 32 else 64 if BN <= 64 else 128
-  wide_a: (M if TRANS_A else K) % 4 == 0  # rows are multiples of 16 bytes
-  wide_b: (K if TRANS_B else N) % 4 == 0
+  wide_a: lda % 4 == 0          # rows are multiples of 16 bytes
+  wide_b: ldb % 4 == 0
   tiles: cdiv(M, BM) * cdiv(N, BN)
   split: max(1, min(BLOCKS * SMS // tiles, K // (4 * BK)))
   counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
@@ -212,9 +212,9 @@ __device__ void store4(float* C, int M, int N, int m, int n, float beta, float4 
     *c = sum;
 }
 
-// Stores a tile whose rows are no such multiples, a column to a thread: lanes that each stored four columns would
+// Stores a tile of any C, an element to a thread: lanes that stored four neighbours each, one after the other, would
 // write every sector of L2 four times. The sums are those of SLICED slices in shared memory.
-template <int SLICED> __device__ void store_columns(float* C, int M, int N, int2 at, float beta, const float* shared) {
+template <int SLICED> __device__ void store_elements(float* C, int M, int N, int2 at, float beta, const float* shared) {
 #pragma unroll 4
     for (int e = threadIdx.x; e < BM * BN; e += kThreads) {
         const int row = e / BN, column = e % BN, m = at.x + row, n = at.y + column;
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         reinterpret_cast<float4*>(counters + (tiles * ::counters(split) + 3) / 4 * 4) + size_t(tile) * split * kFours;
     const bool wide = N % 4 == 0;
     if (split == 1 && !wide) {
-        store_columns<SLICES>(C, M, N, at, beta, shared);
+        store_elements<SLICES>(C, M, N, at, beta, shared);
         return;
     }
 #pragma unroll 2
@@ -290,5 +290,5 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     });
     if (wide) return;
     __syncthreads();
-    store_columns<1>(C, M, N, at, beta, shared);
+    store_elements<1>(C, M, N, at, beta, shared);
 }

@@ -15,11 +15,10 @@ let:
   tiles: max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN)  # see tiles() below
   edge_rows: M > BM and 1 <= M % BM <= 4  # what tiles leave out
   edge_columns: N > BN and 1 <= N % BN <= 4
-  width_a: M if TRANS_A else K  # of A as it is stored, in elements
-  height_a: K if TRANS_A else M
-  copy_a: width_a % 4 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
+  copy_a: lda % 4 != 0          # TMA needs rows that are multiples of 16 bytes: others are copied and padded
   copy_b: TRANS_B or (N % 4 != 0 and M > BM)
-  bytes_a: 16 * height_a * cdiv(width_a, 4) if copy_a else 0  # of the copies
+  bytes_a: 16 * height_a * cdiv(lda, 4) if copy_a else 0  # of the copies
   bytes_b: 16 * K * cdiv(N, 4) if copy_b else 0
   bytes_sums: 4 * SPLIT * tiles * BM * BN if SPLIT > 1 else 0
 require:
@@ -29,14 +28,14 @@ workspace: 32768 + bytes_a + bytes_b + bytes_sums
 zeroed: 32768 if SPLIT > 1 else 0  # counters, which the last cluster of a tile resets
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - operand: A
-    shape: [width_a, height_a]
+    shape: [lda, height_a]
     box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM]
     swizzle: 0 if TRANS_A else 128
     when: not copy_a
   - operand: workspace
     offset: 32768
-    shape: [width_a, height_a]
-    pitch: cdiv(width_a, 4) * 4
+    shape: [lda, height_a]
+    pitch: cdiv(lda, 4) * 4
     box: [BM if TRANS_A else 32, 8 * SLICES if TRANS_A else BM]
     swizzle: 0 if TRANS_A else 128
     when: copy_a

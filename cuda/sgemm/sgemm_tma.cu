@@ -11,25 +11,24 @@ params:
   STAGES: [4, 3, 2]
   STREAM_K: [0, 1]              # 1: as many blocks as run at once; tiles beyond whole waves are cut along K
 let:
-  width_a: M if TRANS_A else K  # of A as it is stored, in elements
-  height_a: K if TRANS_A else M
-  copy_a: width_a % 4 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
+  copy_a: lda % 4 != 0          # TMA needs rows that are multiples of 16 bytes: others are copied and padded
   copy_b: TRANS_B or N % 4 != 0
-  bytes_a: 16 * height_a * cdiv(width_a, 4) if copy_a else 0  # of the copies
+  bytes_a: 16 * height_a * cdiv(lda, 4) if copy_a else 0  # of the copies
   bytes_b: 16 * K * cdiv(N, 4) if copy_b else 0
 tile: [BM, BN]
 workspace: 4096 + bytes_a + bytes_b + (SMS * 131072 if STREAM_K else 0)
 zeroed: 4096                    # flags, which their readers reset
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - operand: A
-    shape: [width_a, height_a]
+    shape: [lda, height_a]
     box: [BM if TRANS_A else BK, BK if TRANS_A else BM]
     swizzle: 0 if TRANS_A else 128
     when: not copy_a
   - operand: workspace
     offset: 4096
-    shape: [width_a, height_a]
-    pitch: cdiv(width_a, 4) * 4
+    shape: [lda, height_a]
+    pitch: cdiv(lda, 4) * 4
     box: [BM if TRANS_A else BK, BK if TRANS_A else BM]
     swizzle: 0 if TRANS_A else 128
     when: copy_a

@@ -39,7 +39,7 @@ __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
 
 // Copy rows x columns elements, a segment of a row to a warp at a time, 16 bytes to a lane. The lane loads the aligned
 // 16 bytes in which its elements begin; those that follow are what the next lane has. The first row is aligned.
-// A warp begins with segment `item`; the next one that it would have, counted from the end, is returned.
+// A warp begins with segment `item`. Returns the one with which it begins in the next matrix.
 template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
     constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
     const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;

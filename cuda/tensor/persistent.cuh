@@ -31,12 +31,11 @@ __device__ void multiply_tiles(int M, int N, int K, float alpha, float beta, TC*
         if (kTakesRegisters) release_registers<40>();
         const int bytes = Cluster::count_bytes(M, N);
         if (thread == 0) await_launch_before();  // the other groups wait for what this thread fetches
-        bool back = false;
-        for (int tile = first; thread == 0 && tile < tiles; tile += stride, back = !back) {
+        for (int tile = first, turn = 0; thread == 0 && tile < tiles; tile += stride, ++turn) {
             const int2 at = raster.origin(tile, block);
             for (int step = 0; step < steps; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                const int k = turn_back(step, 0, steps, back) * kDepth;
+                const int k = turn_back(step, 0, steps, turn) * kDepth;
                 block.fetch_stage(ring, place.stage, map_a, map_b, at, k, bytes);
             }
         }

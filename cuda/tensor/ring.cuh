@@ -26,10 +26,10 @@ struct Place {
     }
 };
 
-// Tile after tile goes back and forth along K, because what was fetched last is still in L2. Returns what comes in place
-// of `step`, of the steps from `begin` up to `end`.
-__device__ inline int turn_back(int step, int begin, int end, bool back) {
-    return back ? begin + end - 1 - step : step;
+// Every second tile of a block goes from the end of K to its beginning: what the tile before fetched last is still in
+// L2. Returns which step comes in place of `step`, of those from `begin` up to `end`, in tile number `turn`.
+__device__ inline int turn_back(int step, int begin, int end, int turn) {
+    return turn % 2 ? begin + end - 1 - step : step;
 }
 
 template <int BOXES> struct Ring {

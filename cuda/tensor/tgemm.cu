@@ -11,7 +11,7 @@ let:                            # tiles of C
   pairs: 2 * cdiv(M, 256)                                 # rows of tiles, in clusters of two
   waves: cdiv(cdiv(M, 256) * cdiv(N, 256), SMS // 2)      # of clusters of two tiles of 128 x 256
   tall_waves: cdiv(cdiv(M, 512) * cdiv(N, 192), SMS // 2) # of two tiles of 256 x 192
-  pitch: (K if TRANS_B else N) if M < N else M if TRANS_A else K  # of the large operand, in elements
+  pitch: ldb if M < N else lda                            # of the large operand, in elements
   fits_small: M <= 64 or N <= 64 and M <= 128             # a tile of 128 x 64 has the whole C in one direction
   clustered: SMS * 10 // 11                               # SMs on which clusters of four and eight fit
 pick:
@@ -133,7 +133,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                                                   share A where all fit in one wave
 //      all tiles of 128 x 192 in one wave           the same with these, in pairs that share B where none is left over
 //      all tiles of 128 x 256 in one wave           the same with these, in pairs that share A or, where one would be
-//                                                   left over, B
+//                                                   left over, B; alone where pairs would make a second wave
 //      K up to 128                                  wgmma_cluster with tiles of 128 x 192: C is most of the traffic
 //      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
 //      more                                         wgmma_cluster, tiles below one another share B

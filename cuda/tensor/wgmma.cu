@@ -10,8 +10,8 @@ params:
   BM: [128]
   BN: [256, 128, 64]
 require:
-  - (M if TRANS_A else K) % 8 == 0   # TMA needs rows that are multiples of 16 bytes
-  - (K if TRANS_B else N) % 8 == 0
+  - lda % 8 == 0              # TMA needs rows that are multiples of 16 bytes
+  - ldb % 8 == 0
 tile: [BM, BN]
 tensor_maps:
   - {operand: A, box: [64, 64 if TRANS_A else BM], swizzle: 128}

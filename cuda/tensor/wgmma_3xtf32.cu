@@ -12,14 +12,12 @@ params:
   PROMOTE: [32, 64, 128, 0]     # k that the tensor cores sum before float registers take over; 0: all
   TURNS: [1, 0]                 # 1: the two groups that multiply take turns
 let:
-  width_a: M if TRANS_A else K  # of A as it is stored, in elements
-  height_a: K if TRANS_A else M
-  width_b: K if TRANS_B else N
+  height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
   height_b: N if TRANS_B else K
-  copy_a: width_a % 4 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
-  copy_b: width_b % 4 != 0
-  bytes_a: 16 * height_a * cdiv(width_a, 4) if copy_a else 0  # of the copies
-  bytes_b: 16 * height_b * cdiv(width_b, 4) if copy_b else 0
+  copy_a: lda % 4 != 0          # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: ldb % 4 != 0
+  bytes_a: 16 * height_a * cdiv(lda, 4) if copy_a else 0  # of the copies
+  bytes_b: 16 * height_b * cdiv(ldb, 4) if copy_b else 0
   box_a: 32 if TRANS_A else BM
   box_b: BN if TRANS_B else 32
   bytes: STAGES * (BM + 2 * BN) * 128 + STAGES * 24 + 16   # tiles of A, and of both parts of B; barriers
@@ -30,15 +28,15 @@ tensor_maps:
   - {operand: A, box: [32, box_a], swizzle: 128, when: not copy_a}
   - {operand: B, box: [32, box_b], swizzle: 128, when: not copy_b}
   - operand: workspace          # the copy of A, and that of B
-    shape: [width_a, height_a]
-    pitch: cdiv(width_a, 4) * 4
+    shape: [lda, height_a]
+    pitch: cdiv(lda, 4) * 4
     box: [32, box_a]
     swizzle: 128
     when: copy_a
   - operand: workspace
     offset: bytes_a
-    shape: [width_b, height_b]
-    pitch: cdiv(width_b, 4) * 4
+    shape: [ldb, height_b]
+    pitch: cdiv(ldb, 4) * 4
     box: [32, box_b]
     swizzle: 128
     when: copy_b

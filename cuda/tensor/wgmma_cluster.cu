@@ -16,14 +16,12 @@ let:
   # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, also cut along k.
   pieces_a: CLUSTER_N if BM / 64 % CLUSTER_N != 0 else 1
   pieces_b: CLUSTER_M if BN / 64 % CLUSTER_M != 0 else 1
-  width_a: M if TRANS_A else K  # of A as it is stored, in elements
-  height_a: K if TRANS_A else M
-  width_b: K if TRANS_B else N
+  height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
   height_b: N if TRANS_B else K
-  copy_a: width_a % 8 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
-  copy_b: width_b % 8 != 0
-  bytes_a: 16 * height_a * cdiv(width_a, 8) if copy_a else 0  # of the copies
-  bytes_b: 16 * height_b * cdiv(width_b, 8) if copy_b else 0
+  copy_a: lda % 8 != 0          # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: ldb % 8 != 0
+  bytes_a: 16 * height_a * cdiv(lda, 8) if copy_a else 0  # of the copies
+  bytes_b: 16 * height_b * cdiv(ldb, 8) if copy_b else 0
   # Boxes that no other block shares have no more rows than C: TMA takes twice as long if one reaches beyond.
   rows_a: min(BM, M) if CLUSTER_N == 1 else BM / CLUSTER_N
   rows_b: min(BN, N) if CLUSTER_M == 1 else BN / CLUSTER_M
@@ -41,15 +39,15 @@ tensor_maps:
   - {operand: B, box: [64, box_b], swizzle: 128, when: not copy_b}
   - {operand: C, box: [128 / BYTES_C, 16], swizzle: 128, when: N * BYTES_C % 16 == 0}
   - operand: workspace          # the copy of A, and that of B
-    shape: [width_a, height_a]
-    pitch: cdiv(width_a, 8) * 8
+    shape: [lda, height_a]
+    pitch: cdiv(lda, 8) * 8
     box: [64, box_a]
     swizzle: 128
     when: copy_a
   - operand: workspace
     offset: bytes_a
-    shape: [width_b, height_b]
-    pitch: cdiv(width_b, 8) * 8
+    shape: [ldb, height_b]
+    pitch: cdiv(ldb, 8) * 8
     box: [64, box_b]
     swizzle: 128
     when: copy_b

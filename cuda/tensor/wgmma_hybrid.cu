@@ -23,8 +23,8 @@ require:
   - BYTES == 2 or TRANS_B and not TRANS_A  # fp8 has no transposed descriptors
   - (BM / 128 + partial) * BN <= 384  # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
-  - (M if TRANS_A else K) * BYTES % 16 == 0  # TMA needs rows that are multiples of 16 bytes
-  - (K if TRANS_B else N) * BYTES % 16 == 0
+  - lda * BYTES % 16 == 0       # TMA needs rows that are multiples of 16 bytes
+  - ldb * BYTES % 16 == 0
   - N * BYTES_C % 16 == 0
 tile: [4 * BM, 2 * BN]
 workspace: 4096 + SMS * BM * BN * 4 if STREAM_K else 0
@@ -224,7 +224,7 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
             const int2 at = schedule.origin(w.tile, block.row, block.column);
             for (int step = w.begin; step < w.end; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                const int k = turn_back(step, w.begin, w.end, turn % 2) * kDepth;
+                const int k = turn_back(step, w.begin, w.end, turn) * kDepth;
                 block.fetch_stage(ring, place.stage, map_a, map_a + 1, at, k);
             }
         }

@@ -13,8 +13,8 @@ params:
 require:
   - BM * BN <= 49152            # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) <= SMEM
-  - (M if TRANS_A else K) % 8 == 0   # TMA needs rows that are multiples of 16 bytes
-  - (K if TRANS_B else N) % 8 == 0
+  - lda % 8 == 0              # TMA needs rows that are multiples of 16 bytes
+  - ldb % 8 == 0
 tile: [BM, BN]
 tensor_maps:
   - {operand: A, box: [64, 64 if TRANS_A else BM], swizzle: 128}

@@ -12,14 +12,12 @@ params:
 let:
   tiles: cdiv(M, BM) * cdiv(N, BN)
   split: max(1, min(SMS // tiles, cdiv(K, 64) // 4))  # parts of K; all are computed at the same time
-  width_a: M if TRANS_A else K  # of A as it is stored, in elements
-  height_a: K if TRANS_A else M
-  width_b: K if TRANS_B else N
+  height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
   height_b: N if TRANS_B else K
-  copy_a: width_a % 8 != 0      # TMA needs rows that are multiples of 16 bytes: others are copied and padded
-  copy_b: width_b % 8 != 0
-  bytes_a: 16 * height_a * cdiv(width_a, 8) if copy_a else 0  # of the copies
-  bytes_b: 16 * height_b * cdiv(width_b, 8) if copy_b else 0
+  copy_a: lda % 8 != 0          # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: ldb % 8 != 0
+  bytes_a: 16 * height_a * cdiv(lda, 8) if copy_a else 0  # of the copies
+  bytes_b: 16 * height_b * cdiv(ldb, 8) if copy_b else 0
   box_a: 64 if TRANS_A else M if M <= BM else BM if M % BM == 0 or M % BM > 64 else 64
   box_b: 64 if not TRANS_B else N if N <= BN else BN if N % BN == 0 or N % BN > 64 else 64
 require:
@@ -30,15 +28,15 @@ tensor_maps:
   - {operand: B, box: [64, box_b], swizzle: 128, when: not copy_b}
   - operand: workspace          # the copy of A, and that of B
     offset: 4096
-    shape: [width_a, height_a]
-    pitch: cdiv(width_a, 8) * 8
+    shape: [lda, height_a]
+    pitch: cdiv(lda, 8) * 8
     box: [64, box_a]
     swizzle: 128
     when: copy_a
   - operand: workspace
     offset: 4096 + bytes_a
-    shape: [width_b, height_b]
-    pitch: cdiv(width_b, 8) * 8
+    shape: [ldb, height_b]
+    pitch: cdiv(ldb, 8) * 8
     box: [64, box_b]
     swizzle: 128
     when: copy_b

@@ -24,8 +24,8 @@ require:
   - cluster <= 2                # larger ones leave multiprocessors without work
   - BM * BN <= (49152 if TRANS_B and not TRANS_A else 32768)  # else sums and fragments do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
-  - (M if TRANS_A else K) % 4 == 0   # TMA needs rows that are multiples of 16 bytes
-  - (K if TRANS_B else N) % 4 == 0
+  - lda % 4 == 0              # TMA needs rows that are multiples of 16 bytes
+  - ldb % 4 == 0
   - N % 4 == 0
 tile:
   - BN * CLUSTER_N if swaps else BM * CLUSTER_M
