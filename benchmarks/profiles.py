@@ -61,9 +61,11 @@ def main() -> None:
     if unknown := set(arguments.names) - set(FILES):
         parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join(FILES)}")
     for name in arguments.names or FILES:
-        text = "\n".join(map(profile, FILES[name]))
-        print(text)
-        (arguments.out / f"{name}.txt").write_text(text)
+        with (arguments.out / f"{name}.txt").open("w") as file:
+            for number, words in enumerate(FILES[name]):
+                text = ("\n" if number else "") + profile(words)
+                print(text, end="", flush=True)
+                print(text, end="", file=file, flush=True)
 
 
 if __name__ == "__main__":
