@@ -29,6 +29,7 @@ SWEEPS = (
 )
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")
+NARROW = ("mma_stream", "wgmma_splitk", "wgmma_cluster", "cublas")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
@@ -37,6 +38,7 @@ RUNS = {
     "tgemm_fp8": (*TGEMM, "--precision", "e4m3,e4m3_fast", "--layout", "nt", "--sizes", "4096,8192"),
     "tgemm_3xtf32": (*TGEMM, "--precision", "3xtf32", "--sizes", "4096,8192"),
     "mma_sync": (*GEMMBENCH, "run", "mma_sync", "cublas", "--precision", "bf16", "--sizes", "4096", *MMA_SYNC_TILES),
+    "tensor_narrow": (*GEMMBENCH, "run", *NARROW, "--precision", "bf16", "--sizes", "4x7410x1425,128x2048x4096"),
     "mlp": (*GEMMBENCH, "mlp"),
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),

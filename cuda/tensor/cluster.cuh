@@ -88,7 +88,7 @@ template <int CM, int CN> struct Member {
     }
 };
 
-// How C leaves a warp group: each warp writes its 16 rows, kColumns at a time, to a box, which one lane stores by TMA.
+// How C leaves a warpgroup: each warp writes its 16 rows, kColumns at a time, to a box, which one lane stores by TMA.
 struct Boxes {
     static constexpr int kColumns = kRowBytes / sizeof(TC);
     int M, N;
@@ -131,7 +131,7 @@ struct Boxes {
         }
     }
 
-    // Store the sums of a warp group, 64 x BN of C from (row0, column0) on. `stored` counts the boxes of the warp.
+    // Store the sums of a warpgroup, 64 x BN of C from (row0, column0) on. `stored` counts the boxes of the warp.
     // With ANY_N rows of C need not be multiples of 16 bytes.
     template <bool ANY_N, typename RING>
     __device__ void store(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int row0,

@@ -45,7 +45,7 @@ __device__ inline void await(unsigned barrier, unsigned parity) {
         : "memory");
 }
 
-// ---- Registers that the warp groups of a block exchange. All threads of a group call this.
+// ---- Registers that the warpgroups of a block exchange. All threads of a group call this.
 
 template <int COUNT> __device__ void release_registers() {  // keep COUNT
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
@@ -193,7 +193,7 @@ __device__ inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
                  : "memory");
 }
 
-// ---- Products of a warp group: 64 rows of A, N columns of B and 32 bytes along K, all in shared memory; tile.cuh
+// ---- Products of a warpgroup: 64 rows of A, N columns of B and 32 bytes along K, all in shared memory; tile.cuh
 // describes the operands.
 
 // Writes to registers and shared memory before this are seen by the products after it.

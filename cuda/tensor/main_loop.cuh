@@ -1,4 +1,4 @@
-// The products of a tile, stage by stage as the ring brings them, for one warp group.
+// The products of a tile, stage by stage as the ring brings them, for one warpgroup.
 
 #pragma once
 

@@ -53,8 +53,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 // prepared meanwhile (pdl). Rows that are no multiples of 16 bytes are loaded by 4 or 2 bytes. C^T = B^T A^T makes a C
 // of few columns one of few rows.
 //
-// Bound by memory up to 8 lines. With more, warps are busy with products and loads from shared memory when they should
-// ask for the next part, and on Hopper wgmma_splitk is faster.
+// Bound by memory up to 8 lines, if the large operand keeps memory busy. With more lines, warps are busy with products
+// and loads from shared memory when they should ask for the next part, and on Hopper wgmma_splitk is faster.
 
 #include "../sgemm/overlap.cuh"
 #include "../sgemm/parts.cuh"

@@ -7,7 +7,7 @@
 
 #include "unaligned.cuh"
 
-constexpr int kPadThreads = 256, kPadBlocks = 4;  // of a multiprocessor
+constexpr int kPadThreads = 256, kPadBlocks = 4;  // of an SM
 constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
 
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }

@@ -5,7 +5,7 @@
 
 #include "tile.cuh"
 
-constexpr int kGroups = 2, kThreads = 384;   // warp groups that multiply; with the one that fetches
+constexpr int kGroups = 2, kThreads = 384;   // warpgroups that multiply; with the one that fetches
 constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
 #ifndef ROWS_ALONG_K  // a kernel may arrange the operands of its products otherwise
 #define ROWS_ALONG_K !TRANS_A

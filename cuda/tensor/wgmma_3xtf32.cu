@@ -83,7 +83,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // the next tile of A.
 //
 // Bound by the tensor cores, which do three times the work, at the clock that the power limit leaves; and by shared
-// memory, which B crosses five times: fetched, loaded, stored in two parts, and read by both groups.
+// memory, which B crosses ten times: fetched, loaded, stored in two parts, and read three times by both groups.
 
 #include <climits>
 

@@ -6,7 +6,7 @@ layouts: [nt]                   # both operands along K: fp8 has no transposed d
 arch: [90a]                     # setmaxnreg
 epilogue: [bias, relu]
 params:
-  BM: [256, 128]                # 256: each warp group has two blocks of 64 rows
+  BM: [256, 128]                # 256: each warpgroup has two blocks of 64 rows
   BN: [128, 192, 256, 64]
   STAGES: [4, 3, 6]
   CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
@@ -20,7 +20,7 @@ let:
   copies: K % 16 != 0           # TMA needs rows that are multiples of 16 bytes: others are copied and padded
   pitch: cdiv(K, 16) * 16       # of the copies
 require:
-  - cluster <= 2                # larger ones leave multiprocessors without work
+  - cluster <= 2                # larger ones leave SMs without work
   - (BM / 128 + partial) * BN <= 384  # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]

@@ -1,12 +1,12 @@
 /*---
-summary: clusters of eight, and clusters of two on the multiprocessors that eight do not fill; stream-K
+summary: clusters of eight, and clusters of two on the SMs that eight do not fill; stream-K
 order: 250
 precisions: [bf16, f16, bf16_f32, f16_f32, e4m3_fast, e4m3, e5m2_fast, e5m2]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
 epilogue: [bias, relu]
 params:
-  BM: [256, 128]                # 256: each warp group has two blocks of 64 rows
+  BM: [256, 128]                # 256: each warpgroup has two blocks of 64 rows
   BN: [192, 256, 128]
   STAGES: [3, 4]
   LARGE: [15, 14, 16]           # clusters of eight that run at once: how a GPU is wired, not how many SMs it has
@@ -56,10 +56,10 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 
 // Against wgmma_cluster: the bytes that leave L2 for each product fall further. A cluster of 4 x 2 blocks moves
 // half as many as one of 2 x 1. But clusters of eight must lie within a GPC, and most GPCs of an H200 have 16 or
-// 18 multiprocessors: 15 such clusters fill 120 of the 132, and 12 would stand idle. A second launch puts clusters
-// of two there, and both run side by side.
+// 18 SMs: 15 such clusters fill 120 of the 132, and 12 would stand idle. A second launch puts clusters of two there,
+// and both run side by side.
 //
-//      a GPC of 18 multiprocessors                      a large cluster's tile       four small ones' tiles
+//      a GPC of 18 SMs                                  a large cluster's tile       four small ones' tiles
 //
 //                                                           BN      BN                   BN      BN
 //      +---------------+---------------+----+            +-------+-------+            +-------+-------+
@@ -71,13 +71,13 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      +---------------+---------------+                 +-------+-------+            +-------+-------+
 //
 // Tiles of C are dealt in units of a large cluster's, every so many of them to the small clusters, in proportion
-// to the multiprocessors. The second launch starts while the first runs (pdl) and ends after it. Apart from that
-// the two have nothing to do with one another. The first launch of the next product is prepared meanwhile, and lets its
-// second one start only when all of this product is done:
+// to the SMs. The second launch starts while the first runs (pdl) and ends after it. Apart from that the two have
+// nothing to do with one another. The first launch of the next GEMM is prepared meanwhile, and lets its second one
+// start only when all of this GEMM is done:
 //
-//     product n      | large ------------------------|
+//     GEMM n         | large ------------------------|
 //                       | small --------------------|---|
-//     product n + 1                            | barriers |  large -----------
+//     GEMM n + 1                               | barriers |  large -----------
 //                                                            | small --------
 //
 // STREAM_K: the tiles that are left after whole waves are cut along K so that all clusters of a part end
@@ -87,8 +87,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // In fp8 an element has half of the bytes and is multiplied in half of the time, so the traffic is the same and what
 // lowers it helps as much. Both operands run along K (nt); see wgmma_fp8 for the promotion of sums.
 //
-// Bound by the power limit of the GPU: with its loads left out, the same kernel reaches 785 TFLOPS at 8192 on an
-// H200 of 700 W.
+// Bound by the power limit of the GPU: even with its loads left out, the kernel cannot keep the full clock under a
+// steady load.
 
 #include "main_loop.cuh"
 

@@ -1,5 +1,5 @@
 /*---
-summary: one warp group fetches tiles into a ring, the others only multiply; blocks stay and take tile after tile
+summary: one warpgroup fetches tiles into a ring, the others only multiply; blocks stay and take tile after tile
 order: 230
 symbol: gemm
 precisions: [bf16, f16, bf16_f32, f16_f32]
@@ -7,7 +7,7 @@ layouts: [nn, nt, tn, tt]
 arch: [90a]                     # setmaxnreg
 epilogue: [bias, relu]
 params:
-  BM: [128, 256]                # 256: each warp group has two blocks of 64 rows
+  BM: [128, 256]                # 256: each warpgroup has two blocks of 64 rows
   BN: [256, 192, 128, 64]
   STAGES: [4, 3, 6]
 require:
@@ -38,7 +38,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                             | filled                                  ^ emptied
 //     groups 0 and 1          +--> multiply 0 | multiply 1 | multiply 2 | ...      | store a tile | multiply ...
 //
-// There are as many blocks as multiprocessors. Each takes every gridDim.x-th tile of C, and the next tiles are on
+// There are as many blocks as SMs. Each takes every gridDim.x-th tile of C, and the next tiles are on
 // their way while it stores one. A thread that multiplies needs more registers than one that waits, so with BM =
 // 256 the groups exchange them (setmaxnreg).
 //

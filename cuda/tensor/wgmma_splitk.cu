@@ -1,5 +1,5 @@
 /*---
-summary: K split among blocks where C has too few tiles for all multiprocessors; only rows that exist are fetched
+summary: K split among blocks where C has too few tiles for all SMs; only rows that exist are fetched
 order: 245
 precisions: [bf16, f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
@@ -59,18 +59,17 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma_cluster: work for all multiprocessors where C is small or narrow. C of 128 x 2048 has 32 tiles of
-// 128 x 64; a GPU of 132 multiprocessors then fetches with a quarter of them. Here four blocks share a tile, each with
-// a quarter of K. When all have left their sums in the workspace, each adds up a quarter of the tile, part by part in
-// the order of k, so every run gives the same bits.
+// Against wgmma_cluster: work for all SMs where C is small or narrow. C of 128 x 2048 has 32 tiles of 128 x 64; a GPU
+// of 132 SMs then fetches with a quarter of them. Here four blocks share a tile, each with a quarter of K. When all
+// have left their sums in the workspace, each adds up a quarter of the tile, part by part in the order of k, so every
+// run gives the same bits.
 //
 //          K: part 0 | part 1  | part 2  | part 3      sums in the workspace      C, 8 columns to a block in turn
 //      +---------+---------+---------+---------+      +---+---+---+---+      +---+---+---+---+---+---+---+---+
 //      | block 0 | block 1 | block 2 | block 3 |  ->  | 0 | 1 | 2 | 3 |  ->  | 0 | 1 | 2 | 3 | 0 | 1 | 2 | 3 |
 //      +---------+---------+---------+---------+      +---+---+---+---+      +---+---+---+---+---+---+---+---+
 //
-// Blocks that wait for one another must run at the same time, so K is never split into more blocks than there are
-// multiprocessors.
+// Blocks that wait for one another must run at the same time, so K is never split into more blocks than there are SMs.
 //
 // Where C has fewer rows than a tile, TMA would fill the rest of the tile with zeros, but a box that reaches beyond an
 // operand takes about twice as long. So a box has as many rows as A has. If A has more rows than a tile, and few of

@@ -21,7 +21,7 @@ let:
   box_rows: BM / CLUSTER_N if TRANS_B and not TRANS_A else 32
   box_columns: BN / CLUSTER_M
 require:
-  - cluster <= 2                # larger ones leave multiprocessors without work
+  - cluster <= 2                # larger ones leave SMs without work
   - BM * BN <= (49152 if TRANS_B and not TRANS_A else 32768)  # else sums and fragments do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
   - lda % 4 == 0              # TMA needs rows that are multiples of 16 bytes
