@@ -56,9 +56,10 @@ SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format
 
 
 def results_folder() -> Path:
-    """Return the folder of this GPU's results, created if missing."""
+    """Return the folder of this GPU's results, created if missing: nvidia-h100 for an NVIDIA H100 80GB HBM3."""
     device = registry.describe_machine(registry.choose_device("cuda")).primary.name
-    folder = ROOT / "results" / re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
+    card = re.sub(r" \d+GB| HBM\w+", "", device).lower()
+    folder = ROOT / "results" / re.sub(r"[^a-z0-9]+", "-", card).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
