@@ -38,9 +38,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                             | filled                                  ^ emptied
 //     groups 0 and 1          +--> multiply 0 | multiply 1 | multiply 2 | ...      | store a tile | multiply ...
 //
-// There are as many blocks as SMs. Each takes every gridDim.x-th tile of C, and the next tiles are on
-// their way while it stores one. A thread that multiplies needs more registers than one that waits, so with BM =
-// 256 the groups exchange them (setmaxnreg).
+// There are at most as many blocks as SMs. Each takes every gridDim.x-th tile of C, and the next tiles are on their
+// way while it stores one. A thread that multiplies needs more registers than one that waits, so with BM = 256 the
+// groups exchange them (setmaxnreg).
 //
 // Bound by the tensor cores' clock on large problems, which the power limit lowers, and by L2: each block reads
 // its tiles alone.
