@@ -44,6 +44,14 @@ def test_a_table_shows_the_chosen_columns_and_kernels(page):
     assert [row.split("|")[1].strip() for row in rows] == ["tiled", "cublas"]
 
 
+def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_the_parameter(page):
+    words = ("M=4096", "brief", "only=wgmma_3xtf32,cublas", "columns=kernel,configuration", "BN=128", "STAGES=3")
+    rows = KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl", *words).splitlines()[2:]
+    tiles = [row for row in rows if "wgmma_3xtf32" in row]
+    assert len(tiles) == 4 and all("BN=128" in row and "STAGES=3" in row for row in tiles)
+    assert len(rows) == 5 and any("cublas" in row for row in rows)
+
+
 @pytest.mark.parametrize(("kind", "words"), [("table", ("M=4096", "only=tiled")), ("fastest", ("tiled",))])
 def test_a_column_may_be_one_of_steady_loads_even_if_no_row_had_one(page, kind, words):
     text = KINDS[kind](page, QUICK, *words, "brief", "columns=kernel,sustained TFLOPS,sustained % of {baseline}")

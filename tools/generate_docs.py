@@ -6,7 +6,8 @@ A part stays between two comments and is written from results/ or from the code,
 
     <!-- begin table FILES M=1024 -->     the table of one problem. Choices: `finals` shows only the winner
                                           of each sweep, `columns="kernel,time (ms)"` these columns,
-                                          `only=naive,tiled` these kernels, `brief` no lines below it
+                                          `only=naive,tiled` these kernels, `BN=128` rows with this value
+                                          of the parameter or without it, `brief` no lines below it
     <!-- begin best FILES 5 -->           the fastest configurations
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
                                           `columns`, `only` and `brief` as above

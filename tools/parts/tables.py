@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -55,9 +55,10 @@ def _compare_file(path: Path) -> Comparison:
 
 @dataclass(frozen=True)
 class _Choices:
-    """What a `table` part shows: values of the problem, kernels, columns, and the lines below."""
+    """What a `table` part shows: values of the problem, parameters, kernels, columns, and the lines below."""
 
     problem: Mapping[str, str]
+    parameters: Mapping[str, str]
     kernels: Sequence[str] = ()
     columns: Sequence[str] = ()
     finals: bool = False
@@ -68,11 +69,18 @@ class _Choices:
         named = {name: value for name, _, value in (word.partition("=") for word in words if "=" in word)}
         lists = {key: named.pop(key, "").split(",") for key in ("only", "columns")}
         kernels, columns = ([item for item in items if item] for items in lists.values())
-        return cls(named, kernels, columns, "finals" in words, "brief" in words)
+        problem = {name: value for name, value in named.items() if name in {field.name for field in fields(Problem)}}
+        parameters = {name: value for name, value in named.items() if name not in problem}
+        return cls(problem, parameters, kernels, columns, "finals" in words, "brief" in words)
 
     def choose(self, rows: Sequence[Row]) -> list[Row]:
         chosen = [row for row in rows if not self.kernels or row.record.variant in self.kernels]
+        chosen = [row for row in chosen if self._has_parameters(row.record.config)]
         return choose_rows(_drop_beaten(chosen) if self.finals else chosen)
+
+    def _has_parameters(self, config: Mapping[str, object]) -> bool:
+        """Whether no parameter differs; a kernel without such a parameter passes."""
+        return all(str(config.get(name, value)) == value for name, value in self.parameters.items())
 
 
 def _write_table(_: Page, pattern: str, *words: str) -> str:
