@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 
 from gemmbench.analysis.time_limit import kill_running_commands
 from gemmbench.backends.base import Artifact, Compiler
+from gemmbench.backends.cache.folder import cache_folder, explain_unwritable
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.errors import BuildTimeout, GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.plan import Plan
@@ -93,7 +95,9 @@ def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], B
         return fault
     except GemmbenchError:
         raise
-    except Exception as fault:  # costs the rows of this code, not the sweep
+    except Exception as fault:  # costs the rows of this code, not the sweep, unless the disk is full
+        if isinstance(fault, OSError) and fault.errno == errno.ENOSPC:
+            raise explain_unwritable(cache_folder(), fault) from None
         return HostError(fault)
 
 

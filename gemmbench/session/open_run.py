@@ -19,12 +19,14 @@ from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.fleet.tasks import measure_worker_peaks
 from gemmbench.bench.record import Record, Request, TransferRecord
 from gemmbench.bench.runner import Runner
+from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store import Journal, Run, complete_batches, complete_transfers, keep_latest
+from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.results_file import Destination, RunResult, choose_results
 from gemmbench.session.session import Session, open_session
@@ -88,7 +90,8 @@ def open_run(
     """Open the named back ends and the results file of a sweep, new or resumed, for the block.
 
     `planned` are hashes of the rows to measure; without them the run cannot be resumed. If the block ends
-    without an interruption, the file says that the run is finished.
+    without an interruption, the file says that the run is finished. A DeviceError from the block says where
+    the rows are that were measured before.
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
@@ -103,6 +106,19 @@ def open_run(
             if set(environment.planned) != set(run.planned):
                 journal.extend(Request(command=environment.command, planned=environment.planned))
             opened = OpenRun(session, run, journal, earlier)
-            yield opened
+            with _say_where(run, resumable):
+                yield opened
             if not opened.is_interrupted():
                 journal.finish()
+
+
+@contextmanager
+def _say_where(run: Run, resumable: bool) -> Iterator[None]:
+    """Add to a DeviceError where the rows are that were measured before it."""
+    try:
+        yield
+    except DeviceError as fault:
+        count = sum(record.status != "skipped" for record in run.records) + len(run.transfers)
+        hint = "; --resume continues the run" if resumable else ""
+        where = f"; {run.path} has {count_noun(count, 'row')}{hint}" if count else ""
+        raise type(fault)(f"{fault}{where}") from fault

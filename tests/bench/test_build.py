@@ -1,5 +1,7 @@
 """Compiling ahead: each distinct code once, on all cores."""
 
+import errno
+import os
 import threading
 import time
 from dataclasses import replace
@@ -75,6 +77,9 @@ def test_an_exception_of_the_host_costs_the_code_that_it_hit_and_a_missing_compi
     assert built[plans[1]].key == "code"
     with pytest.raises(DeviceError, match="no nvcc"):
         compile_plans(plans, {"fake": Compiler(DeviceError("no nvcc"))}, ignore_progress)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(DeviceError, match=r"cannot write compiled code to .*: No space left on device; name another"):
+        compile_plans(plans, {"fake": Compiler(full)}, ignore_progress)
 
 
 def test_an_interruption_ends_what_still_compiles(make_plan):

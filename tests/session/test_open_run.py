@@ -1,7 +1,11 @@
 """A run that is open: what is measured is in its file at once, and nothing is measured twice."""
 
+import pytest
+
 from gemmbench.backends.doctor import measure_peaks
+from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.errors import DeviceError
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store import read
@@ -26,6 +30,19 @@ def test_every_record_is_in_the_file(machine, notes):
     saved = read(result.run.path)
     assert [record.variant for record in saved.records] == ["mlp_fused", "naive", "cublas"]
     assert [record.variant for record in result.run.records] == ["mlp_fused", "naive", "cublas"]
+
+
+def test_a_device_that_is_lost_says_where_the_rows_are(machine, notes, monkeypatch):
+    whole = Runner.run
+
+    def lose(*arguments):
+        if whole(*arguments):
+            raise DeviceError("the device was lost")
+        return []
+
+    monkeypatch.setattr(Runner, "run", lose)
+    with pytest.raises(DeviceError, match=r"the device was lost; results/.*\.jsonl has 2 rows"):
+        measure(machine, notes, Destination())
 
 
 def test_a_resumed_run_adds_neither_rows_nor_skips_that_it_has(machine, notes):

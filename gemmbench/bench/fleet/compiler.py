@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.fleet.carried import collect_files
+from gemmbench.bench.fleet.connection import WorkersLost
 from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.fleet.tasks import compile_plan
-from gemmbench.errors import PlanError
+from gemmbench.errors import DeviceError, GemmbenchError, PlanError
 from gemmbench.planning.plans.plan import Plan
 
 
@@ -20,18 +21,30 @@ class FleetCompiler:
     limit: float
 
     def compile(self, plan: Plan) -> Artifact:
-        """As Compiler; the artifact is that of the first host. Raises as Compiler does."""
+        """As Compiler; the artifact is that of the first host that can compile. Raises as Compiler does.
+
+        A host that cannot, because of a full disk or a lost worker, says so again when it gets a batch.
+        """
         connection = self.machine.connection
         workers = connection.list_workers()
         hosts = dict.fromkeys(host for address, host in workers.items() if address not in self.machine.others)
         carried, device = collect_files([plan.variant]), self.machine.choice.option
         tasks = [connection.submit(compile_plan, plan, carried, device, self.limit, workers=[host]) for host in hosts]
-        built = [connection.take(task) for task in tasks]
-        for each in built:
-            if isinstance(each, PlanError):
-                raise each
-        artifact: Artifact = built[0]
-        return artifact
+        built, faults = list[Artifact](), list[GemmbenchError]()
+        for host, task in zip(hosts, tasks, strict=True):
+            try:
+                found = connection.take(task)
+            except WorkersLost:
+                faults.append(DeviceError(f"the workers on {host} were lost while one compiled {plan.variant.name}"))
+            except DeviceError as fault:
+                faults.append(fault)
+            else:
+                if isinstance(found, PlanError):
+                    raise found
+                built.append(found)
+        if not built:
+            raise faults[0] if faults else DeviceError(f"no worker is left that has a {connection.resource}")
+        return built[0]
 
     def is_compiled(self, plan: Plan) -> bool:
         """Unknown, so False: the caches are those of the workers."""

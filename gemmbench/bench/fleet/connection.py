@@ -15,6 +15,7 @@ MOST_LOSSES = 2
 """How often a task whose worker was lost is tried again elsewhere."""
 _CHATTY = ("distributed", "distributed.client", "tornado.application")
 """Loggers that write tracebacks to the terminal; what they tell, a DeviceError says in a sentence."""
+_ENCRYPTED = ("tls", "wss")
 _CONNECTING_SECONDS = 10
 _CLOSING_SECONDS = 10.0
 _WAITING_SECONDS = 60
@@ -36,6 +37,20 @@ def load_dask() -> Any:
     return SimpleNamespace(config=dask.config, **{name: getattr(distributed, name) for name in names})
 
 
+def _check_protocol(address: str) -> None:
+    """Raise DeviceError if Dask lacks what a protocol needs; its client would wait for it in vain."""
+    protocol = address.partition(":")[0]
+    comm, security = import_module("distributed.comm.registry"), import_module("distributed.security")
+    try:
+        comm.get_backend(protocol).get_connector()
+    except (TypeError, ValueError, ImportError):
+        why = f"Dask needs another package for {protocol}, such as distributed-ucxx"
+        raise DeviceError(f"--fleet {address}: {why}") from None
+    if protocol in _ENCRYPTED and not security.Security().get_connection_args("client").get("ssl_context"):
+        keys = "distributed.comm.tls.ca-file and distributed.comm.tls.client"
+        raise DeviceError(f"--fleet {address}: name the certificates for {protocol} in Dask's settings {keys}")
+
+
 class Connection:
     """A client of the scheduler at `address`; `resource` is what one of its workers has for each device.
 
@@ -45,6 +60,7 @@ class Connection:
     def __init__(self, address: str, resource: str):
         self._dask, self.address, self.resource = load_dask(), address, resource
         self._done: SimpleQueue[Any] = SimpleQueue()
+        _check_protocol(address)
         try:
             self._client = self._dask.Client(address, timeout=_CONNECTING_SECONDS, set_as_default=False)
         except (OSError, ValueError, ImportError) as fault:
@@ -117,7 +133,7 @@ class Connection:
 
     def _check(self) -> None:
         if self._client.status != "running":
-            raise DeviceError(f"the connection to the scheduler at {self.address} was lost; what was measured is saved")
+            raise DeviceError(f"the connection to the scheduler at {self.address} was lost")
 
     def __enter__(self) -> Connection:
         return self

@@ -25,8 +25,8 @@ from gemmbench.errors import DeviceError, GemmbenchError, LaunchError
 
 R = TypeVar("R")
 _POLL = 0.2
-_STRANDED_SECONDS = 60.0
-"""How long a fleet may have no worker before the run ends."""
+_STRANDED_SECONDS, _SILENT_SECONDS = 60.0, 2.0
+"""How long a fleet may have no worker before the run ends, and before that is said."""
 
 
 @dataclass(eq=False)
@@ -141,9 +141,12 @@ class FleetWorker:
     def _rescue_stranded(self) -> None:
         """Submit jobs anew whose workers are all gone. Raises DeviceError if no worker has come for a while."""
         there = set(self._list_fit())
-        self._alone = 0.0 if there or not self._jobs else self._alone + _POLL
+        before, self._alone = self._alone, 0.0 if there or not self._jobs else self._alone + _POLL
+        missing = f"no worker is left that has a {self.connection.resource}"
+        if before <= _SILENT_SECONDS < self._alone:
+            self.message(f"{missing}; waiting {_STRANDED_SECONDS:g} s for another")
         if self._alone > _STRANDED_SECONDS:
-            raise DeviceError(f"no worker is left that has a {self.connection.resource}; what was measured is saved")
+            raise DeviceError(missing)
         for future, job in list(self._jobs.items()):
             if job.targets and there and not there & set(job.targets):
                 del self._jobs[future]
@@ -182,7 +185,7 @@ class FleetWorker:
             return []
         job.restarts += 1
         if job.restarts > MOST_LOSSES:
-            raise DeviceError(f"workers were lost again and again while {job.batch.title} ran; --resume continues")
+            raise DeviceError(f"workers were lost again and again while {job.batch.title} ran")
         rows = _list_hopeful(job.batch)
         self.message(f"{MOST_LOSSES + 1} workers were lost while {job.batch.title} ran; trying its rows one by one")
         job.waiting = len(rows)

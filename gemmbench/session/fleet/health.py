@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gemmbench.bench.experiments.context import SWEEP
 from gemmbench.bench.experiments.noise import compare_with_itself
 from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, WorkerHealth, group_by_kind
 from gemmbench.bench.fleet.tasks import measure_load
@@ -44,6 +45,7 @@ def _measure_noise(
         return replace(health, fault="no kernel can run there")
     try:
         with open_session(alone, [plan.device], limits, reporter) as session:
+            session.progress(f"{SWEEP}noise of {health.facts.card or health.facts.host}", 0, 0)
             artifact = session.compilers[plan.device].compile(plan)
             noise = compare_with_itself(session.worker, plan, artifact, Policy(until=0.0, max_time=SECONDS))
     except PlanError as fault:

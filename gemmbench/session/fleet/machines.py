@@ -88,10 +88,12 @@ def connect_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[tuple
 
 
 def _refuse_cluster(connection: Connection) -> None:
-    name, others = connection.resource, count_noun(connection.count_others(), "worker")
+    name, others = connection.resource, connection.count_others()
+    found = f"{count_noun(others, 'worker')}, and none has the resource {name}" if others else "it has no workers"
+    each = "card" if name == "GPU" else "host"
     raise DeviceError(
-        f"no {name} in the cluster at {connection.address}: {others}, and none has the resource {name}; "
-        f"start workers with --resources {name}=1, one for each card"
+        f"no {name} in the cluster at {connection.address}: {found}; "
+        f"start workers with --resources {name}=1, one for each {each}"
     )
 
 

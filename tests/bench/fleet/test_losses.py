@@ -2,18 +2,20 @@
 
 from collections import deque
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
 from gemmbench.backends.fake.device import describe_fake
 from gemmbench.backends.machine import DeviceChoice
 from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.fleet.compiler import FleetCompiler
 from gemmbench.bench.fleet.connection import MOST_LOSSES, WorkersLost
 from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.fleet.tasks import Outcome
 from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.worker.messages import Open
-from gemmbench.errors import DeviceError
+from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -31,10 +33,13 @@ class PaperCluster:
         return self.workers
 
     def submit_measurement(self, function, task, workers):
-        future = object()
+        future = Mock()
         self.done.append((future, task.batch, workers))
         self.last = self.done[-1]
         return future
+
+    def submit(self, function, *arguments, workers=None):
+        return workers
 
     def next_done(self, seconds):
         self.current = self.done.popleft()
@@ -120,3 +125,51 @@ def test_without_a_fit_worker_the_run_ends_with_the_fault_of_the_last(measure):
 
     with pytest.raises(DeviceError, match="tcp://two:1 has no nvcc"):
         measure(answer)
+
+
+class Hosts(PaperCluster):
+    """A cluster whose hosts compile, or not, as `built` says."""
+
+    def __init__(self, **built):
+        super().__init__(None)
+        self.built = built
+
+    def take(self, future):
+        found = self.built[future[0]]
+        if isinstance(found, Exception) and not isinstance(found, BuildError):
+            raise found
+        return found
+
+
+@pytest.fixture
+def compile_on(make_plan):
+    """The artifact of `tiled` from hosts that compile so."""
+
+    def run(**built):
+        cluster, choice = Hosts(**built), DeviceChoice("fake")
+        machine = FleetMachine(choice, {"fake": describe_fake()}, connection=cluster, members=(), others=frozenset())
+        return FleetCompiler(machine, 60.0).compile(make_plan("tiled"))
+
+    return run
+
+
+FULL = DeviceError("worker on one: 3 MiB are left for the cache")
+
+
+@pytest.mark.parametrize("fault", [FULL, WorkersLost()])
+def test_a_host_that_cannot_compile_does_not_end_the_run(compile_on, fault):
+    assert compile_on(one=fault, two="artifact") == "artifact"
+
+
+def test_without_a_host_that_can_compile_the_first_fault_counts(compile_on):
+    with pytest.raises(DeviceError, match="3 MiB are left"):
+        compile_on(one=FULL, two=WorkersLost())
+    with pytest.raises(BuildError, match="line 3"):
+        compile_on(one=BuildError("line 3"), two="artifact")
+
+
+def test_the_loss_of_all_workers_is_told_at_once_and_ends_the_run_later(measure, messages, monkeypatch):
+    monkeypatch.setattr(PaperCluster, "next_done", lambda cluster, seconds: cluster.workers.clear())
+    with pytest.raises(DeviceError, match="no worker is left that has a GPU"):
+        measure(None)
+    assert messages.texts == ["no worker is left that has a GPU; waiting 60 s for another"]
