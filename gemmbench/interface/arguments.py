@@ -45,7 +45,10 @@ def format_sizes(sizes: Sizes | None) -> str | None:
     if isinstance(sizes, tuple) and len(sizes) == 3 and all(isinstance(size, int | Integral) for size in sizes):
         one, three = f"[{sizes}]", list(sizes)
         raise UsageError(f"sizes={sizes} is ambiguous; write {one} for one problem M, N, K or {three} for three cubes")
-    return ",".join(_format_size(size) for size in sizes)
+    listed = ",".join(_format_size(size) for size in sizes)
+    if not listed:
+        raise UsageError("sizes is empty; leave it out for the sizes of the config")
+    return listed
 
 
 def format_params(params: Params | None) -> tuple[str, ...]:
@@ -80,5 +83,5 @@ def _format_size(size: int | Shape) -> str:
     raise UsageError(f"{size!r} is not a size; write 1024 or (1024, 768, 512) for M, N, K")
 
 
-def _join_values(values: ParamValues) -> str:
-    return str(values) if isinstance(values, int | Integral) else ",".join(map(str, values))
+def _join_values(values: ParamValues | str) -> str:
+    return str(values) if isinstance(values, int | str | Integral) else ",".join(map(str, values))

@@ -88,6 +88,12 @@ def test_a_name_that_stands_twice_is_refused(refused, write_kernel):
     assert message == "kernels/naive.cu: the name 'naive' is taken by cuda/naive.cu; rename one"
 
 
+def test_two_files_that_read_alike_are_named_in_full(refused, write_kernel, tmp_path):
+    write_kernel("naive.cu", folder="cuda")
+    message = refused("run", "--kernels", "cuda", "--device", "fake", *FAST)
+    assert message.startswith(f"{tmp_path}/cuda/naive.cu: the name 'naive' is taken by /")
+
+
 def test_a_manifest_that_cannot_be_read_costs_its_row_only(gemmbench, write_kernel):
     write_kernel("bad.cu", folder=".", blok="[1]")
     said = gemmbench("run", "naive", "./bad.cu", "--device", "fake", *FAST)

@@ -35,6 +35,11 @@ def test_three_numbers_could_be_one_problem_or_three_and_are_refused():
         format_sizes((1, 2, 3))
 
 
+def test_no_size_is_refused():
+    with pytest.raises(UsageError, match="sizes is empty; leave it out"):
+        format_sizes([])
+
+
 @pytest.mark.parametrize("sizes", [[(1, 2)], [1.5], [None]])
 def test_what_is_not_a_size_is_refused(sizes):
     with pytest.raises(UsageError, match="is not a size; write 1024 or"):
@@ -48,6 +53,7 @@ def test_what_is_not_a_size_is_refused(sizes):
         ("all", ("all",)),
         ({"BM": [64, 128], "BK": 8}, ("BM=64,128", "BK=8")),
         ({"BM": np.array([64, 128])}, ("BM=64,128",)),
+        ({"BM": "64,128", "BK": "all"}, ("BM=64,128", "BK=all")),
     ],
 )
 def test_params(params, texts):

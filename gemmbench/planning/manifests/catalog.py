@@ -41,8 +41,10 @@ class Catalog:
         name = printable(path.stem)  # read_variant refuses a file whose name had to be changed for this
         other = self._files.get(name)
         if other is not None and follow_links(other) != follow_links(path):
-            fault = f"the name '{name}' is taken by {display_path(other)}; rename one"
-            raise UsageError(f"{display_path(path)}: {fault}")
+            here, there = display_path(path), display_path(other)
+            if here == there:  # a folder `cuda` of the user, and that of the project
+                here, there = printable(str(follow_links(path))), printable(str(follow_links(other)))
+            raise UsageError(f"{here}: the name '{name}' is taken by {there}; rename one")
         if name in self._libraries:
             raise UsageError(f"{display_path(path)}: the name '{name}' is taken by a library; rename the file")
         self._files[name] = path

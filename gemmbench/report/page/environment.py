@@ -9,7 +9,7 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.page.shell import render_card
 from gemmbench.report.tables.footer import detail_lines, footer_lines, list_modes
-from gemmbench.report.text import number
+from gemmbench.report.text import count_noun, number
 
 Facts = Iterable[tuple[str, str]]
 
@@ -82,7 +82,7 @@ def _list_device(environment: Environment) -> Facts:
         yield f"peak {precision}", _scale(per_cycle * environment.clock_hz, 1e12, "TFLOPS")
     yield from _list_conditions(environment)
     if environment.is_gpu and environment.host:
-        yield "host", f"{environment.host}, {environment.cores} cores"
+        yield "host", f"{environment.host}, {count_noun(environment.cores, 'core')}"
 
 
 def _list_conditions(environment: Environment) -> Facts:

@@ -152,11 +152,12 @@ def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
 def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[str]:
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     clock = f" at {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
-    units = "SMs" if environment.is_gpu else "cores"
-    known = f"{environment.sms} {units}{clock}{_describe_power_limit(environment)}"
+    units = count_noun(environment.sms, "SM" if environment.is_gpu else "core")
+    known = f"{units}{clock}{_describe_power_limit(environment)}"
     lines = [f"Device: {environment.device} ({environment.backend}), {known}."]
     others = dict.fromkeys(record.backend for record in timed if record.backend != environment.backend)
-    lines += [f"Rows marked {backend}: {environment.host}, {environment.cores} cores." for backend in others]
+    host = f"{environment.host}, {count_noun(environment.cores, 'core')}"
+    lines += [f"Rows marked {backend}: {host}." for backend in others]
     lines += _warn_of_busy_host(environment, timed)
     return lines
 
@@ -166,7 +167,7 @@ def _warn_of_busy_host(environment: Environment, timed: Sequence[Record]) -> lis
     cores = environment.cores or environment.sms
     if not counts or not is_busy(fmean(counts), cores):
         return []
-    others = f"{fmean(counts):.1f} other processes on {cores} cores"
+    others = f"{fmean(counts):.1f} other processes on {count_noun(cores, 'core')}"
     return [f"The host was busy ({others}): times on the CPU may be too long."]
 
 
