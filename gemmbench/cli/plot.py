@@ -66,7 +66,7 @@ def plot(options: PlotOptions) -> int:
     """
     if options.output:
         check_format(Path(options.output))
-    comparisons = read_comparisons(options.files, Path(options.out))
+    comparisons = read_comparisons(options.files, Path(options.out), "tune" if options.kind == "search" else "")
     kind = options.kind or guess_kind(comparisons, **options.choices)
     chart = draw_chart(kind, comparisons, **options.choices)
     first = comparisons[0].run.path

@@ -10,12 +10,14 @@ from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
 
 
-def read_comparisons(files: Sequence[str], folder: Path) -> list[Comparison]:
+def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> list[Comparison]:
     """The runs that `files` name, or the newest of the folder, with their warnings on stderr.
+
+    With a `command`, such as `tune`, it is the newest run of this command.
 
     Raises UsageError and StoreError.
     """
-    runs = [read_run(file, folder) for file in files or [str(find_newest_run(folder))]]
+    runs = [read_run(file, folder) for file in files or [str(find_newest_run(folder, command))]]
     for run in runs:
         if run.warning:
             TERMINAL.message(run.warning)

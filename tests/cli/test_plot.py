@@ -49,6 +49,15 @@ def test_without_a_file_the_newest_run_is_drawn(gemmbench, ladder):
     assert gemmbench("plot").err == f"chart (ladder): {relative}\n"
 
 
+def test_without_a_file_the_search_is_that_of_the_newest_tune(gemmbench, script):
+    options = ("--device", script(), "--sizes", "16", "--rounds", "4", "--cache", "hot")
+    gemmbench("run", "naive", *options)
+    assert "no results files of gemmbench tune in results" in gemmbench("plot", "--kind", "search").err
+    gemmbench("tune", "tiled", *options)
+    gemmbench("run", "naive", *options)
+    assert gemmbench("plot", "--kind", "search").err.startswith("chart (search): results/")
+
+
 def test_a_kind_and_its_choices_can_be_given(gemmbench, sizes, tmp_path):
     said = gemmbench("plot", sizes, "--kind", "ladder", "--size", "24", "--highlight", "naive", "-o", "x.svg")
     assert (said.code, title_of(tmp_path / "x.svg")) == (0, "The ladder at 24")

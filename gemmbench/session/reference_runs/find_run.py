@@ -12,6 +12,7 @@ from gemmbench.planning.manifests.kernel_files import is_path
 from gemmbench.planning.paths import RESULTS_SUFFIX, is_file, is_folder, list_saved, saved_path
 from gemmbench.report import store
 from gemmbench.report.store import Run
+from gemmbench.session.resuming.find_unfinished import name_command
 
 
 def find_run(text: str, folder: Path) -> Path | None:
@@ -61,16 +62,22 @@ def suggest_saved(text: str, folder: Path) -> str:
     return f"{nearest(text, names)}; {hint}"
 
 
-def find_newest_run(folder: Path) -> Path:
-    """The results file of a folder that was begun last. Raises StoreError if there is none."""
+def find_newest_run(folder: Path, command: str = "") -> Path:
+    """The results file of a folder that was begun last, by a command such as `tune` if one is named.
+
+    Raises StoreError if there is none.
+    """
     dated: list[tuple[str, float, Path]] = []
     for path in folder.glob(f"*{RESULTS_SUFFIX}"):
         try:
-            dated.append((store.read_environment(path).started, path.stat().st_mtime, path))
+            environment = store.read_environment(path)
+            if not command or name_command(environment.command) == command:
+                dated.append((environment.started, path.stat().st_mtime, path))
         except StoreError:
             continue
     if not dated:
-        raise StoreError(f"no results files in {folder}; gemmbench run writes them, or name a file or a folder")
+        which, writes = f" of gemmbench {command}" if command else "", f"gemmbench {command or 'run'} writes them"
+        raise StoreError(f"no results files{which} in {folder}; {writes}, or name a file or a folder")
     return max(dated)[2]
 
 
