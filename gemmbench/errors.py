@@ -37,7 +37,7 @@ EXIT_CODES = {
     USAGE: "An option, a config, a manifest or a results file is wrong, or a file cannot be written.",
     NO_DEVICE: "The device or a tool is missing, or nothing ran.",
     INCONCLUSIVE: "A verdict is inconclusive, and the command was asked to fail on that.",
-    INTERRUPTED: "Interrupted with Ctrl-C. What was measured is saved and shown.",
+    INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. What was measured is saved and shown.",
     TERMINATED: "Terminated by SIGTERM. Every row that was complete is saved.",
 }
 """What each code means, as the manual tells it."""

@@ -22,7 +22,7 @@ from gemmbench.cli.options import (
 )
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.recorded_command import complete_options
-from gemmbench.cli.results import finish_run
+from gemmbench.cli.results import finish_run, refuse_incomplete_file
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -32,7 +32,9 @@ from gemmbench.report.comparison import compare_rows
 from gemmbench.report.text import count_noun
 from gemmbench.report.tuning.dispatch import report_dispatch
 from gemmbench.report.tuning.searches import report_searches
-from gemmbench.report.tuning.winners import Winner, report_winners
+from gemmbench.report.tuning.winners import Winner, describe_kept, report_winners
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.results_file import RunResult
 from gemmbench.session.tuning.tune import TuneRequest, TuneResult, tune_kernels
 from gemmbench.session.tuning.winners import change_winners, export_winners, read_winners, winners_path
 
@@ -148,21 +150,36 @@ def _tune(options: TuneOptions, machine: Machine) -> int:
         options.hold_out,
     )
     result = tune_kernels(request, machine, TERMINAL)
-    if result.run.run.full_records:
-        comparison = compare_rows(result.run.run)
-        finish_run(result.run, comparison, options.output, sustained=False, closing=False)
+    try:
+        _finish_finals(result.run, options.output)
+    finally:
+        _print_searches(result, options.output)
+    if result.fault:
+        raise result.fault
+    return _choose_exit_code(result)
+
+
+def _finish_finals(result: RunResult, options: OutputOptions) -> None:
+    """Print the tables of the finals and write the exports. Raises StoreError."""
+    if result.run.full_records:
+        finish_run(result, compare_rows(result.run), options, sustained=False, closing=False)
         print_line()
-    print_reports([report_searches(result.outcomes, options.output.wide)], options.output.style)
+        return
+    if result.run.records:
+        print_line(f"results: {result.run.path}", to_stderr=True)
+    refuse_incomplete_file(result)
+
+
+def _print_searches(result: TuneResult, options: OutputOptions) -> None:
+    print_reports([report_searches(result.outcomes, options.wide)], options.style)
     if result.dispatch:
         print_line()
-        print_reports([report_dispatch(result.dispatch)], options.output.style)
+        print_reports([report_dispatch(result.dispatch)], options.style)
         if result.dispatch.path:
             print_line(f"pick of {result.dispatch.variant.name} written to {result.dispatch.path}", to_stderr=True)
     if result.kept:
-        print_line(
-            f"{count_noun(len(result.winners), 'winner')} kept in {result.kept}; run --tuned uses it", to_stderr=True
-        )
-    return _choose_exit_code(result)
+        for line in describe_kept(result.kept.added, result.kept.stayed, result.kept.path):
+            print_line(line, to_stderr=True)
 
 
 def _choose_exit_code(result: TuneResult) -> int:
@@ -173,8 +190,10 @@ def _choose_exit_code(result: TuneResult) -> int:
 
 
 def _manage_winners(options: TuneOptions) -> int:
-    """Show, forget or export the winners of the named variants, or all."""
+    """Show, forget or export the winners of the named variants, or all. Raises UsageError for an unknown variant."""
     chosen = [winner for winner in read_winners() if _is_named(winner, options.variants)]
+    for name in sorted(set(options.variants) - {winner.variant for winner in chosen}):
+        open_catalog(options.where.kernels).check_name(name)
     if options.export:
         export_winners(chosen, Path(options.export))
         print_line(f"{count_noun(len(chosen), 'winner')} in {options.export}", to_stderr=True)
@@ -186,7 +205,8 @@ def _manage_winners(options: TuneOptions) -> int:
     if chosen:
         print_reports([report_winners(chosen)], options.output.style)
     else:
-        print_line(f"no winners in {winners_path()}; gemmbench tune finds them", to_stderr=True)
+        whose = f" of {', '.join(options.variants)}" if options.variants else ""
+        print_line(f"no winners{whose} in {winners_path()}; gemmbench tune finds them", to_stderr=True)
     return OK
 
 

@@ -49,7 +49,7 @@ class TuneResults(RunResults):
         return {(each.variant, str(each.problem)): dict(each.config) for each in self.winners}
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
-        """The tables as text, in any format of tabulate. `wide` also says why candidates went."""
+        """The tables as text, in any format of tabulate. `wide` also says why configurations went."""
         reports = report_results(self.comparison, wide) if self.records else []
         return format_reports([*reports, report_searches(self.outcomes, wide)], style)
 
@@ -112,6 +112,6 @@ def tune(
         machine = stack.enter_context(open_machine(device, fleet, reporter))
         found = tune_kernels(request, machine, reporter)
     run = found.run
-    if run.fault:
-        reporter.message(run.fault)
+    for fault in filter(None, (run.fault, found.fault)):
+        reporter.message(str(fault))
     return TuneResults(run.run, run.interrupted, run.run.path if out else None, found.outcomes, found.winners)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import msgspec
 
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
-from gemmbench.planning.paths import exists, is_file
+from gemmbench.planning.paths import exists, follow_links, is_file
 from gemmbench.report.columns import all_columns, transfers
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
@@ -85,8 +86,20 @@ def write_text(path: Path, text: str) -> None:
         if exists(path) and not is_file(path):  # a device such as /dev/stdout must not be replaced by a file
             path.write_text(text, encoding="utf-8")
             return
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
+        replace_file(path, text)
     except OSError as fault:
         raise StoreError(f"cannot write {path}: {fault.strerror}; choose another path") from None
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a new file, or new text into a file or what a link leads to: completely or not at all. Raises OSError."""
+    path = follow_links(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        if is_file(path):
+            shutil.copymode(path, draft)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 
 import pytest
 
 from gemmbench.planning.problems import awkward
+from gemmbench.report.store import Journal
 from gemmbench.session.tuning import tasks
+from gemmbench.session.tuning.dispatch import evaluate_rows
 
 TIMES = {f"mine T={value}": 1e-3 * (1 + abs(value - 3) / 10) for value in range(1, 6)} | {"cublas": 5e-4}
 
@@ -58,13 +62,63 @@ def test_winners_are_shown_exported_and_forgotten(tune, gemmbench, tmp_path):
     shown = gemmbench("tune", "--show", "--format", "tsv")
     cells = [cell.strip() for cell in shown.out.splitlines()[1].split("\t")]
     assert cells[:4] == ["mine", "8 nn f32", "T=3", "1.000"]
-    assert gemmbench("tune", "other", "--show").out == ""
+    assert gemmbench("tune", "tiled", "--show").err.startswith("no winners of tiled in ")
     assert gemmbench("tune", "--export", "out.json").code == 0
     assert json.loads((tmp_path / "out.json").read_text())["winners"][0]["config"] == {"T": 3}
-    assert gemmbench("tune", "other", "--forget").err == "0 winners forgotten\n"
+    assert gemmbench("tune", "tiled", "--forget").err == "0 winners forgotten\n"
     assert gemmbench("tune", "mine", "--forget").err == "1 winner forgotten\n"
     assert gemmbench("tune", "--show").out == ""
     assert gemmbench("tune", "--show", "--forget").code == 2
+
+
+@pytest.mark.parametrize("option", [("--show",), ("--forget",), ("--export", "out.json")])
+def test_winners_of_an_unknown_variant_are_refused(refused, option, tmp_path):
+    assert "unknown variant 'tild' (did you mean 'tiled'?)" in refused("tune", "tild", *option)
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_variant_without_parameters_is_not_tuned(refused):
+    message = refused("tune", "cublas", "--device", "fake")
+    assert message == "cublas has no parameters, so there is nothing to tune; gemmbench run cublas measures it"
+
+
+def test_wide_lists_what_went_only_if_something_went(tune):
+    assert "why configurations went" not in tune("--wide").out
+    said = tune("--wide", faults={"mine T=4": "build"})
+    assert "mine at 8 nn f32: why configurations went" in said.out
+
+
+def test_a_result_is_shown_even_if_it_cannot_be_kept(tune, monkeypatch, data_home):
+    monkeypatch.setattr("gemmbench.session.tuning.winners.replace_file", fill_disk)
+    said = tune()
+    assert said.code == 2 and "mine at 8 nn f32: best T=3" in said.out
+    assert f"{data_home / 'tuned.json'}: cannot be written: No space left on device" in said.err
+    assert "winner kept" not in said.err
+
+
+def test_without_a_sensor_energy_chooses_none_of_the_right_finalists(tune):
+    said = tune("--goal", "energy", "--sustained", "1")
+    assert said.code == 1
+    assert "the finalists are right, but no energy was measured; take another --goal; fastest T=3" in said.out
+
+
+def test_a_full_disk_for_results_is_no_ctrl_c(tune, monkeypatch):
+    write = Journal._append
+
+    def append(journal, row):
+        if getattr(row, "phase", "") == "ranking":
+            journal.fault = f"cannot write to {journal.path}: No space left on device"
+        else:
+            write(journal, row)
+
+    monkeypatch.setattr(Journal, "_append", append)
+    said = tune()
+    assert said.code == 2 and "best so far T=" in said.out
+    assert "No space left on device; the run ended, and --resume continues it" in said.err
+
+
+def fill_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_what_is_not_right_is_listed_with_its_reason(tune):
@@ -166,6 +220,39 @@ def test_rows_of_a_pick_are_written_and_the_others_stay(dispatch, gemmbench):
     assert path.read_text() == wanted
     again = gemmbench("run", "best", "--device", "fake", "--kernels", "kernels", "--sizes", "8", "--rounds", "2")
     assert "large: Q=2" in again.out
+
+
+def test_rows_that_were_edited_during_the_search_are_not_overwritten(dispatch, monkeypatch):
+    run, path = dispatch
+    edited = path.read_text().replace(
+        "  - when: M <= 16      # small", "  - when: M <= 4\n    variant: small\n  - when: M <= 16"
+    )
+
+    def edit(*arguments):
+        path.write_text(edited)
+        return evaluate_rows(*arguments)
+
+    monkeypatch.setattr("gemmbench.session.tuning.tune.evaluate_rows", edit)
+    said = run("--write-pick")
+    assert said.code == 2 and path.read_text() == edited
+    assert "best: rows of its pick" in said.out
+    assert "its pick, or what it picks, changed during the search; nothing is written" in said.err
+
+
+def test_a_manifest_that_cannot_be_written_stays_as_it_is(dispatch, monkeypatch):
+    run, path = dispatch
+    before = path.read_text()
+    monkeypatch.setattr("gemmbench.session.tuning.dispatch.replace_file", fill_disk)
+    said = run("--write-pick")
+    assert said.code == 2 and path.read_text() == before and "large: Q=2" in said.out
+    assert "cannot be written: No space left on device; the rows are in the table" in said.err
+
+
+def test_rows_that_cannot_be_changed_in_place_are_refused_before_the_search(dispatch, tmp_path):
+    run, path = dispatch
+    path.write_text(path.read_text().replace("variant: small\n    params: {P: 1} ", "{variant: small}  "))
+    said = run("--write-pick")
+    assert said.code == 2 and said.out == "" and not (tmp_path / "results").exists()
 
 
 FEW = """

@@ -56,7 +56,7 @@ class Screening:
 
     `first` are tried before the strategy is asked. `earlier` are the records of the run that is resumed. `failed`
     says why candidates are not right, `records` holds all that was measured in short rounds. `report` is called
-    after every batch.
+    when the earlier records are known, and after every batch.
     """
 
     task: TuningTask
@@ -76,6 +76,7 @@ class Screening:
     def run(self, earlier: Iterable[Record]) -> None:
         """Try candidates until there are enough."""
         self._take_earlier(earlier)
+        self.report(self)
         asked = self._ask()
         while not self.batches.runner.is_interrupted():
             self._compile_ahead(asked)

@@ -32,7 +32,8 @@ def _tabulate_rows(table: DispatchTable) -> Table:
         if row.problems
     ]
     others = len(table.rows) - len(cells)
-    notes = [f"{count_noun(others, 'row')} stay as they are: no problem of this search falls to them"] if others else []
+    stay, them = ("stays as it is", "it") if others == 1 else ("stay as they are", "them")
+    notes = [f"{count_noun(others, 'row')} {stay}: no problem of this search falls to {them}"] if others else []
     left = ["when", "best", "why it stays"]
     return Table(f"{table.variant.name}: rows of its pick", headings, cells, notes, left=left, fold=left)
 

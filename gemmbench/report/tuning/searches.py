@@ -17,8 +17,8 @@ _MOST_TIES = 3
 
 
 def report_searches(outcomes: Sequence[SearchOutcome], wide: bool = False) -> Report:
-    """Sentences on every search; `wide` adds a table of the candidates that went."""
-    tables = [_tabulate_dropped(each) for each in outcomes] if wide else []
+    """Sentences on every search; `wide` adds a table of the configurations that went."""
+    tables = [_tabulate_dropped(each) for each in outcomes if each.dropped or each.failed] if wide else []
     return Report(tables, closing=[line for each in outcomes for line in _describe_search(each)])
 
 
@@ -42,7 +42,11 @@ def _describe_winner(outcome: SearchOutcome) -> str:
             return f"interrupted; best so far {configuration}, from short rounds only."
         if not outcome.finals and outcome.standings[0].key in outcome.dropped:
             return f"no finalist; fastest {configuration}, from short rounds only. Other kernels are faster."
-        return f"no finalist is right; fastest {configuration}, from short rounds only. It is not kept."
+        why = "no finalist is right"
+        if any(record.ranked for record in outcome.finals):
+            what = "energy was measured" if outcome.goal == "energy" else "steady load was possible"
+            why = f"the finalists are right, but no {what}; take another --goal"
+        return f"{why}; fastest {configuration}, from short rounds only. It is not kept."
     return "interrupted before a configuration was timed." if outcome.interrupted else "no configuration is right."
 
 
@@ -100,7 +104,9 @@ def _tabulate_dropped(outcome: SearchOutcome) -> Table:
         if each.key in outcome.dropped
     ]
     rows += [(_format_key(outcome, key), reason) for key, reason in outcome.failed.items()]
-    return Table(f"{outcome.task}: why candidates went", ["configuration", "why"], rows, fold=["configuration", "why"])
+    return Table(
+        f"{outcome.task}: why configurations went", ["configuration", "why"], rows, fold=["configuration", "why"]
+    )
 
 
 def _format_key(outcome: SearchOutcome, key: Key) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -10,7 +11,7 @@ from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.quantities import Amount, Count, Integer
 from gemmbench.report.table import Report, Table
-from gemmbench.report.text import number
+from gemmbench.report.text import count_noun, number
 
 SCHEMA = 1
 
@@ -20,6 +21,7 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         device: The name of the device.
+        sms: Its multiprocessors, or the cores that a CPU may use.
         driver: The version of its driver; empty for a CPU.
         compiler: The version of the compiler.
         variant: The name of the variant.
@@ -40,6 +42,7 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     device: str
+    sms: Count
     driver: str
     compiler: str
     variant: str
@@ -61,7 +64,17 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> tuple[object, ...]:
         """What a winner is kept for: a new one with this key replaces it."""
-        return (self.device, self.driver, self.compiler, self.variant, self.code, self.problem, self.goal)
+        return (self.device, self.sms, self.driver, self.compiler, self.variant, self.code, self.problem, self.goal)
+
+    def is_better(self, other: Winner) -> bool:
+        """Whether it is better than another one with its key, by the percentage of the same baseline if both have one.
+
+        The percentage says more than the value, since the clock may differ from run to run.
+        """
+        mine, yours = self.percent_of_baseline, other.percent_of_baseline
+        if mine is not None and yours is not None and self.baseline == other.baseline:
+            return mine > yours
+        return self.value < other.value
 
 
 class WinnersFile(msgspec.Struct, kw_only=True):
@@ -74,6 +87,16 @@ class WinnersFile(msgspec.Struct, kw_only=True):
 
     schema: int = SCHEMA
     winners: list[Winner] = []
+
+
+def describe_kept(added: Sequence[Winner], stayed: Sequence[Winner], path: Path) -> Iterator[str]:
+    """What became of the winners of a search: those that are in the file now, and those that stay in it."""
+    if added:
+        what, them = count_noun(len(added), "winner"), "it" if len(added) == 1 else "them"
+        yield f"{what} kept in {path}; run --tuned uses {them}"
+    for each in stayed:
+        kept = f"{each.variant} at {each.problem}: the winner of an earlier search stays"
+        yield f"{kept}: {format_configuration(each.config)}; tune {each.variant} --forget removes it"
 
 
 def report_winners(winners: Sequence[Winner]) -> Report:

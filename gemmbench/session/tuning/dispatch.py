@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,16 +24,22 @@ from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.planning.tuning.pick_rows import Candidate, Scores, choose_candidate, choose_held_out
-from gemmbench.session.machine import find_refusal
+from gemmbench.report.export import replace_file
+from gemmbench.session.machine import find_refusal, open_catalog
 
 
 def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) -> Variant | None:
-    """The named variant if it has a `pick`, else None. Raises UsageError for others next to it, or if it is needed."""
+    """The named variant if it has a `pick`, else None.
+
+    Raises UsageError for others next to it, and if it is needed but missing, or its rows could not be written.
+    """
     found = [variant for variant in map(catalog.get, names) if variant.picks]
     if found and len(names) > 1:
         raise UsageError(f"{found[0].name} picks from other variants; tune it alone")
     if is_needed and not found:
         raise UsageError("--write-pick needs one variant with a `pick`, such as sgemm")
+    if is_needed:
+        _replace_rows(found[0], dict(enumerate(found[0].picks)), catalog)
     return found[0] if found else None
 
 
@@ -150,20 +157,39 @@ def _find_chain(candidate: Candidate, tasks: Sequence[TuningTask]) -> list[Chain
     return [task.chains[key] for task in tasks if task.name == name and key in task.chains]
 
 
-def write_rows(variant: Variant, rows: Sequence[ChosenRow], catalog: Catalog) -> Path | None:
-    """Write the chosen rows into the variant's manifest, and return its path. Raises StoreError and SpecError."""
+def write_rows(variant: Variant, rows: Sequence[ChosenRow], kernels: str | None) -> Path | None:
+    """Write the chosen rows into the variant's manifest, and return its path.
+
+    Raises StoreError, also if the rows were edited since the variant was read, and SpecError.
+    """
     if not any(row.candidate for row in rows):
         return None
-    path = catalog.find_file(variant.name)
+    catalog = open_catalog(kernels)
+    if catalog.get(variant.name).picks != variant.picks:
+        path = catalog.find_file(variant.name)
+        raise StoreError(f"{path}: its pick, or what it picks, changed during the search; nothing is written")
     names = {pick.variant: [name for name, _ in pick.code.params] for pick in variant.picks if pick.code}
     changes = {}
     for row in rows:
         if row.candidate is not None:
             name, values = row.candidate[0], dict(row.candidate[1])
-            changes[row.number] = PickRow(name, {each: values[each] for each in names[name]})
+            changes[row.number] = Pick(name, tuple((each, values[each]) for each in names[name]), None)
+    path, text = _replace_rows(variant, changes, catalog)
+    try:
+        replace_file(path, text)
+    except OSError as fault:
+        raise StoreError(f"{path}: cannot be written: {fault.strerror}; the rows are in the table") from None
+    return path
+
+
+def _replace_rows(variant: Variant, rows: Mapping[int, Pick], catalog: Catalog) -> tuple[Path, str]:
+    """The file of a variant, and its text with other rows. Raises StoreError, UsageError and SpecError."""
+    path = catalog.find_file(variant.name)
+    named = {number: PickRow(row.variant, dict(row.params)) for number, row in rows.items()}
     try:
         text = path.read_text(encoding="utf-8")
-        path.write_text(replace_pick_rows(text, changes, variant.path), encoding="utf-8")
     except OSError as fault:
-        raise StoreError(f"{path}: cannot be written: {fault.strerror}") from None
-    return path
+        raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
+    if not os.access(path, os.W_OK):
+        raise StoreError(f"{path}: cannot be written: you have no permission; --write-pick changes this file")
+    return path, replace_pick_rows(text, named, variant.path)

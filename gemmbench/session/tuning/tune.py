@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from gemmbench.bench.tuning.screening import CheckedCode
 from gemmbench.bench.tuning.search import Search, SearchSettings, find_slowest_finalist
 from gemmbench.bench.tuning.standings import Standing
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
-from gemmbench.errors import DeviceError, UsageError, nearest
+from gemmbench.errors import DeviceError, GemmbenchError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.chain import Chain
@@ -52,7 +53,14 @@ from gemmbench.session.tuning.dispatch import (
 )
 from gemmbench.session.tuning.progress import SearchProgress, leave_out_batches
 from gemmbench.session.tuning.tasks import plan_tasks
-from gemmbench.session.tuning.winners import TunedConfigs, identify_code, keep_winners, make_winner, read_winners
+from gemmbench.session.tuning.winners import (
+    KeptWinners,
+    TunedConfigs,
+    identify_code,
+    keep_winners,
+    make_winner,
+    read_winners,
+)
 
 HOLD_OUT = 0.2
 """Of the problems of a dispatching variant: those that the rows are tested on."""
@@ -85,22 +93,33 @@ class TuneRequest:
 
 @dataclass(frozen=True)
 class TuneResult:
-    """What the searches found, the rows of the finals, the winners that were kept, and the file they are in."""
+    """The rows of the finals, what the searches found, the winners, and what became of the file of winners.
+
+    `fault` says why winners or the rows of a `pick` could not be written.
+    """
 
     run: RunResult
     outcomes: Sequence[SearchOutcome]
     winners: Sequence[Winner] = ()
-    kept: Path | None = None
+    kept: KeptWinners | None = None
     dispatch: DispatchTable | None = None
+    fault: GemmbenchError | None = None
 
 
 def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SILENT) -> TuneResult:
-    """Search, measure the best in full, and keep the winners. Raises GemmbenchError."""
+    """Search, measure the best in full, and keep the winners. Raises GemmbenchError.
+
+    What cannot be written after the searches is the `fault` of the result.
+    """
     catalog = open_catalog(request.kernels)
     dispatching = find_dispatching(request.overrides.variants, catalog, request.write_pick)
     if dispatching:
         overrides = replace(request.overrides, variants=list_candidate_names(dispatching))
         request = replace(request, overrides=overrides)
+    for variant in () if dispatching else map(catalog.get, request.overrides.variants):
+        if not variant.params:
+            name = variant.name
+            raise UsageError(f"{name} has no parameters, so there is nothing to tune; gemmbench run {name} measures it")
     planned = plan_tuning(request, catalog, machine, list_present_choices(dispatching) if dispatching else None)
     names = tuple(dict.fromkeys(request.overrides.variants))
     tasks = plan_tasks(planned, names, machine, all_needed=dispatching is None)
@@ -114,12 +133,23 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
             outcomes = list(_run_searches(request, tasks, dispatching, opened, batches, earlier))
             table = _make_table(request, dispatching, outcomes, machine, batches) if dispatching else None
         result = opened.result
-    kept = [] if dispatching else outcomes  # of the variants that it picks from, not all is searched
-    found = [make_winner(each, _find_device(each.task, machine), result.run.environment.run) for each in kept]
-    winners = [winner for winner in found if winner is not None]
-    if table and request.write_pick and not result.interrupted:
-        table = replace(table, path=write_rows(table.variant, table.rows, catalog))
-    return TuneResult(result, outcomes, winners, keep_winners(winners) if winners else None, table)
+    complete = [] if dispatching else outcomes  # of the variants that it picks from, not all is searched
+    made = [make_winner(each, _find_device(each.task, machine), result.run.environment.run) for each in complete]
+    found = TuneResult(result, outcomes, [winner for winner in made if winner is not None], dispatch=table)
+    try:
+        if found.winners:
+            return replace(found, kept=keep_winners(found.winners, partial(_was_tried, tasks)))
+        if table and request.write_pick and not result.interrupted:
+            return replace(found, dispatch=replace(table, path=write_rows(table.variant, table.rows, request.kernels)))
+    except GemmbenchError as fault:
+        return replace(found, fault=fault)
+    return found
+
+
+def _was_tried(tasks: Sequence[TuningTask], winner: Winner) -> bool:
+    """Whether the configuration of an earlier winner is a candidate of these searches: they begin with it."""
+    mine = (task for task in tasks if (task.name, task.problem) == (winner.variant, winner.problem))
+    return any(make_key(winner.config) in task.chains for task in mine)
 
 
 def _make_table(

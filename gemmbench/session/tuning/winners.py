@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from platformdirs import user_data_path
@@ -27,10 +27,20 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config
 from gemmbench.planning.plans.suitability import choose_backend
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.report.export import encode_json, replace_file, write_text
 from gemmbench.report.tuning.winners import SCHEMA, Winner, WinnersFile
 
 _FILE = "tuned.json"
 _MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class KeptWinners:
+    """The file of winners, those that were `added`, and earlier ones that `stayed` instead of new ones."""
+
+    path: Path
+    added: Sequence[Winner]
+    stayed: Sequence[Winner]
 
 
 def winners_path() -> Path:
@@ -57,19 +67,25 @@ def read_winners(path: Path | None = None) -> list[Winner]:
     return file.winners
 
 
-def keep_winners(new: Sequence[Winner]) -> Path:
-    """Add winners to the file; those with the same key are replaced. Returns its path. Raises StoreError.
+def keep_winners(new: Sequence[Winner], was_tried: Callable[[Winner], bool] = lambda winner: True) -> KeptWinners:
+    """Add winners to the file; those with the same key are replaced. Raises StoreError.
 
-    A winner that was not measured in full replaces none that was.
+    Only a winner that was measured in full replaces one that was; and one whose configuration the new search did
+    not try (`was_tried`) is replaced only by something better.
     """
+    added, stayed = list[Winner](), list[Winner]()
 
     def add(winners: list[Winner]) -> list[Winner]:
-        full = {each.key for each in winners if each.final}
-        added = [each for each in new if each.final or each.key not in full]
+        full = {each.key: each for each in winners if each.final}
+        for each in new:
+            old = full.get(each.key)
+            stays = old is not None and (not each.final or (not was_tried(old) and old.is_better(each)))
+            stayed.extend([old] if old and stays else [])
+            added.extend([] if stays else [each])
         keys = {each.key for each in added}
         return [*(each for each in winners if each.key not in keys), *added]
 
-    return change_winners(add)
+    return KeptWinners(change_winners(add), added, stayed)
 
 
 def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
@@ -78,10 +94,7 @@ def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _lock(path):
-            content = _encode(change(read_winners(path)))
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
-                draft.write(content)
-            Path(draft.name).replace(path)
+            replace_file(path, _encode(change(read_winners(path))))
     except OSError as fault:
         raise StoreError(f"{path}: cannot be written: {fault.strerror}; name a folder in GEMMBENCH_DATA_DIR") from None
     return path
@@ -89,14 +102,11 @@ def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
 
 def export_winners(winners: Sequence[Winner], path: Path) -> None:
     """Write winners to a file of the same format. Raises StoreError."""
-    try:
-        path.write_bytes(_encode(winners))
-    except OSError as fault:
-        raise StoreError(f"{path}: cannot be written: {fault.strerror}") from None
+    write_text(path, _encode(winners))
 
 
-def _encode(winners: Sequence[Winner]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(WinnersFile(winners=list(winners))), indent=1) + b"\n"
+def _encode(winners: Sequence[Winner]) -> str:
+    return encode_json(msgspec.to_builtins(WinnersFile(winners=list(winners))))
 
 
 @contextmanager
@@ -133,11 +143,12 @@ def make_winner(outcome: SearchOutcome, device: Device, run: str) -> Winner | No
     )
 
 
-def identify_code(variant: Variant, device: Device) -> dict[str, str]:
+def identify_code(variant: Variant, device: Device) -> dict[str, Any]:
     """The device, the versions and the code that a winner holds for, as fields of a Winner."""
     software = device.software
     return {
         "device": device.name,
+        "sms": device.target.sms,
         "driver": software.get("driver", ""),
         "compiler": software.get("nvcc", software.get("compiler", "")),
         "variant": variant.name,

@@ -116,6 +116,14 @@ def test_the_winner_that_is_kept_is_tried_first_next_time(search):
     assert result.outcomes[0].winner.config == {"T": 7} and len(result.winners) == 1
 
 
+def test_a_narrower_search_does_not_replace_a_better_winner(search):
+    search()
+    result = search(overrides={"params": ("T=9,10",)})
+    assert result.outcomes[0].winner.config == {"T": 9} and result.kept.added == []
+    (stayed,) = result.kept.stayed
+    assert stayed.config == {"T": 7}
+
+
 def test_a_search_begins_with_the_fastest_of_an_earlier_run(search, data_home):
     path = search(overrides={"params": ("T=5,6,9",)}).run.run.path
     (data_home / "tuned.json").unlink()
@@ -147,9 +155,10 @@ def test_an_interrupted_search_keeps_the_best_so_far_and_can_be_resumed(search, 
     (path,) = (result for result in store_files())
     timed = {record.config["T"] for record in store.read(path).records if record.phase == "ranking" and record.config}
     assert len(timed) == 4
-    result = search(resume=path)
+    result = search(notes, resume=path)
     ranking = in_phase(result, "ranking")
     assert sorted(configs(ranking)) == list(VALUES[:-1]), "nothing is timed twice"
+    assert "mine at 8 nn f32: best T=4" in notes.steps[1], "what the earlier run found is known from the start"
     assert result.outcomes[0].winner.config == {"T": 7}
 
 
