@@ -95,7 +95,7 @@ def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], B
         return fault
     except GemmbenchError:
         raise
-    except Exception as fault:  # costs the rows of this code, not the sweep, unless the disk is full
+    except Exception as fault:  # costs the rows of this code, not the sweep
         if isinstance(fault, OSError) and fault.errno == errno.ENOSPC:
             raise explain_unwritable(cache_folder(), fault) from None
         return HostError(fault)

@@ -29,23 +29,24 @@ def examine_fleet(
         facts = describe_workers(choice, connection)
         yield from (WorkerHealth(each, fault=each.fault) for each in facts if each.fault)
         for machine in group_by_kind(choice, facts, connection):
-            for member in machine.members:
+            for number, member in enumerate(machine.members, 1):
                 load: float = connection.take(connection.submit(measure_load, workers=[member.address]))
                 health = WorkerHealth(member, load)
-                yield health if quick else _measure_noise(machine, health, kernels, limits, reporter)
+                name = f"noise of worker {number} of {len(machine.members)} on {member.host}"
+                yield health if quick else _measure_noise(machine, health, kernels, limits, reporter, name)
 
 
 def _measure_noise(
-    machine: FleetMachine, health: WorkerHealth, kernels: str | None, limits: TimeLimits, reporter: Reporter
+    machine: FleetMachine, health: WorkerHealth, kernels: str | None, limits: TimeLimits, reporter: Reporter, name: str
 ) -> WorkerHealth:
-    """Compare a kernel with itself on one worker."""
+    """Compare a kernel with itself on one worker; `name` is what the progress shows."""
     alone = _keep_only(machine, health.facts)
     plan = next(iter(choose_plans(alone, kernels)), None)
     if plan is None:
         return replace(health, fault="no kernel can run there")
     try:
         with open_session(alone, [plan.device], limits, reporter) as session:
-            session.progress(f"{SWEEP}noise of {health.facts.card or health.facts.host}", 0, 0)
+            session.progress(f"{SWEEP}{name}", 0, 0)
             artifact = session.compilers[plan.device].compile(plan)
             noise = compare_with_itself(session.worker, plan, artifact, Policy(until=0.0, max_time=SECONDS))
     except PlanError as fault:
