@@ -107,6 +107,7 @@ def test_an_optional_part_with_a_fault_is_refused(tmp_path):
         ("output", ("rm", "-r", "results"), "must be gemmbench"),
         ("output", ("gemmbench", "run", "tilde"), "(?s)exit code 2: .*unknown variant 'tilde'"),
         ("table", ("results/none*.jsonl",), "no file matches"),
+        ("table", (QUICK, "m=4096"), "no row has the parameter m"),
         ("table", (QUICK, "columns=kernel,GFLOP"), r"unknown column 'GFLOP' \(did you mean 'GFLOPS'\?\)"),
         ("fastest", (QUICK, "tiled", "columns=speed"), "unknown column 'speed'"),
         ("fastest", (QUICK, "tgemm"), "no row of tgemm"),

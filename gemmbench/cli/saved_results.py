@@ -13,7 +13,7 @@ from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
 def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> list[Comparison]:
     """The runs that `files` name, or the newest of the folder, with their warnings on stderr.
 
-    With a `command`, such as `tune`, it is the newest run of this command.
+    Only runs of `command`, such as `tune`, count as the newest; "" is any.
 
     Raises UsageError and StoreError.
     """

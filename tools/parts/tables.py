@@ -75,6 +75,9 @@ class _Choices:
 
     def choose(self, rows: Sequence[Row]) -> list[Row]:
         chosen = [row for row in rows if not self.kernels or row.record.variant in self.kernels]
+        for name in self.parameters:
+            if not any(name in row.record.config for row in chosen):
+                raise StoreError(f"no row has the parameter {name}")
         chosen = [row for row in chosen if self._has_parameters(row.record.config)]
         return choose_rows(_drop_beaten(chosen) if self.finals else chosen)
 

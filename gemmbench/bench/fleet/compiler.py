@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from gemmbench.backends.base import Artifact
 from gemmbench.bench.fleet.carried import collect_files
-from gemmbench.bench.fleet.connection import WorkersLost
 from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.fleet.tasks import compile_plan
-from gemmbench.errors import DeviceError, GemmbenchError, PlanError
+from gemmbench.errors import DeviceError, PlanError
 from gemmbench.planning.plans.plan import Plan
 
 
@@ -30,12 +29,10 @@ class FleetCompiler:
         hosts = dict.fromkeys(host for address, host in workers.items() if address not in self.machine.others)
         carried, device = collect_files([plan.variant]), self.machine.choice.option
         tasks = [connection.submit(compile_plan, plan, carried, device, self.limit, workers=[host]) for host in hosts]
-        built, faults = list[Artifact](), list[GemmbenchError]()
-        for host, task in zip(hosts, tasks, strict=True):
+        built, faults = list[Artifact](), list[DeviceError]()
+        for task in tasks:
             try:
                 found = connection.take(task)
-            except WorkersLost:
-                faults.append(DeviceError(f"the workers on {host} were lost while one compiled {plan.variant.name}"))
             except DeviceError as fault:
                 faults.append(fault)
             else:

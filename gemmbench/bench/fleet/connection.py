@@ -21,7 +21,7 @@ _CLOSING_SECONDS = 10.0
 _WAITING_SECONDS = 60
 
 
-class WorkersLost(Exception):
+class WorkersLost(DeviceError):
     """A task lost its worker so often that Dask gave it up."""
 
 
@@ -33,20 +33,21 @@ def load_dask() -> Any:
         raise DeviceError(f"--fleet needs Dask ({fault}): pip install 'gemmbench[fleet]'") from None
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    names = ("Client", "KilledWorker", "LocalCluster", "get_worker")
-    return SimpleNamespace(config=dask.config, **{name: getattr(distributed, name) for name in names})
+    names = ("Client", "KilledWorker", "LocalCluster", "Security", "get_worker")
+    get_backend = import_module("distributed.comm.registry").get_backend
+    found = {name: getattr(distributed, name) for name in names}
+    return SimpleNamespace(config=dask.config, get_backend=get_backend, **found)
 
 
-def _check_protocol(address: str) -> None:
+def _check_protocol(dask: Any, address: str) -> None:
     """Raise DeviceError if Dask lacks what a protocol needs; its client would wait for it in vain."""
     protocol = address.partition(":")[0]
-    comm, security = import_module("distributed.comm.registry"), import_module("distributed.security")
     try:
-        comm.get_backend(protocol).get_connector()
+        dask.get_backend(protocol).get_connector()
     except (TypeError, ValueError, ImportError):
         why = f"Dask needs another package for {protocol}, such as distributed-ucxx"
         raise DeviceError(f"--fleet {address}: {why}") from None
-    if protocol in _ENCRYPTED and not security.Security().get_connection_args("client").get("ssl_context"):
+    if protocol in _ENCRYPTED and not dask.Security().get_connection_args("client").get("ssl_context"):
         keys = "distributed.comm.tls.ca-file and distributed.comm.tls.client"
         raise DeviceError(f"--fleet {address}: name the certificates for {protocol} in Dask's settings {keys}")
 
@@ -60,7 +61,7 @@ class Connection:
     def __init__(self, address: str, resource: str):
         self._dask, self.address, self.resource = load_dask(), address, resource
         self._done: SimpleQueue[Any] = SimpleQueue()
-        _check_protocol(address)
+        _check_protocol(self._dask, address)
         try:
             self._client = self._dask.Client(address, timeout=_CONNECTING_SECONDS, set_as_default=False)
         except (OSError, ValueError, ImportError) as fault:
@@ -116,7 +117,7 @@ class Connection:
         try:
             return future.result(seconds)
         except self._dask.KilledWorker:
-            raise WorkersLost from None
+            raise WorkersLost("workers were lost again and again while they ran a task") from None
         except Exception:
             self._check()
             raise

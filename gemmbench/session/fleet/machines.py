@@ -9,7 +9,7 @@ from dataclasses import replace
 from gemmbench.backends import registry
 from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.bench.fleet.address import parse_fleet
-from gemmbench.bench.fleet.connection import Connection
+from gemmbench.bench.fleet.connection import Connection, WorkersLost
 from gemmbench.bench.fleet.local_workers import start_workers
 from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, group_by_kind
 from gemmbench.bench.fleet.tasks import describe_worker
@@ -107,6 +107,8 @@ def describe_workers(choice: DeviceChoice, connection: Connection) -> list[Worke
 def _describe(connection: Connection, address: str, host: str, task: object) -> WorkerFacts:
     try:
         facts: WorkerFacts = connection.take(task, _DESCRIBING_SECONDS)
+    except WorkersLost as fault:
+        return WorkerFacts(address, host, None, str(fault))
     except DeviceError:
         raise
     except Exception as fault:  # it lacks gemmbench or a package, or its gemmbench is another one

@@ -29,17 +29,12 @@ from gemmbench.session.machine import find_refusal, open_catalog
 
 
 def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) -> Variant | None:
-    """The named variant if it has a `pick`, else None.
-
-    Raises UsageError for others next to it, and if it is needed but missing, or its rows could not be written.
-    """
+    """The named variant if it has a `pick`, else None. Raises UsageError for others next to it, or if it is needed."""
     found = [variant for variant in map(catalog.get, names) if variant.picks]
     if found and len(names) > 1:
         raise UsageError(f"{found[0].name} picks from other variants; tune it alone")
     if is_needed and not found:
         raise UsageError("--write-pick needs one variant with a `pick`, such as sgemm")
-    if is_needed:
-        _replace_rows(found[0], dict(enumerate(found[0].picks)), catalog)
     return found[0] if found else None
 
 
@@ -173,7 +168,7 @@ def write_rows(variant: Variant, rows: Sequence[ChosenRow], kernels: str | None)
     for row in rows:
         if row.candidate is not None:
             name, values = row.candidate[0], dict(row.candidate[1])
-            changes[row.number] = Pick(name, tuple((each, values[each]) for each in names[name]), None)
+            changes[row.number] = PickRow(name, {each: values[each] for each in names[name]})
     path, text = _replace_rows(variant, changes, catalog)
     try:
         replace_file(path, text)
@@ -182,14 +177,19 @@ def write_rows(variant: Variant, rows: Sequence[ChosenRow], kernels: str | None)
     return path
 
 
-def _replace_rows(variant: Variant, rows: Mapping[int, Pick], catalog: Catalog) -> tuple[Path, str]:
+def refuse_unwritable(variant: Variant, catalog: Catalog) -> None:
+    """Raise StoreError, UsageError or SpecError if `write_rows` could not change every row of a variant's `pick`."""
+    present = {number: PickRow(pick.variant, dict(pick.params)) for number, pick in enumerate(variant.picks)}
+    _replace_rows(variant, present, catalog)
+
+
+def _replace_rows(variant: Variant, rows: Mapping[int, PickRow], catalog: Catalog) -> tuple[Path, str]:
     """The file of a variant, and its text with other rows. Raises StoreError, UsageError and SpecError."""
     path = catalog.find_file(variant.name)
-    named = {number: PickRow(row.variant, dict(row.params)) for number, row in rows.items()}
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as fault:
         raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
     if not os.access(path, os.W_OK):
         raise StoreError(f"{path}: cannot be written: you have no permission; --write-pick changes this file")
-    return path, replace_pick_rows(text, named, variant.path)
+    return path, replace_pick_rows(text, rows, variant.path)

@@ -49,6 +49,7 @@ from gemmbench.session.tuning.dispatch import (
     list_candidate_names,
     list_present_choices,
     list_present_keys,
+    refuse_unwritable,
     write_rows,
 )
 from gemmbench.session.tuning.progress import SearchProgress, leave_out_batches
@@ -113,6 +114,8 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
     """
     catalog = open_catalog(request.kernels)
     dispatching = find_dispatching(request.overrides.variants, catalog, request.write_pick)
+    if dispatching and request.write_pick:
+        refuse_unwritable(dispatching, catalog)
     if dispatching:
         overrides = replace(request.overrides, variants=list_candidate_names(dispatching))
         request = replace(request, overrides=overrides)
