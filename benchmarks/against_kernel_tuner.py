@@ -88,9 +88,23 @@ def describe_for_kernel_tuner(plans: Sequence[Plan]) -> dict[str, Any]:
     }
 
 
+def complete_uuids() -> None:
+    """Give Kernel Tuner the UUIDs of cards in full: CuPy ends them at a zero byte, and Kernel Tuner then stops."""
+    runtime = importlib.import_module("cupy").cuda.runtime
+    find_properties = runtime.getDeviceProperties
+
+    def find_complete_properties(device: int) -> dict[str, Any]:
+        properties = find_properties(device)
+        return {**properties, "uuid": properties["uuid"].ljust(16, b"\0")}
+
+    runtime.getDeviceProperties = find_complete_properties
+
+
 def run_kernel_tuner(back_end: str) -> Search:
     """Search in this process."""
     tune_kernel = importlib.import_module("kernel_tuner").tune_kernel
+    if back_end == "CUPY":
+        complete_uuids()
     rng = np.random.default_rng(0)
     a, b = (rng.uniform(-1, 1, (SIZE, SIZE)).astype(np.float32) for _ in range(2))
     c, bias = np.zeros((SIZE, SIZE), np.float32), np.zeros(SIZE, np.float32)
