@@ -62,12 +62,22 @@ class ExperimentContext:
     announce: Announce = announce_nothing
     measured: bool = True
     _cold: bool = True
+    _short_load: float = 0.0
 
     def warm_seconds(self, target: Target) -> float:
-        """How long to warm up this device at most."""
-        seconds = limit_warm_up(target, self._cold)
+        """How long to warm up this device at most; the seconds of short loads count."""
+        longest = limit_warm_up(target, self._cold)
         self._cold = False
-        return seconds
+        return max(WARM_SECONDS, longest - self._short_load)
+
+    @property
+    def warm_seconds_of_short_load(self) -> float:
+        """How long to warm up before a short load: not at all unless it is the first thing that is timed."""
+        return WARM_SECONDS if self._cold and not self._short_load else 0.0
+
+    def add_short_load(self, seconds: float) -> None:
+        """Count the seconds that the windows of a short load took."""
+        self._short_load += seconds
 
     def announce_row(self, number: int, compiles: bool = False) -> AbstractContextManager[None]:
         """Announce that the code of row `number` runs inside the block, and whether it compiles there."""

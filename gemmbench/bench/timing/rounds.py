@@ -32,6 +32,8 @@ LONG_WINDOW = 0.01
 """Seconds. A disturbance weighs little in a window this long, so one pair makes a block."""
 _SECOND_WINDOW = 0.1
 """Seconds. Shorter windows are run twice before their launches are counted: the first may have loaded code."""
+_LOADING_FACTOR = 4
+"""How many times as long as the next one a first window may take, because it loads code."""
 
 
 class Rounds:
@@ -42,7 +44,7 @@ class Rounds:
     no anchor. An anchor stays as long as another executable needs it. Without a `rule` it is
     DoublingRule(policy.until). `progress` takes an activity, the amount done and the total. The
     warm-up reads the power from `monitor`. The samples of a block count only for executables that
-    pass the check at its end.
+    pass the check at its end. `load` counts the seconds of all windows.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Rounds:
         self.rule, self.monitor, self.steps = rule or DoublingRule(policy.until), monitor, steps or NoSteps()
         self.measurements = [Measurement() for _ in executables]
         self.quota, self._most_pairs = [policy.rounds] * len(executables), [MOST_PAIRS] * len(executables)
-        self._rng, self._rounds = np.random.default_rng(seed), 0
+        self._rng, self._rounds, self.load = np.random.default_rng(seed), 0, 0.0
 
     def run(self, warm_seconds: float) -> list[Measurement]:
         """Warm up for at most `warm_seconds`, then measure; one measurement per executable."""
@@ -111,18 +113,20 @@ class Rounds:
         if measurement.fault is not None or not self.quota[index]:
             return None
         try:
-            return self.executables[index].time(measurement.launches)
+            window = self.executables[index].time(measurement.launches)
         except DeviceLost:
             raise
         except PlanError as fault:
             measurement.fault, measurement.stopped = fault, "failed"
             return None
+        self.load += window.seconds
+        return window
 
     def _size_window(self, index: int) -> None:
         """Choose the launches of a window and the rounds, so that both fit the policy's times."""
         measurement = self.measurements[index]
         window = self._time_window(index)
-        if window is not None and window.seconds < _SECOND_WINDOW:
+        if window is not None and window.seconds < _SECOND_WINDOW and not self._is_settled(window):
             window = self._time_window(index)
         for _ in range(3):
             if window is None:
@@ -140,6 +144,11 @@ class Rounds:
         # An odd round would have no mirror image, so a short measurement has whole pairs.
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
         self._most_pairs[index] = count_most_pairs(seconds)
+
+    def _is_settled(self, first: Window) -> bool:
+        """Whether the launches and the rounds are the same whatever the second window takes."""
+        allowed = self.policy.rounds * first.seconds <= self.policy.max_time
+        return allowed and _LOADING_FACTOR * self.policy.window <= first.seconds < LONG_WINDOW
 
     def _warm_up(self, seconds: float) -> None:
         """Warm up everything that will run more than once."""

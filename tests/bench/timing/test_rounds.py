@@ -210,6 +210,13 @@ def test_an_anchor_stays_for_those_who_are_not_known_yet(measure):
     assert len(base.samples) == 48
 
 
+@pytest.mark.parametrize(("seconds", "before"), [([0.005], 1), ([0.0035, 0.0005], 3), ([0.02], 2)])
+def test_a_second_window_is_run_first_if_it_could_change_the_launches_or_the_pairs(measure, seconds, before):
+    kernel = Kernel("a", *seconds)
+    (found,) = measure([kernel], rounds=2)
+    assert len(kernel.windows) - len(found.windows) == before
+
+
 @pytest.mark.parametrize(("seconds", "pairs"), [(0.009, 3), (0.01, 1)])
 def test_a_block_of_long_windows_is_one_pair(measure, seconds, pairs):
     (found,) = measure([Kernel("a", seconds)], rounds=96)

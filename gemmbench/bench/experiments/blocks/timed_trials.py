@@ -79,6 +79,14 @@ class TimedTrials:
             return 0
         return math.ceil(setup.policy.window / (max(seconds, 1e-9) * setup.arena.rotation.sets))
 
+    def _run(self, rounds: Rounds) -> None:
+        context = self._context
+        if self._setup.batch.is_short_load:
+            rounds.run(context.warm_seconds_of_short_load)
+            context.add_short_load(rounds.load)
+        else:
+            rounds.run(context.warm_seconds(self._setup.backend.device.target))
+
     def _time(self, trials: Sequence[Trial], steps: TrialSteps) -> None:
         setup, last = self._setup, {trial.name: number for number, trial in enumerate(trials)}
         with TelemetrySampler(setup.backend.monitor) as sampler:
@@ -95,7 +103,7 @@ class TimedTrials:
             )
             for trial, measurement in zip(trials, rounds.measurements, strict=True):
                 trial.measurement = measurement
-            rounds.run(self._context.warm_seconds(setup.backend.device.target))
+            self._run(rounds)
         for number, trial in enumerate(trials):
             measurement = trial.measurement
             trial.telemetry = sampler.summarize(number, len(measurement.windows))
