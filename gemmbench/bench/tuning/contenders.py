@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.tuning.screening import FIRST_ROUNDS, Screening
-from gemmbench.bench.tuning.standings import Standing, collect_standings, make_slowness_test
+from gemmbench.bench.tuning.standings import FINALISTS, Standing, collect_standings, make_slowness_test
 from gemmbench.bench.tuning.task import Key, find_key
 
-FINALISTS = 8
-_MOST_TURNS = 3
+_MOST_TURNS = 4
 """Turns of longer rounds. What still ties with the best then is left out of the finals by rank."""
 
 
@@ -50,9 +49,9 @@ class Contenders:
         is_clearly_slower, best = make_slowness_test(self.left), self.left[0]
         for candidate in self.left[FINALISTS:]:
             if is_clearly_slower(candidate):
-                blocks = len(candidate.values)
+                rounds = len(candidate.values)
                 slowdown = candidate.slowdown(best)
-                self.dropped[candidate.key] = f"{slowdown:.2f}x the time of the best after {blocks} blocks"
+                self.dropped[candidate.key] = f"{slowdown:.2f}x the time of the best after {rounds} rounds"
         self.left = [each for each in self.left if each.key not in self.dropped]
 
     def measure_finals(self, slowest: float) -> list[Record]:
@@ -68,22 +67,11 @@ class Contenders:
         queue.sort(key=lambda key: key in self.dropped)
         while queue and not batches.runner.is_interrupted():
             keys, queue = queue[:FINALISTS], queue[FINALISTS:]
-            finals = self._measure(self._check_everywhere(keys))
+            finals = self._measure(screening.check_everywhere(keys))
             if any(record.ranked for record in finals if task.owns(record)):
                 self._explain_rest(queue)
                 return finals
         return []
-
-    def _check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
-        """Verify candidates on all awkward problems that they were not verified on; returns those that are right."""
-        screening, chains = self.screening, self.screening.task.chains
-        others = [check for key in keys for check in screening.task.plan_checks(chains[key])[1:]]
-        for record in screening.batches.check(others) if others else []:
-            screening.checked.add(record)
-            if record.status != "ok":
-                fault = f"{record.status} at {record.problem.size}: {record.reason.partition(chr(10))[0]}"
-                screening.failed.setdefault(find_key(record), fault)
-        return [key for key in keys if key not in screening.failed]
 
     def _measure(self, keys: Sequence[Key]) -> list[Record]:
         screening = self.screening

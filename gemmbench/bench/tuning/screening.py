@@ -1,7 +1,8 @@
 """The first rounds of a search: every candidate is compiled, checked and timed for a moment.
 
 Compilers run ahead in threads. Whatever is compiled is checked on an awkward problem and gets its first
-windows while the next candidates still compile.
+windows while the next candidates still compile. Where the compilers are slower than the device, the fastest
+candidates so far are verified on all awkward problems meanwhile, as they must be before the finals.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from gemmbench.bench.build import Built, wait_for_any
 from gemmbench.bench.record import CHECK, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.standings import FINALISTS, collect_standings
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.tuning.strategy import Strategy
 
-FIRST_ROUNDS = 4
-"""Two blocks of one mirrored pair, each with a placement of its own."""
+FIRST_ROUNDS = 2
+"""A round and its mirror image."""
 _LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 4, 15, 64
 """Candidates of a batch: at least, unless no more are being compiled, and at most. Those compiled ahead."""
 _PERIOD = 0.1
@@ -50,6 +52,11 @@ def _find_code(row: Chain | Record) -> tuple[object, ...]:
     return (name, row.problem.layout, row.problem.precision_name, find_key(row))
 
 
+def count_ahead(strategy: Strategy) -> int:
+    """How many candidates are compiled before the first of them is timed."""
+    return _MOST_TOGETHER if strategy.learns else max(_AHEAD, 4 * (os.cpu_count() or 1))
+
+
 @dataclass
 class Screening:
     """Tries the candidates that a strategy asks for: at most `most` of them, until `is_over`.
@@ -72,11 +79,14 @@ class Screening:
     tried: int = 0
     _compiling: dict[Key, list[Future[Built]]] = field(default_factory=dict)
     _known: set[Key] = field(default_factory=set)
+    _checked_everywhere: set[Key] = field(default_factory=set)
 
     def run(self, earlier: Iterable[Record]) -> None:
         """Try candidates until there are enough."""
         self._take_earlier(earlier)
         self.report(self)
+        for step in self.task.baseline.steps if self.task.baseline else ():
+            self.batches.pool.submit(step)  # it is in every batch
         asked = self._ask()
         while not self.batches.runner.is_interrupted():
             self._compile_ahead(asked)
@@ -113,7 +123,7 @@ class Screening:
                 yield key
 
     def _compile_ahead(self, asked: Iterator[Key]) -> None:
-        ahead = _MOST_TOGETHER if self.strategy.learns else max(_AHEAD, 4 * (os.cpu_count() or 1))
+        ahead = count_ahead(self.strategy)
         while len(self._compiling) < ahead and self.tried + len(self._compiling) < self.most:
             if self.is_over() and (self.tried or self._compiling):
                 return
@@ -121,8 +131,7 @@ class Screening:
             if key is None:
                 return
             self._known.add(key)
-            chain = self.task.chains[key]
-            steps = (*chain.steps, *self.task.find_check(chain).steps)  # mostly the same code
+            steps = self.task.list_first_steps(self.task.chains[key])
             self._compiling[key] = [self.batches.pool.submit(step) for step in steps]
 
     def _wait_for_ready(self) -> list[Key]:
@@ -132,9 +141,30 @@ class Screening:
             enough = len(ready) >= min(_LEAST_TOGETHER, len(self._compiling))
             if enough or (self.is_over() and (ready or self.tried)):
                 return [] if self.is_over() and self.tried else ready[:_MOST_TOGETHER]
+            if self._check_leader():
+                continue
             self.batches.runner.progress("compile", len(ready), len(self._compiling))
             wait_for_any([job for jobs in self._compiling.values() for job in jobs if not job.done()], _PERIOD)
         return []
+
+    def check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
+        """Verify candidates on all awkward problems that they were not verified on; returns those that are right."""
+        left = [key for key in keys if key not in self._checked_everywhere]
+        others = [check for key in left for check in self.task.plan_checks(self.task.chains[key])[1:]]
+        for record in self.batches.check(others) if others else []:
+            self.checked.add(record)
+            if record.status != "ok":
+                fault = f"{record.status} at {record.problem.size}: {record.reason.partition(chr(10))[0]}"
+                self.failed.setdefault(find_key(record), fault)
+        self._checked_everywhere.update(left)
+        return [key for key in keys if key not in self.failed]
+
+    def _check_leader(self) -> bool:
+        """Verify one of the fastest candidates so far everywhere; False if there is none left."""
+        leaders = [each.key for each in collect_standings(self.task, self.records)[:FINALISTS]]
+        left = [key for key in leaders if key not in self._checked_everywhere]
+        self.check_everywhere(left[:1])
+        return bool(left)
 
     def _try(self, keys: Sequence[Key]) -> None:
         """Check candidates on an awkward problem, and time those that are right."""

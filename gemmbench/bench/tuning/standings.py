@@ -2,8 +2,8 @@
 
 A candidate is compared with the baseline of its own batch, in the rounds that both shared, so that
 candidates of different batches can be compared with each other: the drift between batches cancels. A
-block gives one value, the logarithm of that ratio. A short measurement has too few blocks to know its own
-scatter, so all candidates of a search share one estimate of it, pooled over their blocks.
+round gives one value, the logarithm of that ratio. A short measurement has too few rounds to know its own
+scatter, so all candidates of a search share one estimate of it, pooled over their rounds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Samples
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key
 
+FINALISTS = 8
 LEAST_DIFFERENCE = 0.01
 """How much slower than the best a candidate is at least if it is to be dropped before the finals."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A candidate after short rounds: the logarithm of its time, relative to the baseline, in every block."""
+    """A candidate after short rounds: the logarithm of its time, relative to the baseline, in every round."""
 
     key: Key
     values: tuple[float, ...]
@@ -67,15 +68,15 @@ def is_record_of(record: Record, kernel_key: tuple[object, ...]) -> bool:
 
 def _find_values(samples: Samples, anchor: Record | None) -> list[float]:
     base: Mapping[stats.Round, float] = anchor.by_round if anchor else dict.fromkeys(samples, 1.0)
-    logs = {round_: math.log(seconds / base[round_]) for round_, seconds in samples.items() if round_ in base}
-    return stats.block_values(logs) or ([statistics.median(logs.values())] if logs else [])
+    return [math.log(seconds / base[round_]) for round_, seconds in samples.items() if round_ in base]
 
 
 def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bool]:
     """A test whether a candidate is clearly slower than the first of the standings, which is the best.
 
     That is if the whole interval of the difference lies beyond LEAST_DIFFERENCE. The interval is that of
-    Student's t with the pooled scatter, as wide as intervals elsewhere.
+    Student's t with the pooled scatter, as wide as intervals elsewhere. It begins at the fastest round of the
+    candidate: what disturbs a round makes it slower.
     """
     best = standings[0]
     freedom = sum(len(each.values) - 1 for each in standings)
@@ -85,6 +86,6 @@ def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bo
 
     def is_clearly_slower(candidate: Standing) -> bool:
         reach = quantile * scatter * math.sqrt(1 / len(candidate.values) + 1 / len(best.values))
-        return candidate.mean - best.mean - reach > math.log1p(LEAST_DIFFERENCE)
+        return min(candidate.values) - best.mean - reach > math.log1p(LEAST_DIFFERENCE)
 
     return is_clearly_slower

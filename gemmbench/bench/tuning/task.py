@@ -9,6 +9,7 @@ from functools import cached_property
 from gemmbench.bench.record import Record
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.plans.library_workspace import level_workspaces
+from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.tuning.space import SearchSpace
 
@@ -57,6 +58,10 @@ class TuningTask:
     def owns(self, record: Record) -> bool:
         """Whether a record is of a candidate of this search."""
         return record.problem == self.problem and record.variant == self.name and find_key(record) in self.chains
+
+    def list_first_steps(self, chain: Chain) -> tuple[Plan, ...]:
+        """What is compiled before a candidate is tried: mostly the same code twice."""
+        return (*chain.steps, *self.find_check(chain).steps)
 
     def find_check(self, chain: Chain) -> Chain:
         """The chain that is verified before a candidate is timed: at an awkward problem if it can run there."""

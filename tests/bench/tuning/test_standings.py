@@ -37,17 +37,17 @@ def test_candidates_of_two_batches_compare_by_the_baseline_of_their_own(task, sh
     standings = collect_standings(task, records)
     assert [dict(each.key)["T"] for each in standings] == [1, 0]
     assert standings[1].slowdown(standings[0]) == pytest.approx(4 / 3)
-    assert [len(each.values) for each in standings] == [2, 2]
+    assert [len(each.values) for each in standings] == [4, 4]
 
 
-def test_blocks_of_all_turns_count(task, short_load):
+def test_rounds_of_all_turns_count(task, short_load):
     records = [
         each
         for batch in (1, 2)
         for each in (short_load("naive", [2.0] * 4, batch, T=0), short_load("cublas", [1.0] * 4, batch))
     ]
     (standing,) = collect_standings(task, records)
-    assert len(standing.values) == 4
+    assert len(standing.values) == 8
 
 
 def test_rounds_without_the_baseline_and_rows_that_are_not_right_do_not_count(task, short_load, make_record):
@@ -62,6 +62,13 @@ def test_a_candidate_goes_by_its_interval_and_not_by_its_rank():
     near, far = Standing((("T", 1),), (0.004, 0.006)), Standing((("T", 2),), (0.1, 0.101))
     is_clearly_slower = make_slowness_test([best, near, far])
     assert not is_clearly_slower(best) and not is_clearly_slower(near) and is_clearly_slower(far)
+
+
+def test_a_disturbed_round_drops_no_candidate():
+    best, disturbed = Standing((("T", 0),), (0.0, 0.001)), Standing((("T", 1),), (0.0, 0.5))
+    others = [Standing((("T", number),), (0.2, 0.201)) for number in range(2, 40)]
+    is_clearly_slower = make_slowness_test([best, *others, disturbed])
+    assert not is_clearly_slower(disturbed) and all(map(is_clearly_slower, others))
 
 
 def test_where_nothing_is_known_of_the_scatter_nothing_is_clearly_slower():
