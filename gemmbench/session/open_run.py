@@ -68,8 +68,10 @@ class OpenRun:
         runner.run(split_tasks(jobs, primary, policy, cut))
 
 
-def _measure_peaks(machine: Machine) -> Peaks | None:
-    """What the device reaches at best; in a fleet, that of the first worker."""
+def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
+    """What the device reaches at best, if the sweep asks for it; in a fleet, that of the first worker."""
+    if not sweep.policy.peaks:
+        return None
     if not isinstance(machine, FleetMachine):
         return measure_peaks(machine)
     task = machine.connection.submit(measure_worker_peaks, machine.choice.option, workers=[machine.members[0].address])
@@ -87,7 +89,26 @@ def open_run(
     reporter: Reporter,
     planned: Sequence[str] = (),
 ) -> Iterator[OpenRun]:
-    """Open the named back ends and the results file of a sweep, new or resumed, for the block.
+    """Open the named back ends and the results file of a sweep for the block: open_session, then open_results."""
+    peaks = measure_sweep_peaks(machine, sweep)
+    gate, resumable = sweep.policy.gate, bool(planned)
+    with (
+        open_session(machine, devices, limits, reporter, gate=gate, resumable=resumable) as session,
+        open_results(session, sweep, peaks, destination, reporter, planned) as opened,
+    ):
+        yield opened
+
+
+@contextmanager
+def open_results(
+    session: Session,
+    sweep: Sweep,
+    peaks: Peaks | None,
+    destination: Destination,
+    reporter: Reporter,
+    planned: Sequence[str] = (),
+) -> Iterator[OpenRun]:
+    """Wait until the devices of a session are open, and open the results file of a sweep, new or resumed.
 
     `planned` are hashes of the rows to measure; without them the run cannot be resumed. If the block ends
     without an interruption, the file says that the run is finished. A DeviceError from the block says where
@@ -95,21 +116,18 @@ def open_run(
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
-    peaks = _measure_peaks(machine) if sweep.policy.peaks else None
-    gate, resumable = sweep.policy.gate, bool(planned)
-    with open_session(machine, devices, limits, reporter, gate=gate, resumable=resumable) as session:
-        described = describe_run(machine, sweep, destination.command, session.software, peaks)
-        environment = replace(described, planned=list(planned))
-        run = choose_results(environment, destination, reporter)
-        earlier = tuple(run.records)
-        with Journal(run) as journal:
-            if set(environment.planned) != set(run.planned):
-                journal.extend(Request(command=environment.command, planned=environment.planned))
-            opened = OpenRun(session, run, journal, earlier)
-            with _say_where(run, resumable):
-                yield opened
-            if not opened.is_interrupted():
-                journal.finish()
+    described = describe_run(session.machine, sweep, destination.command, session.software, peaks)
+    environment = replace(described, planned=list(planned))
+    run = choose_results(environment, destination, reporter)
+    earlier = tuple(run.records)
+    with Journal(run) as journal:
+        if set(environment.planned) != set(run.planned):
+            journal.extend(Request(command=environment.command, planned=environment.planned))
+        opened = OpenRun(session, run, journal, earlier)
+        with _say_where(run, resumable=bool(planned)):
+            yield opened
+        if not opened.is_interrupted():
+            journal.finish()
 
 
 @contextmanager

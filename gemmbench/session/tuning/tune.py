@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -14,13 +14,13 @@ from pathlib import Path
 
 from gemmbench.backends.base import Device
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.build import open_pool
+from gemmbench.bench.build import CompilerPool, open_pool
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.batches import CandidateBatches
 from gemmbench.bench.tuning.dispatch_table import DispatchTable
 from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome
-from gemmbench.bench.tuning.screening import CheckedCode
+from gemmbench.bench.tuning.screening import CheckedCode, count_ahead
 from gemmbench.bench.tuning.search import Search, SearchSettings, find_slowest_finalist
 from gemmbench.bench.tuning.standings import Standing
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
@@ -39,9 +39,10 @@ from gemmbench.planning.tuning.strategy import make_strategy
 from gemmbench.report import store
 from gemmbench.report.tuning.winners import Winner
 from gemmbench.session.machine import find_refusal, open_catalog
-from gemmbench.session.open_run import OpenRun, open_run
+from gemmbench.session.open_run import OpenRun, measure_sweep_peaks, open_results
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.session import Session, open_session
 from gemmbench.session.tuning.dispatch import (
     choose_rows,
     evaluate_rows,
@@ -131,11 +132,18 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
         make_strategy(request.strategy, task.space, 0)  # a fault of the command, before anything is opened
     sweep, devices = planned.sweep, sorted({chain.device for task in tasks for chain in _list_chains(task)})
     hashes = _hash_tasks(tasks, machine)
-    with open_run(machine, sweep, devices, request.limits, request.destination, reporter, hashes) as opened:
-        with _open_batches(opened, sweep.policy) as batches:
+    peaks = measure_sweep_peaks(machine, sweep)
+    with (
+        open_session(machine, devices, request.limits, reporter, gate=sweep.policy.gate, resumable=True) as session,
+        _open_pool(session) as pool,
+    ):
+        if not request.destination.resume:
+            _compile_first(request, tasks[0], pool)  # while the devices are opened
+        with open_results(session, sweep, peaks, request.destination, reporter, hashes) as opened:
+            batches = _make_batches(opened, pool, sweep.policy)
             outcomes = list(_run_searches(request, tasks, dispatching, opened, batches, earlier))
             table = _make_table(request, dispatching, outcomes, machine, batches) if dispatching else None
-        result = opened.result
+            result = opened.result
     complete = [] if dispatching else outcomes  # of the variants that it picks from, not all is searched
     made = [make_winner(each, _find_device(each.task, machine), result.run.environment.run) for each in complete]
     found = TuneResult(result, outcomes, [winner for winner in made if winner is not None], dispatch=table)
@@ -193,15 +201,26 @@ def plan_tuning(
     return expand_sweep(sweep, overrides, catalog, devices)
 
 
-@contextmanager
-def _open_batches(opened: OpenRun, policy: Policy) -> Iterator[CandidateBatches]:
-    """What runs batches in the block, and compiles for them in threads."""
-    session = opened.session
-    runner = replace(opened.runner, progress=leave_out_batches(session.progress), done={})
+def _open_pool(session: Session) -> AbstractContextManager[CompilerPool]:
+    """Compiles on all cores but one, for the worker, whose device must not wait."""
+    return open_pool(session.compilers, max(1, (os.cpu_count() or 1) - 1))
+
+
+def _compile_first(request: TuneRequest, task: TuningTask, pool: CompilerPool) -> None:
+    """Begin to compile the baseline, and the candidates that the strategy asks for before it has learned anything."""
+    strategy = make_strategy(request.strategy, task.space, request.overrides.seed or 0)
+    most = min(count_ahead(strategy), request.budget.count(len(task.candidates)))
+    asked = filter(None, (strategy.ask() for _ in range(most)))
+    candidates = [task.chains[make_key(configuration)] for configuration in asked]
+    baseline = task.baseline.steps if task.baseline else ()
+    for step in (*baseline, *(step for chain in candidates for step in task.list_first_steps(chain))):
+        pool.submit(step)
+
+
+def _make_batches(opened: OpenRun, pool: CompilerPool, policy: Policy) -> CandidateBatches:
+    runner = replace(opened.runner, progress=leave_out_batches(opened.session.progress), done={})
     number = 1 + max((record.batch for record in opened.earlier), default=0)
-    threads = max(1, (os.cpu_count() or 1) - 1)  # one core for the worker, whose device must not wait
-    with open_pool(session.compilers, threads) as pool:
-        yield CandidateBatches(runner, pool, policy, opened.run.environment.shuffle, number)
+    return CandidateBatches(runner, pool, policy, opened.run.environment.shuffle, number)
 
 
 def _run_searches(
