@@ -29,6 +29,7 @@ SWEEPS = (
 )
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")
+SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-time", "0.1")
 NARROW = ("mma_stream", "wgmma_splitk", "wgmma_cluster", "cublas")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
@@ -43,6 +44,9 @@ RUNS = {
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),
     "transfers": (*GEMMBENCH, "run", "blocktile_2d", "cublas", "--with-transfers", "--sizes", "8192"),
+    "sgemm_schedule-space": (*GEMMBENCH, "run", "sgemm_schedule", *SPACE, "--sizes", "4096"),
+    "gemm_v4-space": (*GEMMBENCH, "run", "gemm_v4", *SPACE, "--sizes", "2048"),
+    "kernel_tuner": ("benchmarks/against_kernel_tuner.py",),
     "ablations": ("benchmarks/ablations.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
     "placement": ("benchmarks/placement.py",),
