@@ -24,17 +24,19 @@ def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
 
     It is the median over the multiprocessors in both stamps that are at least 50 us apart.
     """
-    first, last = _last_of_each_sm(before), _last_of_each_sm(after)
-    _, here, there = np.intersect1d(first[:, 0], last[:, 0], assume_unique=True, return_indices=True)
-    cycles, ns = (last[there] - first[here])[:, 1:].T
+    count = 1 + int(max(before[:, 0].max(), after[:, 0].max()))
+    first, last = _find_rows(before, count), _find_rows(after, count)
+    both = (first >= 0) & (last >= 0)
+    cycles, ns = (after[last[both], 1:].astype(np.int64) - before[first[both], 1:].astype(np.int64)).T
     known = ns >= _SHORTEST
     return 1e9 * float(np.median(cycles[known] / ns[known])) if known.any() else 0.0
 
 
-def _last_of_each_sm(stamp: np.ndarray) -> np.ndarray:
-    """The last row of each multiprocessor."""
-    latest = stamp[::-1].astype(np.int64)
-    return latest[np.unique(latest[:, 0], return_index=True)[1]]
+def _find_rows(stamp: np.ndarray, count: int) -> np.ndarray:
+    """A row of each multiprocessor, -1 for one without; of several any will do, since a row is of one moment."""
+    rows = np.full(count, -1)
+    rows[stamp[:, 0].astype(np.intp)] = np.arange(len(stamp))
+    return rows
 
 
 class Clock:

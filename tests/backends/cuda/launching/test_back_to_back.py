@@ -13,7 +13,7 @@ class Stream(list):
 
     def mark(self):
         self.append("mark")
-        return np.zeros((0, 3), np.uint64)
+        return np.zeros((1, 3), np.uint64)
 
     def synchronize(self):
         self.append("wait")
