@@ -90,7 +90,7 @@ def measure_tasks(count: int = 2000) -> None:
         assert isinstance(machine, FleetMachine)
         batches = [_leave_nothing(batch) for batch in _make_batches(machine, count)]
         with _open_worker(machine) as worker:
-            runner = FleetRunner[Record](worker, lambda record: None)
+            runner = FleetRunner[Record](worker, lambda records: None)
             runner.run(batches[:16])
             started, used = time.monotonic(), time.process_time()
             runner.run(batches)
@@ -121,7 +121,7 @@ def measure_losses(seconds: float) -> None:
         rows: list[Record] = []
         end = time.monotonic() + seconds
         with _open_worker(machine) as worker:
-            FleetRunner[Record](worker, rows.append, is_interrupted=lambda: time.monotonic() > end).run(batches)
+            FleetRunner[Record](worker, rows.extend, is_interrupted=lambda: time.monotonic() > end).run(batches)
         over.set()
         killer.join()
     counts = Counter(row.problem.M for row in rows)

@@ -53,13 +53,13 @@ def keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, li
 class Runner(Generic[R]):
     """Runs batches of any kind: GEMMs, networks, transfers.
 
-    `emit` takes each record as it is made. `done` maps the keys of what an earlier run has measured
-    to its records. `leave_out` takes a batch and all records so far, and returns what is left of the
-    batch and the records of the rest.
+    `emit` takes records as they are made, those of a batch at once. `done` maps the keys of what an
+    earlier run has measured to its records. `leave_out` takes a batch and all records so far, and
+    returns what is left of the batch and the records of the rest.
     """
 
     worker: Worker
-    emit: Callable[[R], None]
+    emit: Callable[[Sequence[R]], None]
     progress: Progress = ignore_progress
     is_interrupted: Callable[[], bool] = lambda: False
     done: Mapping[str, Sequence[R]] = field(default_factory=dict)
@@ -91,8 +91,7 @@ class Runner(Generic[R]):
     def _prepare(self, batch: Batch[R]) -> tuple[Batch[R] | None, list[R]]:
         """What is left to measure of a batch, and the records of what is left out or done."""
         left, records = self.leave_out(batch, self._records)
-        for record in records:
-            self.emit(record)
+        self.emit(records)
         if left is not None:
             done = [key for key in left.keys if key in self.done] if self.done else []
             records += [record for key in done for record in self.done[key]]
@@ -102,7 +101,6 @@ class Runner(Generic[R]):
 
     def _take(self, measured: Sequence[R]) -> list[R]:
         """Emit and keep the records of a batch."""
-        for record in measured:
-            self.emit(record)
+        self.emit(measured)
         self._records += measured
         return list(measured)

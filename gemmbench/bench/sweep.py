@@ -59,8 +59,7 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     """
     runner = replace(runner, leave_out=HopelessRows().leave_out)
     records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
-    for record in records:
-        runner.emit(record)
+    runner.emit(records)
     able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
     built = compile_plans(list_plans(able), compilers, runner.progress)
     _refuse_other_code(able, built, sweep.earlier)

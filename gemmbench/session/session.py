@@ -41,7 +41,7 @@ class Session:
 
     def make_runner(
         self,
-        emit: Callable[[Record], None],
+        emit: Callable[[Sequence[Record]], None],
         is_interrupted: Callable[[], bool],
         done: Mapping[str, Sequence[Record]] | None = None,
     ) -> Runner[Record]:

@@ -106,14 +106,14 @@ class FailureReport:
         self._reporter = reporter
         self.failed = False
 
-    def add(self, record: Record) -> None:
-        """Take a record, and report it if it is a failure."""
-        if record.status in ("ok", "skipped"):
-            return
-        self.failed = True
-        name = f"{record.variant} {record.configuration}".strip()
-        reason = record.reason.partition("\n")[0]
-        self._reporter.message(f"{name} at {record.problem}: {record.status}: {reason}")
+    def add(self, records: Sequence[Record]) -> None:
+        """Take records, and report those that are failures."""
+        for record in records:
+            if record.status not in ("ok", "skipped"):
+                self.failed = True
+                name = f"{record.variant} {record.configuration}".strip()
+                reason = record.reason.partition("\n")[0]
+                self._reporter.message(f"{name} at {record.problem}: {record.status}: {reason}")
 
 
 def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:

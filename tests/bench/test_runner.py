@@ -40,7 +40,7 @@ class FakeWorker:
 def run(*texts, **options):
     worker, emitted = FakeWorker(), []
     batches = [Letters(policy=Policy(), letters=text) for text in texts]
-    return Runner(worker, emitted.append, **options).run(batches), worker.seen, emitted
+    return Runner(worker, emitted.extend, **options).run(batches), worker.seen, emitted
 
 
 def test_batches_run_in_order_and_every_record_is_emitted():

@@ -68,7 +68,7 @@ def run(make_record):
         worker, compiler = worker or FakeWorker(make_record, seconds), compiler or Compiler()
         emitted = []
         sweep = ChainSweep(list(map(make_chain, expanded)), policy or Policy(), baseline, rivals, shuffle=7)
-        runner = Runner(worker, emitted.append, **options)
+        runner = Runner(worker, emitted.extend, **options)
         return measure_sweep(runner, {"fake": compiler}, sweep), worker, compiler, emitted
 
     return go
@@ -116,7 +116,7 @@ def test_the_rows_of_one_batch_are_emitted_before_the_next_begins(run, make_plan
     worker = Watching(make_record)
     plans = [make_plan("naive", problem) for problem in (SMALL, LARGE)]
     sweep = ChainSweep(list(map(make_chain, plans)), Policy(), "")
-    measure_sweep(Runner(worker, emitted_so_far.append), {"fake": Compiler()}, sweep)
+    measure_sweep(Runner(worker, emitted_so_far.extend), {"fake": Compiler()}, sweep)
     assert seen == [0, 1]
 
 

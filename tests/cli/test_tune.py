@@ -105,11 +105,11 @@ def test_without_a_sensor_energy_chooses_none_of_the_right_finalists(tune):
 def test_a_full_disk_for_results_is_no_ctrl_c(tune, monkeypatch):
     write = Journal._append
 
-    def append(journal, row):
-        if getattr(row, "phase", "") == "ranking":
+    def append(journal, *rows):
+        if getattr(rows[0], "phase", "") == "ranking":
             journal.fault = f"cannot write to {journal.path}: No space left on device"
         else:
-            write(journal, row)
+            write(journal, *rows)
 
     monkeypatch.setattr(Journal, "_append", append)
     said = tune()

@@ -229,13 +229,13 @@ def test_the_exported_columns(environment, four):
 def test_rows_survive_the_journal_and_old_files_have_none(environment, four, tmp_path, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("naive", [1e-3]))
+        journal.write([make_record("naive", [1e-3])])
         for record in four:
-            journal.write(record)
+            journal.write([record])
     run = store.read(path)
     assert run.transfers == four and [record.variant for record in run.records] == ["naive"]
     with store.Journal(store.Run(environment, path=tmp_path / "old.jsonl")) as journal:
-        journal.write(make_record("naive", [1e-3]))
+        journal.write([make_record("naive", [1e-3])])
     assert store.read(tmp_path / "old.jsonl").transfers == []
 
 

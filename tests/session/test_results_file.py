@@ -17,7 +17,7 @@ def saved(tmp_path, environment, make_record):
     """A results file with one skip."""
     path = tmp_path / "old.jsonl"
     with Journal(Run(environment, path=path)) as journal:
-        journal.write(make_record(status="skipped", reason="no"))
+        journal.write([make_record(status="skipped", reason="no")])
     return path
 
 
@@ -51,7 +51,7 @@ def test_another_experiment_is_not_mixed_in(tmp_path, environment, make_record, 
     earlier = msgspec.structs.replace(environment, policy={"seed": 1}, planned=["a", "b"])
     path = tmp_path / "earlier.jsonl"
     with Journal(Run(earlier, path=path)) as journal:
-        journal.write(make_record())
+        journal.write([make_record()])
     with pytest.raises(UsageError) as fault:
         choose_results(msgspec.structs.replace(earlier, **changed), Destination(resume=path), SILENT)
     assert str(fault.value) == f"{path}: {words}; start a new run without --resume"
@@ -77,7 +77,7 @@ def test_a_run_of_another_card_or_of_another_state_of_it_is_not_resumed(
 ):
     known = msgspec.structs.replace(environment, vbios="1.0", conditions=Conditions(power_limit=700.0))
     with Journal(Run(known, path=tmp_path / "old.jsonl")) as journal:
-        journal.write(make_record(status="skipped", reason="no"))
+        journal.write([make_record(status="skipped", reason="no")])
     destination = Destination(resume=tmp_path / "old.jsonl")
     choose_results(known, destination, SILENT)
     with pytest.raises(UsageError, match=re.escape(message)):

@@ -1,9 +1,10 @@
-"""The file of a run that is being measured: each row is appended, completely and at once."""
+"""The file of a run that is being measured: rows are appended as they are made, completely."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from io import FileIO
@@ -45,17 +46,18 @@ class Journal:
             self.__exit__()
             raise StoreError(f"{self.fault}; choose another --out")
 
-    def write(self, record: Record | TransferRecord) -> None:
-        """Add one row. It is on disk when this returns, unless there is a `fault`."""
-        if isinstance(record, Record) and record.identity in self._skips:
-            return
-        if not self.fault:
-            self._append(record)
-            self._empty &= bool(self.fault)
-        if isinstance(record, Record):
-            self.run.records.append(record)
-        else:
-            self.run.transfers.append(record)
+    def write(self, records: Sequence[Record] | Sequence[TransferRecord]) -> None:
+        """Add rows. They are on disk when this returns, unless there is a `fault`."""
+        new = [record for record in records if not (isinstance(record, Record) and record.identity in self._skips)]
+        if new and not self.fault:
+            before = self._end
+            self._append(*new)
+            self._empty &= self._end == before
+        for record in new:
+            if isinstance(record, Record):
+                self.run.records.append(record)
+            else:
+                self.run.transfers.append(record)
 
     def extend(self, request: Request) -> None:
         """Say that a resumed run measures more than it was to measure before."""
@@ -67,18 +69,22 @@ class Journal:
         if not self._empty and not self.fault:
             self._append(End(finished=datetime.now(timezone.utc).isoformat(timespec="seconds")))
 
-    def _append(self, row: Line) -> None:
-        left = msgspec.json.encode(row) + b"\n"
-        length = len(left)
+    def _append(self, *rows: Line) -> None:
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            for row in rows:
+                self._end += self._write_line(msgspec.json.encode(row) + b"\n")
             os.fsync(self._file.fileno())
-            self._end += length
         except OSError as fault:
             self.fault = f"cannot write to {self.path}: {fault.strerror}"
             with suppress(OSError):
                 self._file.truncate(self._end)
+
+    def _write_line(self, line: bytes) -> int:
+        """Write a line and return its length."""
+        left = line
+        while left:
+            left = left[self._file.write(left) :]
+        return len(line)
 
     def __enter__(self) -> Journal:
         return self

@@ -38,14 +38,14 @@ def make_batches(make_plan):
 
 @pytest.fixture
 def measure(open_fleet, messages):
-    """The records of batches, as they were emitted; `then` is called after each with their number."""
+    """The records of batches, as they were emitted; `then` is called after each batch with their number."""
 
     def run(batches, device="fake", then=lambda number, connection: None, **settings):
         emitted = []
         with open_fleet(device) as machine:
 
-            def emit(record):
-                emitted.append(record)
+            def emit(records):
+                emitted.extend(records)
                 then(len(emitted), machine.connection)
 
             request = Open(machine, ("fake",), True, TimeLimits())

@@ -9,9 +9,9 @@ from gemmbench.report import store
 def test_the_last_of_rows_measured_again_counts(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("naive", [1.0], stopped="interrupted"))
-        journal.write(make_record("naive", [2.0]))
-        journal.write(make_record("naive", [3.0], batch=2, batch_key="other"))
+        journal.write([make_record("naive", [1.0], stopped="interrupted")])
+        journal.write([make_record("naive", [2.0])])
+        journal.write([make_record("naive", [3.0], batch=2, batch_key="other")])
     assert [record.samples for record in store.read(path).records] == [[2.0], [3.0]]
 
 
@@ -45,8 +45,8 @@ def test_failed_and_wrong_rows_complete_a_batch_too(make_record):
 def test_rows_of_different_batches_with_the_same_number_are_kept(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("cublas", [1.0], batch=1, batch_key="first session"))
-        journal.write(make_record("cublas", [2.0], batch=1, batch_key="second session"))
+        journal.write([make_record("cublas", [1.0], batch=1, batch_key="first session")])
+        journal.write([make_record("cublas", [2.0], batch=1, batch_key="second session")])
     assert [record.samples for record in store.read(path).records] == [[1.0], [2.0]]
 
 
@@ -57,14 +57,14 @@ def test_a_run_that_was_killed_before_its_first_row_can_be_resumed(tmp_path, env
     killed._file.close()  # as the system does
     assert not store.is_being_written(path)
     with store.Journal(store.read(path)) as journal:
-        journal.write(make_record())
+        journal.write([make_record()])
     assert len(store.read(path).records) == 1
 
 
 def test_the_last_line_tells_that_a_run_is_finished(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record(reason="x" * 100_000))  # longer than what is read at a time
+        journal.write([make_record(reason="x" * 100_000)])  # longer than what is read at a time
         assert not store.is_finished(path)
         journal.finish()
     assert store.is_finished(path) and store.read(path).finished.startswith("20")
@@ -81,7 +81,7 @@ def test_a_run_without_a_row_is_not_finished(tmp_path, environment):
 def test_what_was_asked_for_last_counts(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record())
+        journal.write([make_record()])
         journal.extend(Request(command="gemmbench run more", planned=["a"]))
     run = store.read(path)
     assert (run.command, run.planned, run.environment) == ("gemmbench run more", ["a"], environment)

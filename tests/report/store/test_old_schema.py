@@ -78,5 +78,5 @@ def test_an_export_of_an_old_file_has_the_current_schema(old):
 def test_rows_of_both_schemas_in_one_file_are_read(old, make_record):
     run = store.read(old)
     with store.Journal(store.Run(run.environment, path=old)) as journal:
-        journal.write(make_record("late"))
+        journal.write([make_record("late")])
     assert store.read(old).records[-1].variant == "late"

@@ -16,7 +16,7 @@ def written(tmp_path, environment, make_record):
     records = [make_record(name, [1e-3, 2e-3], config={"T": 8}) for name in ("naive", "tiled", "cublas")]
     with store.Journal(store.Run(environment, path=path)) as journal:
         for record in records:
-            journal.write(record)
+            journal.write([record])
     return path, records
 
 
@@ -35,7 +35,7 @@ def test_reading_returns_what_was_written(written, environment):
 def test_a_row_keeps_whether_its_launches_overlapped_and_an_older_file_has_none(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("mine", [1e-3], pdl=True))
+        journal.write([make_record("mine", [1e-3], pdl=True)])
     assert [record.pdl for record in store.read(path).records] == [True]
     older = [json.loads(line) for line in path.read_text().splitlines()]
     del older[1]["pdl"]
@@ -53,9 +53,9 @@ def test_every_row_is_one_line_of_json_with_all_its_samples(written):
 def test_a_row_is_on_disk_as_soon_as_it_is_written(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("naive"))
+        journal.write([make_record("naive")])
         assert [record.variant for record in store.read(path).records] == ["naive"]
-        journal.write(make_record("tiled"))
+        journal.write([make_record("tiled")])
         assert [record.variant for record in store.read(path).records] == ["naive", "tiled"]
 
 
@@ -68,7 +68,7 @@ def test_a_run_without_a_row_leaves_no_file(tmp_path, environment):
 def test_resuming_a_file_keeps_its_rows_and_its_only_header(written, environment, make_record):
     path, _records = written
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("late"))
+        journal.write([make_record("late")])
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
     with store.Journal(store.Run(environment, path=path)):
         pass
@@ -91,7 +91,7 @@ def test_resuming_an_incomplete_file_loses_no_complete_row(written, environment,
     path, _records = written
     path.write_bytes(path.read_bytes()[:-10])
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("late"))
+        journal.write([make_record("late")])
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "late"]
 
 
@@ -99,7 +99,7 @@ def test_resuming_a_file_without_its_last_newline_loses_nothing(written, environ
     path, _records = written
     path.write_bytes(path.read_bytes()[:-1])
     with store.Journal(store.Run(environment, path=path)) as journal:
-        journal.write(make_record("late"))
+        journal.write([make_record("late")])
     assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
 
 

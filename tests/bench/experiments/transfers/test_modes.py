@@ -56,7 +56,7 @@ def measured(task):
     def run(*tasks, backend=None, faults=None, policy=QUICK, how=FOUR, done=(), is_interrupted=lambda: False):
         device, rows = backend or FakeBackend(Script(transfers=RATES, faults=faults or {})), []
         worker = LocalWorker({"fake": device}, is_interrupted=is_interrupted)
-        runner = Runner(worker, rows.append, is_interrupted=is_interrupted, done={key: [] for key in done})
+        runner = Runner(worker, rows.extend, is_interrupted=is_interrupted, done={key: [] for key in done})
         runner.run(split_tasks(tasks or [task()], "fake", policy, how))
         return rows
 
