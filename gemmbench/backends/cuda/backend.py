@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -72,11 +72,11 @@ class CudaBackend:
         """Open the GPU. Raises DeviceError."""
         self.guards = os.environ.get("GEMMBENCH_GUARDS") != "0"
         reason = why_gate_is_off() if gate else "switched off"
-        with ThreadPoolExecutor(1) as executor:  # importing the libraries takes as long as opening the GPU
+        with ThreadPoolExecutor(2) as executor:  # importing the libraries takes as long as opening the GPU
             versions = executor.submit(device.library_versions)
             self._cuda = load_driver()
             self.device = device.describe_gpu(index)
-            helpers = _compile_helpers(self.device.target.sm)
+            helpers = executor.submit(_compile_helpers, self.device.target.sm)
             self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
             self._bound: WeakKeyDictionary[Any, set[Plan]] = WeakKeyDictionary()
             self._math_choice = MathChoice(self._make_cold_timer)
@@ -87,7 +87,7 @@ class CudaBackend:
         gated = {"gate": f"off: {reason}" if reason else "on"}
         self.device = replace(self.device, software={**self.device.software, **versions.result(), **gated})
 
-    def _open(self, index: int, helpers: str, gate: bool) -> None:
+    def _open(self, index: int, helpers: Future[str], gate: bool) -> None:
         gpu = self._cuda.Device(index)
         self.copy_engines: int = gpu.get_attribute(self._cuda.device_attribute.ASYNC_ENGINE_COUNT)
         self._context = gpu.retain_primary_context()
@@ -95,7 +95,7 @@ class CudaBackend:
         atexit.register(self.close)  # pycuda aborts a process that ends with a context pushed
         self._stream = self._cuda.Stream()
         self._streams = [self._stream]
-        module = load_cubin(helpers, str(self.device.target.sm))
+        module = load_cubin(helpers.result(), str(self.device.target.sm))
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._kernels = ArrayKernels(module, self._stream)
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -109,9 +110,16 @@ def open_nvml() -> ModuleType | None:
         return None
     try:
         pynvml.nvmlInit()
+        _keep_started(pynvml)
     except pynvml.NVMLError:  # no driver, or a driver without NVML
         return None
     return pynvml
+
+
+@cache
+def _keep_started(pynvml: ModuleType) -> None:
+    """Keep NVML started until the process ends: once shut down, it takes a third of a second to find a GPU again."""
+    pynvml.nvmlInit()
 
 
 def read_identity(pynvml: ModuleType | None, bus: str) -> tuple[str, str]:

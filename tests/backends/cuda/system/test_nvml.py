@@ -125,12 +125,12 @@ def test_processes_of_others_are_counted(pynvml, pids, others):
     assert not nvml.is_shared("elsewhere")
 
 
-def test_nvml_is_let_go(pynvml):
+def test_nvml_is_let_go_but_for_what_keeps_it_started(pynvml):
     monitor = nvml.open_monitor(BUS)
-    assert pynvml.started == 1
+    assert pynvml.started == 2
     monitor.close()
     assert nvml.open_monitor("elsewhere") is None
-    assert pynvml.started == 0
+    assert pynvml.started == 1
 
 
 def test_without_nvml_there_is_no_monitor(pynvml, monkeypatch):
