@@ -1,4 +1,4 @@
-"""A compiler as a process with a time limit: it ends together with all processes it started."""
+"""A tool as a process with a time limit: it ends together with all processes it started."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from pathlib import Path
 
 from gemmbench.errors import BuildTimeout
 
+COMPILER_NICENESS = 10
+"""For compilers that run while kernels are measured: whatever drives the device comes first."""
+
 _running: set[int] = set()
 """Process groups of the commands that run now, in any thread."""
 
 
 def run_limited(
-    command: Sequence[str], limit: float, folder: Path | None = None, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    limit: float,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    niceness: int = 0,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `command` and return its output and exit code.
+    """Run `command` with this niceness, and return its output and exit code.
 
     Raises BuildTimeout after `limit` seconds, OSError if the command cannot start.
     """
@@ -35,6 +42,8 @@ def run_limited(
         start_new_session=True,
     ) as process:
         _running.add(process.pid)
+        if niceness:
+            _renice(process.pid, niceness)
         try:
             out, complaints = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -52,6 +61,11 @@ def kill_running_commands() -> None:
     """Kill every command that runs now, in whichever thread; each ends there as if it had crashed."""
     for group in tuple(_running):
         _kill_group(group)
+
+
+def _renice(group: int, niceness: int) -> None:
+    with suppress(OSError):  # it may have ended, or be nicer already
+        os.setpriority(os.PRIO_PGRP, group, niceness)
 
 
 def _kill_group(group: int) -> None:

@@ -26,6 +26,11 @@ def test_one_that_takes_too_long_goes_with_its_children(tmp_path):
     pytest.fail("a child is still there")
 
 
+def test_a_compiler_is_nice_to_what_drives_the_device():
+    done = run_limited([sys.executable, "-c", "import os, time; time.sleep(0.3); print(os.nice(0))"], 60, niceness=15)
+    assert int(done.stdout) >= 15
+
+
 def test_one_that_is_not_there_is_an_os_error():
     with pytest.raises(OSError, match="nowhere"):
         run_limited(["/nowhere/compiler"], 1)

@@ -14,7 +14,7 @@ import subprocess
 from functools import cached_property
 from pathlib import Path
 
-from gemmbench.analysis.time_limit import run_limited
+from gemmbench.analysis.time_limit import COMPILER_NICENESS, run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cpu import library
@@ -194,7 +194,7 @@ class CpuCompiler:
         environment = {**os.environ, "LC_ALL": "C"}
         command = [*self._command, *arguments]
         try:
-            return run_limited(command, self._limit, folder, environment)
+            return run_limited(command, self._limit, folder, environment, COMPILER_NICENESS)
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 

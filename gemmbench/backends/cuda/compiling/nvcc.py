@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-from gemmbench.analysis.time_limit import run_limited
+from gemmbench.analysis.time_limit import COMPILER_NICENESS, run_limited
 from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc, nvcc_version
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cache import header_lists
@@ -138,7 +138,7 @@ class NvccCompiler:
         code = "compute" if "-ptx" in mode else "sm"
         target = f"-gencode=arch=compute_{unit.arch},code={code}_{unit.arch}"
         command = [self.path, *mode, *unit.options, target, "-o", str(out), str(source)]
-        done = run_limited(command, self._limit)
+        done = run_limited(command, self._limit, niceness=COMPILER_NICENESS)
         if done.returncode:
             output = done.stderr or done.stdout
             raise BuildError(unit.explain(output) or self._explain_errors(output, unit, source))
