@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager
+from threading import Semaphore
 
 from gemmbench.analysis.time_limit import kill_running_commands
 from gemmbench.backends.base import Artifact, Compiler
@@ -25,12 +26,13 @@ Built = Artifact | PlanError
 class CompilerPool:
     """Compiles in threads, each distinct code once; `open_pool` makes one.
 
-    Where the compiler timed out, no other code of the same configuration is compiled: its layouts and
-    precisions would take as long.
+    `held_back` of its threads wait until `use_all_threads` is called. Where the compiler timed out, no
+    other code of the same configuration is compiled: its layouts and precisions would take as long.
     """
 
-    def __init__(self, pool: ThreadPoolExecutor, compilers: Mapping[str, Compiler]):
+    def __init__(self, pool: ThreadPoolExecutor, compilers: Mapping[str, Compiler], threads: int, held_back: int = 0):
         self._pool, self._compilers = pool, compilers
+        self._places, self._held_back = Semaphore(threads - held_back), held_back
         self._jobs: dict[tuple[object, ...], Future[Built]] = {}
         self._endless: dict[tuple[object, ...], BuildTimeout] = {}
 
@@ -39,8 +41,18 @@ class CompilerPool:
         kernels = plan.variant.name, plan.variant.path, plan.symbols
         key = (*kernels, plan.device, plan.arch, plan.defines, plan.flags)
         if key not in self._jobs:
-            self._jobs[key] = self._pool.submit(_compile, self._compilers[plan.device], plan, self._endless)
+            self._jobs[key] = self._pool.submit(self._compile, plan)
         return self._jobs[key]
+
+    def use_all_threads(self) -> None:
+        """Let the threads compile that were held back."""
+        if self._held_back:
+            self._places.release(self._held_back)
+        self._held_back = 0
+
+    def _compile(self, plan: Plan) -> Built:
+        with self._places:
+            return _compile(self._compilers[plan.device], plan, self._endless)
 
     @property
     def is_busy(self) -> bool:
@@ -49,17 +61,22 @@ class CompilerPool:
 
 
 @contextmanager
-def open_pool(compilers: Mapping[str, Compiler], threads: int | None = None) -> Iterator[CompilerPool]:
+def open_pool(
+    compilers: Mapping[str, Compiler], threads: int | None = None, held_back: int = 0
+) -> Iterator[CompilerPool]:
     """A pool for the block, by default with a thread for each core. At its end, what is not needed any more ends too.
 
-    After an error or a signal inside the block, what still compiles is ended at once.
+    `held_back` of the threads wait for `use_all_threads`. After an error or a signal inside the block, what
+    still compiles is ended at once.
     """
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as executor:
-        pool = CompilerPool(executor, compilers)
+    threads = threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as executor:
+        pool = CompilerPool(executor, compilers, threads, held_back)
         try:
             yield pool
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
+            pool.use_all_threads()  # those that wait end too
             while pool.is_busy:
                 kill_running_commands()
                 time.sleep(_PAUSE)

@@ -10,7 +10,7 @@ import pytest
 
 from gemmbench.analysis.time_limit import run_limited
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.bench.build import compile_plans
+from gemmbench.bench.build import compile_plans, open_pool
 from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.errors import BuildTimeout, DeviceError, HostError
 from gemmbench.planning.manifests.code.model import Code, Flag
@@ -37,6 +37,34 @@ def test_another_layout_or_configuration_is_other_code(make_plan):
     plans += [make_plan("naive", SMALL, {"T": number}) for number in (8, 16)]
     built = compile_plans(plans, {"fake": compiler}, ignore_progress)
     assert len(compiler.compiled) == 4 and set(built) == set(plans)
+
+
+def test_threads_that_are_held_back_compile_later(make_plan):
+    held, running, most = threading.Event(), [], []
+
+    class Compiler(CountingCompiler):
+        def compile(self, plan):
+            with self.lock:
+                running.append(plan)
+                most.append(len(running))
+            held.wait(10)
+            with self.lock:
+                running.remove(plan)
+            return super().compile(plan)
+
+    compiler = Compiler()
+    with open_pool({"fake": compiler}, threads=3, held_back=2) as pool:
+        jobs = [pool.submit(make_plan("naive", SMALL, {"T": number})) for number in range(5)]
+        time.sleep(0.1)
+        assert len(running) == 1
+        pool.use_all_threads()
+        for _ in range(100):
+            if len(running) == 3:
+                break
+            time.sleep(0.05)
+        held.set()
+        assert [job.result().key for job in jobs]
+    assert max(most) == 3 and len(compiler.compiled) == 5
 
 
 def test_other_flags_are_other_code(make_plan):

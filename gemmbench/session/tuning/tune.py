@@ -140,6 +140,7 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
         if not request.destination.resume:
             _compile_first(request, tasks[0], pool)  # while the devices are opened
         with open_results(session, sweep, peaks, request.destination, reporter, hashes) as opened:
+            pool.use_all_threads()
             batches = _make_batches(opened, pool, sweep.policy)
             outcomes = list(_run_searches(request, tasks, dispatching, opened, batches, earlier))
             table = _make_table(request, dispatching, outcomes, machine, batches) if dispatching else None
@@ -202,8 +203,12 @@ def plan_tuning(
 
 
 def _open_pool(session: Session) -> AbstractContextManager[CompilerPool]:
-    """Compiles on all cores but one, for the worker, whose device must not wait."""
-    return open_pool(session.compilers, max(1, (os.cpu_count() or 1) - 1))
+    """Compiles on all cores but one, for the worker, whose device must not wait; on half of them while that is opened.
+
+    On all, opening a GPU takes twice as long: it starts a process, loads libraries and makes a context.
+    """
+    threads = max(1, (os.cpu_count() or 1) - 1)
+    return open_pool(session.compilers, threads, held_back=threads // 2)
 
 
 def _compile_first(request: TuneRequest, task: TuningTask, pool: CompilerPool) -> None:
