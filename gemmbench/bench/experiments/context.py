@@ -70,11 +70,6 @@ class ExperimentContext:
         self._cold = False
         return max(WARM_SECONDS, longest - self._short_load)
 
-    @property
-    def warm_seconds_of_short_load(self) -> float:
-        """How long to warm up before a short load: not at all unless it is the first thing that is timed."""
-        return WARM_SECONDS if self._cold and not self._short_load else 0.0
-
     def add_short_load(self, seconds: float) -> None:
         """Count the seconds that the windows of a short load took."""
         self._short_load += seconds

@@ -71,16 +71,7 @@ def test_the_first_warm_up_of_a_gpu_is_long(is_gpu, seconds):
     assert [context.warm_seconds(target) for _ in seconds] == seconds
 
 
-def test_short_loads_warm_up_once_and_count_as_a_warm_up():
+def test_the_seconds_of_short_loads_count_as_warm_up():
     context, gpu = ExperimentContext({}), Target("any", 0, 1, 0, 0, 0, is_gpu=True)
-    assert context.warm_seconds_of_short_load == 0.3
     context.add_short_load(1.0)
-    assert context.warm_seconds_of_short_load == 0.0
     assert [context.warm_seconds(gpu) for _ in range(2)] == [2.0, 0.3]
-    assert ExperimentContext({}).warm_seconds(gpu) == 3.0
-
-
-def test_after_a_warm_up_short_loads_need_none():
-    context = ExperimentContext({})
-    context.warm_seconds(Target("any", 0, 1, 0, 0, 0, is_gpu=True))
-    assert context.warm_seconds_of_short_load == 0.0
