@@ -19,6 +19,7 @@ from gemmbench.bench.tuning.batches import CandidateBatches
 from gemmbench.bench.tuning.standings import FINALISTS, collect_standings
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
 from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.tuning.strategy import Strategy
 
 FIRST_ROUNDS = 2
@@ -79,7 +80,7 @@ class Screening:
     tried: int = 0
     _compiling: dict[Key, list[Future[Built]]] = field(default_factory=dict)
     _known: set[Key] = field(default_factory=set)
-    _checked_everywhere: set[Key] = field(default_factory=set)
+    _checked: set[tuple[Key, Problem]] = field(default_factory=set)
 
     def run(self, earlier: Iterable[Record]) -> None:
         """Try candidates until there are enough."""
@@ -141,7 +142,7 @@ class Screening:
             enough = len(ready) >= min(_LEAST_TOGETHER, len(self._compiling))
             if enough or (self.is_over() and (ready or self.tried)):
                 return [] if self.is_over() and self.tried else ready[:_MOST_TOGETHER]
-            if self._check_leader():
+            if self._check_leaders():
                 continue
             self.batches.runner.progress("compile", len(ready), len(self._compiling))
             wait_for_any([job for jobs in self._compiling.values() for job in jobs if not job.done()], _PERIOD)
@@ -149,22 +150,27 @@ class Screening:
 
     def check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
         """Verify candidates on all awkward problems that they were not verified on; returns those that are right."""
-        left = [key for key in keys if key not in self._checked_everywhere]
-        others = [check for key in left for check in self.task.plan_checks(self.task.chains[key])[1:]]
-        for record in self.batches.check(others) if others else []:
+        self._check(self._list_checks(keys))
+        return [key for key in keys if key not in self.failed]
+
+    def _check_leaders(self) -> bool:
+        """Verify the fastest candidates so far on one more awkward problem; False if there is none left."""
+        left = self._list_checks([each.key for each in collect_standings(self.task, self.records)[:FINALISTS]])
+        self._check([check for check in left if check.problem == left[0].problem])
+        return bool(left)
+
+    def _list_checks(self, keys: Iterable[Key]) -> list[Chain]:
+        """The chains to verify of candidates that are right so far, but for the first of each."""
+        checks = ((key, check) for key in keys for check in self.task.plan_checks(self.task.chains[key])[1:])
+        return [check for key, check in checks if key not in self.failed and (key, check.problem) not in self._checked]
+
+    def _check(self, checks: Sequence[Chain]) -> None:
+        for record in self.batches.check(checks) if checks else []:
             self.checked.add(record)
             if record.status != "ok":
                 fault = f"{record.status} at {record.problem.size}: {record.reason.partition(chr(10))[0]}"
                 self.failed.setdefault(find_key(record), fault)
-        self._checked_everywhere.update(left)
-        return [key for key in keys if key not in self.failed]
-
-    def _check_leader(self) -> bool:
-        """Verify one of the fastest candidates so far everywhere; False if there is none left."""
-        leaders = [each.key for each in collect_standings(self.task, self.records)[:FINALISTS]]
-        left = [key for key in leaders if key not in self._checked_everywhere]
-        self.check_everywhere(left[:1])
-        return bool(left)
+        self._checked |= {(find_key(check), check.problem) for check in checks}
 
     def _try(self, keys: Sequence[Key]) -> None:
         """Check candidates on an awkward problem, and time those that are right."""
