@@ -152,7 +152,7 @@ def measure_winners(searches: Sequence[Search], folder: Path) -> dict[str, float
     path.write_text(yaml.safe_dump({**config, "baseline": BASELINE}))
     rows = run_sweep(folder, "-c", str(path), "--rounds", "20")
     mine = [row for row in rows if (row["variant"], row["phase"], row["status"]) == (VARIANT, "sweep", "ok")]
-    return {format_configuration(row["config"]): float(row["time_s"]) for row in mine}
+    return {row["config"]: float(row["time_s"]) for row in mine}
 
 
 def list_rows(searches: Sequence[Search], seconds: Mapping[str, float]) -> list[tuple[str, ...]]:
