@@ -16,9 +16,8 @@ from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
 from gemmbench.backends.cuda.system.driver import load_bindings
 from gemmbench.errors import LaunchError
 
-_LEAST_GRAPHS = (
-    4  # where one graph is launched again and again: a graph must not be launched again while its last launch waits
-)
+_MOST_COPIES = 4
+"""Of a graph that is launched again and again: it must not be launched again while its last launch waits."""
 
 
 def join_calls(parts: Sequence[Calls]) -> Calls:
@@ -39,7 +38,7 @@ def join_calls(parts: Sequence[Calls]) -> Calls:
 def record_graphs(calls: Calls, stream: Any) -> Calls:
     """The same launches as one CUDA graph for each operand set. Raises LaunchError, NotOffered."""
     driver = _prepare_recording(calls, stream)
-    copies = max(1, _LEAST_GRAPHS // len(calls.queue))
+    copies = max(1, _MOST_COPIES // len(calls.queue))
     graphs = [[Graph(driver, queue, stream) for _ in range(copies)] for queue in calls.queue]
     stream.synchronize()
     queue = tuple(_launch_in_turn(of_set) for of_set in graphs)
@@ -52,9 +51,8 @@ def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
     Raises LaunchError, NotOffered.
     """
     driver = _prepare_recording(calls, stream)
-    graphs = [Graph(driver, queue_in_turn(calls.queue * turns), stream) for _ in range(_LEAST_GRAPHS)]
-    stream.synchronize()
-    return replace(calls, turns=turns, launch_turns=_launch_in_turn(graphs), keep=(graphs, calls))
+    graphs = TurnGraphs(driver, queue_in_turn(calls.queue * turns), stream)
+    return replace(calls, turns=turns, graphs=graphs, keep=calls)
 
 
 def count_nodes(queue: Callable[[], object], stream: Any) -> int:
@@ -88,15 +86,50 @@ class Graph:
     """A graph of what `queue` queues, recorded and uploaded; it is freed with this object."""
 
     def __init__(self, driver: Any, queue: Callable[[], object], stream: Any):
+        recorded = _record(driver, queue, stream)
+        self._copy = _GraphCopy(driver, recorded, stream)
+        _ask(driver, "cuGraphDestroy", recorded)
+
+    def launch(self) -> None:
+        """Queue the graph. Raises LaunchError."""
+        self._copy.launch()
+
+
+class TurnGraphs:
+    """A graph of what `queue` queues, and as many copies as launches of it wait at once; freed with this object."""
+
+    def __init__(self, driver: Any, queue: Callable[[], object], stream: Any):
+        self._driver, self._stream = driver, stream
+        self._recorded = _record(driver, queue, stream)
+        weakref.finalize(self, driver.cuGraphDestroy, self._recorded).atexit = False
+        self._copies: list[_GraphCopy] = []
+        self._launched = 0
+        self.prepare(1)
+
+    def prepare(self, launches: int) -> None:
+        """Make copies for so many launches without a wait between them, at most 4. Raises LaunchError."""
+        missing = min(launches, _MOST_COPIES) - len(self._copies)
+        if missing > 0:
+            self._copies += [_GraphCopy(self._driver, self._recorded, self._stream) for _ in range(missing)]
+            self._stream.synchronize()
+
+    def launch(self) -> None:
+        """Queue the next copy. Raises LaunchError."""
+        self._copies[self._launched % len(self._copies)].launch()
+        self._launched += 1
+
+
+class _GraphCopy:
+    """An executable graph, uploaded."""
+
+    def __init__(self, driver: Any, recorded: Any, stream: Any):
         self._driver, self._stream = driver, driver.CUstream(stream.handle)
-        graph = _record(driver, queue, stream)
-        self._graph = _ask(driver, "cuGraphInstantiate", graph, 0)
-        _ask(driver, "cuGraphDestroy", graph)
+        self._graph = _ask(driver, "cuGraphInstantiate", recorded, 0)
         weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context is gone by then
         _ask(driver, "cuGraphUpload", self._graph, self._stream)  # otherwise the first launch would, behind a gate
 
     def launch(self) -> None:
-        """Queue the graph. Raises LaunchError."""
+        """Queue it. Raises LaunchError."""
         _ask(self._driver, "cuGraphLaunch", self._graph, self._stream)
 
 

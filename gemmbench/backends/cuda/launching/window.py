@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from gemmbench.backends.base import Rotation, Window
 from gemmbench.backends.cuda.failure import translate_errors
@@ -16,6 +16,18 @@ from gemmbench.backends.cuda.system.driver import load_driver
 
 _MOST_GRAPHS = 32
 """Graphs of turns queued behind a gate at most."""
+_WINDOWS_IN_QUEUE = 2
+"""Of a steady load."""
+
+
+class WaitingGraphs(Protocol):
+    """Equal graphs that are launched in turn."""
+
+    def prepare(self, launches: int) -> None:
+        """Make ready for so many launches without a wait between them. Raises LaunchError."""
+
+    def launch(self) -> None:
+        """Queue the next one. Raises LaunchError."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +36,8 @@ class Calls:
 
     `queue` holds a callable for each operand set; it queues one launch on the back end's
     stream. `launch` describes a launch for error messages, `kernels` is the most kernels it
-    may queue, and `keep` whatever must outlive the callables. `launch_turns`, if any, launches a
-    graph that goes `turns` times through all operand sets, from the first one on. `choice` is what the
+    may queue, and `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times
+    through all operand sets, from the first one on. `choice` is what the
     library chose, in words, `no_graph` why the launches cannot be recorded as a graph, "" if they can.
     """
 
@@ -35,7 +47,7 @@ class Calls:
     keep: object = None
     turns: int = 0
     choice: str = ""
-    launch_turns: Callable[[], object] | None = None
+    graphs: WaitingGraphs | None = None
     no_graph: str = ""
 
     @property
@@ -105,15 +117,20 @@ class WindowTimer:
             self._calls.queue[index]()
 
     def _queue_window(self, launches: int) -> None:
-        if self._calls.launch_turns is None:
+        if self._calls.graphs is None:
             self._queue_launches(launches)
             return
         for _ in range(launches // self._calls.graph_launches):
-            self._calls.launch_turns()
+            self._calls.graphs.launch()
+
+    def _prepare_graphs(self, launches: int) -> None:
+        """Make ready for windows of so many launches, before a gate holds the stream."""
+        if self._calls.graphs is not None:
+            self._calls.graphs.prepare(launches // self._calls.graph_launches)
 
     def _lead_to_first_set(self) -> None:
         """Launch on the sets up to the last one, if windows begin at the first."""
-        if self._calls.launch_turns is not None:
+        if self._calls.graphs is not None:
             self._queue_launches(-self._rotation.position % self._rotation.sets)
 
     def time(self, launches: int) -> Window:
@@ -129,10 +146,11 @@ class WindowTimer:
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
         """As base.SteadyExecutable; two windows are in the queue at any time."""
         with translate_errors(self._errors, self._calls.launch):
-            self._lead_to_first_set()
             fitting = min(launches, self._most_launches // 2)
             if unit := self._calls.graph_launches:
                 fitting = max(1, fitting // unit) * unit
+            self._prepare_graphs(_WINDOWS_IN_QUEUE * fitting)
+            self._lead_to_first_set()
             yield from run_back_to_back(partial(self._queue_window, fitting), fitting, self.stream, self._clock, watch)
 
     @property
@@ -167,6 +185,7 @@ class WindowTimer:
 
     def _time_window(self, launches: int, gate: Gate | None) -> Window:
         start, end = self._events
+        self._prepare_graphs(launches)
         self._lead_to_first_set()
         if gate is not None:
             gate.close()

@@ -96,7 +96,22 @@ def test_a_recording_that_the_driver_refuses_is_an_error(record):
 def test_a_graph_of_turns_holds_all_its_launches(record):
     driver, log, stream = record()
     recorded = record_turns(calls("a", log), stream, 3)
-    recorded.launch_turns()
-    assert (log[-1], recorded.graph_launches, driver.alive) == ("graph of 6", 6, 0)
+    recorded.graphs.launch()
+    assert (log[-1], recorded.graph_launches, driver.alive) == ("graph of 6", 6, 1)
     del recorded
     gc.collect()
+    assert driver.alive == 0
+
+
+@pytest.mark.parametrize(("launches", "copies"), [(0, 1), (1, 1), (3, 3), (9, 4)])
+def test_launches_that_wait_together_are_of_different_copies(record, monkeypatch, launches, copies):
+    driver, log, stream = record()
+    names = iter("abcdef")
+    monkeypatch.setattr(driver, "cuGraphInstantiate", lambda graph, flags: (OK, next(names)))
+    monkeypatch.setattr(driver, "cuGraphLaunch", lambda graph, stream: log.append(graph) or (OK,))
+    graphs = record_turns(calls("a", log), stream, 3).graphs
+    log.clear()
+    graphs.prepare(launches)
+    for _ in range(5):
+        graphs.launch()
+    assert log == list(("abcdef"[:copies] * 5)[:5])

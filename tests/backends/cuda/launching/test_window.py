@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -150,11 +150,15 @@ def test_a_profiler_sees_one_launch_and_nothing_of_ours(log):
 def test_a_graph_of_turns_begins_at_the_first_set_and_windows_hold_whole_graphs(log):
     queue = tuple((lambda name=name: log.append(name)) for name in "ABC")
     rotation = Rotation(3, position=1)
-    calls = Calls(queue, "a launch", turns=2, launch_turns=lambda: log.append("graph"))
+    graphs = SimpleNamespace(
+        launch=lambda: log.append("graph"), prepare=lambda launches: log.append(f"prepare {launches}")
+    )
+    calls = Calls(queue, "a launch", turns=2, graphs=graphs)
     run = WindowTimer(calls, (CudaError,), log, log, log, rotation)
     assert run.time(1).launches == 6
-    assert log == ["B", "C", "stamp0", "event", "graph", "event", "stamp1", "wait"]  # B and C are not timed
+    # B and C are not timed.
+    assert log == ["prepare 1", "B", "C", "stamp0", "event", "graph", "event", "stamp1", "wait"]
     log.clear()
     assert run.time(7).launches == 12
-    assert log == ["close", "stamp0", "event", "graph", "graph", "event", "stamp1", "open", "wait"]
+    assert log == ["prepare 2", "close", "stamp0", "event", "graph", "graph", "event", "stamp1", "open", "wait"]
     assert rotation.position == 0
