@@ -124,8 +124,8 @@ def fill_disk(*_):
 def test_what_is_not_right_is_listed_with_its_reason(tune):
     said = tune(faults={"mine T=3": "zero", "mine T=4": "build"})
     assert said.code == 0 and "best T=2" in said.out
-    assert "  Not right: T=3: wrong: exact check: " in said.out
-    assert "  Not right: T=4: failed: " in said.out
+    assert "  Not right: T=3: wrong at 7x5x3: exact check: " in said.out
+    assert "  Not right: T=4: failed at 7x5x3: " in said.out
 
 
 def test_a_search_without_a_winner_ends_with_1_and_keeps_nothing(tune, gemmbench):

@@ -28,18 +28,27 @@ _LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 4, 15, 64
 """Candidates of a batch: at least, unless no more are being compiled, and at most. Those compiled ahead."""
 _PERIOD = 0.1
 
+_Code = tuple[object, ...]
+"""A variant in a configuration, with a layout and a precision."""
+
 
 @dataclass
 class CheckedCode:
-    """What was found on awkward problems: why a configuration is not right there, or "". It holds for all sizes."""
+    """What was found on awkward problems, for all searches of a command: it holds for all sizes.
 
-    faults: dict[tuple[object, ...], str] = field(default_factory=dict)
+    `faults` say why a configuration is not right, "" if it is, and `checked` are the problems of each.
+    """
+
+    faults: dict[_Code, str] = field(default_factory=dict)
+    checked: set[tuple[_Code, Problem]] = field(default_factory=set)
 
     def add(self, record: Record) -> None:
         """Take the record of a check."""
         code = _find_code(record)
+        self.checked.add((code, record.problem))
         if record.status != "ok":
-            self.faults[code] = f"{record.status}: {record.reason.partition(chr(10))[0]}"
+            reason = record.reason.partition(chr(10))[0]
+            self.faults[code] = f"{record.status} at {record.problem.size}: {reason}"
         else:
             self.faults.setdefault(code, "")
 
@@ -47,8 +56,12 @@ class CheckedCode:
         """Why a candidate is not right, "" if it is, None if it was not checked."""
         return self.faults.get(_find_code(chain))
 
+    def knows(self, check: Chain) -> bool:
+        """Whether a chain was checked at its problem."""
+        return (_find_code(check), check.problem) in self.checked
 
-def _find_code(row: Chain | Record) -> tuple[object, ...]:
+
+def _find_code(row: Chain | Record) -> _Code:
     name = row.variant if isinstance(row, Record) else row.name
     return (name, row.problem.layout, row.problem.precision_name, find_key(row))
 
@@ -80,7 +93,6 @@ class Screening:
     tried: int = 0
     _compiling: dict[Key, list[Future[Built]]] = field(default_factory=dict)
     _known: set[Key] = field(default_factory=set)
-    _checked: set[tuple[Key, Problem]] = field(default_factory=set)
 
     def run(self, earlier: Iterable[Record]) -> None:
         """Try candidates until there are enough."""
@@ -151,6 +163,9 @@ class Screening:
     def check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
         """Verify candidates on all awkward problems that they were not verified on; returns those that are right."""
         self._check(self._list_checks(keys))
+        for key in keys:
+            if fault := self.checked.find(self.task.chains[key]):
+                self.failed.setdefault(key, fault)
         return [key for key in keys if key not in self.failed]
 
     def _check_leaders(self) -> bool:
@@ -160,17 +175,14 @@ class Screening:
         return bool(left)
 
     def _list_checks(self, keys: Iterable[Key]) -> list[Chain]:
-        """The chains to verify of candidates that are right so far, but for the first of each."""
-        checks = ((key, check) for key in keys for check in self.task.plan_checks(self.task.chains[key])[1:])
-        return [check for key, check in checks if key not in self.failed and (key, check.problem) not in self._checked]
+        """The chains to verify, at every awkward problem, of candidates that are right so far."""
+        chains = [self.task.chains[key] for key in keys]
+        right = [chain for chain in chains if not self.checked.find(chain)]
+        return [check for chain in right for check in self.task.plan_checks(chain) if not self.checked.knows(check)]
 
     def _check(self, checks: Sequence[Chain]) -> None:
         for record in self.batches.check(checks) if checks else []:
             self.checked.add(record)
-            if record.status != "ok":
-                fault = f"{record.status} at {record.problem.size}: {record.reason.partition(chr(10))[0]}"
-                self.failed.setdefault(find_key(record), fault)
-        self._checked |= {(find_key(check), check.problem) for check in checks}
 
     def _try(self, keys: Sequence[Key]) -> None:
         """Check candidates on an awkward problem, and time those that are right."""
@@ -178,8 +190,7 @@ class Screening:
             del self._compiling[key]
         chains = {key: self.task.chains[key] for key in keys}
         unchecked = [chain for chain in chains.values() if self.checked.find(chain) is None]
-        for record in self.batches.check([self.task.find_check(chain) for chain in unchecked]) if unchecked else []:
-            self.checked.add(record)
+        self._check([self.task.find_check(chain) for chain in unchecked])
         right = {key: chain for key, chain in chains.items() if self.checked.find(chain) == ""}
         for key, chain in chains.items():
             if fault := self.checked.find(chain):

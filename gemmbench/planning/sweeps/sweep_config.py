@@ -95,12 +95,12 @@ def read_tuning(
     """The sweep `base` on the named variants only, under the name `tune`, with all values to search.
 
     Those that the command line gives, else those that the config lists for a variant, else all in its manifest. For
-    a variant that picks from those named, `present` is what it names now: this is searched too, and if the config
-    lists values for some, only these are. Raises UsageError or SpecError.
+    a variant that picks from those named, `present` is what it names now at these problems: this is searched too,
+    and if the config lists values for some, only these are. Raises UsageError or SpecError.
     """
     sweep = read_sweep(base, replace(options, params=options.params or (ALL,)), on_cpu)
     listed = [] if options.params else _list_values(base, options.variants, on_cpu)
-    known = {choice.name for choice in (sweep.choices if listed and present else listed)}
+    known = {choice.name for choice in (sweep.choices if listed and present is not None else listed)}
     rest = [choice for choice in sweep.choices if choice.name not in known]
     return replace(sweep, name="tune", choices=(*listed, *rest, *(present or ())))
 

@@ -43,9 +43,11 @@ def list_candidate_names(variant: Variant) -> tuple[str, ...]:
     return tuple(dict.fromkeys(pick.variant for pick in variant.picks))
 
 
-def list_present_choices(variant: Variant) -> list[VariantChoice]:
-    """What the rows of a variant's `pick` name now."""
-    return [VariantChoice(pick.variant, _list_values(pick), own=True) for pick in variant.picks]
+def list_present_choices(variant: Variant, problems: Sequence[Problem], machine: Machine) -> list[VariantChoice]:
+    """What the rows of a variant's `pick` name now that compute these problems."""
+    numbers = {find_row(problem, variant, machine) for problem in problems}
+    picks = [pick for number, pick in enumerate(variant.picks) if number in numbers]
+    return [VariantChoice(pick.variant, _list_values(pick), own=True) for pick in picks]
 
 
 def list_present_keys(variant: Variant, name: str) -> list[Key]:

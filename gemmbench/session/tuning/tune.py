@@ -32,7 +32,6 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
-from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.planning.sweeps.sweep_config import read_tuning
 from gemmbench.planning.tuning.budget import Budget
 from gemmbench.planning.tuning.strategy import make_strategy
@@ -124,7 +123,7 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
         if not variant.params:
             name = variant.name
             raise UsageError(f"{name} has no parameters, so there is nothing to tune; gemmbench run {name} measures it")
-    planned = plan_tuning(request, catalog, machine, list_present_choices(dispatching) if dispatching else None)
+    planned = plan_tuning(request, catalog, machine, dispatching)
     names = tuple(dict.fromkeys(request.overrides.variants))
     tasks = plan_tasks(planned, names, machine, all_needed=dispatching is None)
     earlier = store.read(request.earlier).records if request.earlier else []
@@ -180,9 +179,9 @@ def _find_device(task: TuningTask, machine: Machine) -> Device:
 
 
 def plan_tuning(
-    request: TuneRequest, catalog: Catalog, machine: Machine, present: Sequence[VariantChoice] | None = None
+    request: TuneRequest, catalog: Catalog, machine: Machine, dispatching: Variant | None = None
 ) -> PlannedSweep:
-    """Plan every configuration of the variants, and `present` ones.
+    """Plan every configuration of the variants; for a dispatching variant, of those that it picks from.
 
     Raises UsageError, SpecError, and DeviceError without a GPU to load.
     """
@@ -198,7 +197,10 @@ def plan_tuning(
         sustained=(request.overrides.sustained or SUSTAINED_SECONDS) if loads else (request.overrides.sustained or 0.0),
     )
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, find_refusal(machine))
-    sweep = read_tuning(request.config, overrides, devices.on_cpu, present)
+    sweep = read_tuning(request.config, overrides, devices.on_cpu)
+    if dispatching:
+        present = list_present_choices(dispatching, sweep.problems, machine)
+        sweep = read_tuning(request.config, overrides, devices.on_cpu, present)
     return expand_sweep(sweep, overrides, catalog, devices)
 
 

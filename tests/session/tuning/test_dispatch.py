@@ -8,23 +8,33 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.tuning.dispatch import choose_rows
+from gemmbench.session.tuning.dispatch import choose_rows, list_present_choices
 
 PICK = "\n  - {when: M <= 64, variant: slow}\n  - {when: M > 1000, variant: fast}\n  - variant: slow"
 SLOW, FAST = ("slow", (("P", 1),)), ("fast", (("Q", 1),))
 
 
 @pytest.fixture
-def choose(tmp_path, write_kernel):
-    """The rows of a `pick` after searches with these times of `slow` and `fast`, by the edge of a cube."""
-    write_kernel("slow.cu", params={"P": [1]}, precisions=["f32", "f16"])
+def make_best(tmp_path, write_kernel):
+    """A variant that picks `slow` and `fast`."""
 
-    def run(times, share=0.0, **of_fast):
+    def make(**of_fast):
+        write_kernel("slow.cu", params={"P": [1]}, precisions=["f32", "f16"])
         write_kernel("fast.cu", params={"Q": [1]}, order=6, **of_fast)
         write_kernel(
             "best.cu", symbol=None, grid=None, block=None, body="", order=7, pick=PICK, precisions=["f32", "f16"]
         )
-        variant = Catalog([tmp_path / "kernels"]).get("best")
+        return Catalog([tmp_path / "kernels"]).get("best")
+
+    return make
+
+
+@pytest.fixture
+def choose(make_best):
+    """The rows of a `pick` after searches with these times of `slow` and `fast`, by the edge of a cube."""
+
+    def run(times, share=0.0, **of_fast):
+        variant = make_best(**of_fast)
         outcomes = [
             SimpleNamespace(
                 task=SimpleNamespace(problem=Problem(edge, edge, edge), name=name), relative_values={key: value}
@@ -58,3 +68,10 @@ def test_problems_that_are_held_out_do_not_count(choose):
 def test_a_row_gets_no_variant_that_lacks_a_precision_which_it_has_served(choose):
     rows, _ = choose({8: (1.0, 0.2)}, precisions=["f32"])
     assert rows[0].candidate == SLOW
+
+
+@pytest.mark.parametrize(("edges", "names"), [((8, 16), ["slow"]), ((8, 2000), ["slow", "fast"]), ((512,), ["slow"])])
+def test_only_rows_that_compute_the_problems_are_searched_as_they_are_now(make_best, edges, names):
+    problems = [Problem(edge, edge, edge) for edge in edges]
+    choices = list_present_choices(make_best(), problems, find_machine("fake", SILENT))
+    assert [choice.name for choice in choices] == names

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -117,8 +118,8 @@ def test_what_is_not_right_is_neither_timed_nor_kept(search):
     (outcome,) = result.outcomes
     assert outcome.winner.config["T"] in (5, 9)
     reasons = {dict(key)["T"]: reason for key, reason in outcome.failed.items()}
-    assert reasons[7].startswith("wrong: exact check") and reasons[6].startswith("failed: ")
-    assert reasons[8] == "failed: crashed, as scripted"
+    assert reasons[7].startswith("wrong at 7x5x3: exact check") and reasons[6].startswith("failed at 7x5x3: ")
+    assert reasons[8] == "failed at 7x5x3: crashed, as scripted"
     assert not {6, 7, 8} & set(configs(in_phase(result, "ranking")))
 
 
@@ -187,6 +188,8 @@ def test_every_size_has_a_search_of_its_own_but_code_is_checked_once(search):
     assert [str(each.problem.size) for each in result.winners] == ["8", "16"]
     checks = [record for record in in_phase(result, "check") if record.problem.size == "7x5x3"]
     assert len(checks) == 11
+    everywhere = Counter((record.problem.size, record.config["T"]) for record in in_phase(result, "check"))
+    assert set(everywhere.values()) == {1}
 
 
 def test_an_interrupted_search_keeps_the_best_so_far_and_can_be_resumed(search, notes, monkeypatch):
