@@ -1,10 +1,11 @@
 """How good a search strategy would have been: replays it on the exhaustive sweep of a results file.
 
-    gemmbench run -c tiles                                        on the GPU
-    python benchmarks/tune_replay.py results/RUN.jsonl            prints a line for each variant, problem, strategy
+    python benchmarks/record.py sgemm_schedule-space gemm_v4-space      on the GPU
+    python benchmarks/tune_replay.py results/nvidia-h200/*-space.jsonl  a line for each variant, problem, strategy
 
 `within` counts the seeds whose best configuration, after `--share` of the evaluations, is at most `--loss` slower
-than the best of the sweep. The seconds are those of the file, so noise between runs plays no part.
+than the best of the sweep. The seconds are those of the file, so noise between runs plays no part. With --out FOLDER
+the table is written there as CSV.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from claims import format_table
+from tables import show_table
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing.stats import time_interval
@@ -23,6 +24,7 @@ from gemmbench.report import store
 
 Key = tuple[tuple[str, int], ...]
 _SMALLEST = 20
+HEAD = ("variant", "problem", "strategy", "evaluations", "within", "median loss", "largest loss")
 
 
 def group_seconds(records: Iterable[Record]) -> dict[tuple[str, str], dict[Key, float | None]]:
@@ -67,6 +69,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=0.2, help="evaluations, as a share of the space")
     parser.add_argument("--loss", type=float, default=0.01, help="allowed loss against the best of the sweep")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--out", type=Path, help="folder of the CSV")
     arguments = parser.parse_args()
     rows = []
     for path in arguments.results:
@@ -78,8 +81,7 @@ def main() -> int:
                 rows.append((*names, strategy, f"{count} of {len(recorded)}", *within))
     if not rows:
         raise UsageError(f"no sweep of {_SMALLEST} or more configurations in these files; run one without a search")
-    heads = ["variant", "problem", "strategy", "evaluations", "within", "median loss", "largest loss"]
-    print(format_table(rows, heads))
+    show_table(HEAD, rows, arguments.out / "tune_replay.csv" if arguments.out else None)
     return 0
 
 
