@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.tuning.screening import FIRST_ROUNDS, Screening
-from gemmbench.bench.tuning.standings import FINALISTS, Standing, collect_standings, make_slowness_test
+from gemmbench.bench.tuning.standings import FINALISTS, Standing, make_slowness_test
 from gemmbench.bench.tuning.task import Key, find_key
 
 _MOST_TURNS = 4
@@ -30,7 +30,7 @@ class Contenders:
         """Drop what is clearly slower, and time the rest in longer rounds, until the finalists are left."""
         screening, batches = self.screening, self.screening.batches
         task, rounds = screening.task, FIRST_ROUNDS
-        self.left = collect_standings(task, screening.records)
+        self.left = screening.list_standings()
         for turn in range(1 + _MOST_TURNS):
             self._drop_slow()
             stops = self.measured or screening.is_over() or batches.runner.is_interrupted()
@@ -41,7 +41,7 @@ class Contenders:
             screening.records += batches.time(chains, task.baseline, rounds)
             screening.report(screening)
             kept = {each.key for each in self.left}
-            self.left = [each for each in collect_standings(task, screening.records) if each.key in kept]
+            self.left = [each for each in screening.list_standings() if each.key in kept]
 
     def _drop_slow(self) -> None:
         if len(self.left) <= FINALISTS:
@@ -60,7 +60,7 @@ class Contenders:
         What stands behind `slowest` is left out.
         """
         screening, batches = self.screening, self.screening.batches
-        task, standings = screening.task, collect_standings(screening.task, screening.records)
+        task, standings = screening.task, screening.list_standings()
         for behind in (each for each in standings if each.mean > slowest):
             self.dropped.setdefault(behind.key, f"not among the {FINALISTS} best of all kernels")
         queue = [each.key for each in standings if each.mean <= slowest]

@@ -48,7 +48,7 @@ def compare_values(goal: str, best: Record, other: Record) -> Interval:
 class SearchOutcome:
     """The end of a search.
 
-    `standings` are the candidates that were timed in short rounds, the fastest first. `dropped` says why
+    `standings` are the right candidates that were timed in short rounds, the fastest first. `dropped` says why
     those went that are not in the finals, and `failed` why others are not right. `finals` are the records
     that were measured in full, `anchors` those of the baseline next to them. An interrupted search has none,
     but `best_so_far`, the last short load of the fastest candidate.
@@ -100,7 +100,7 @@ class SearchOutcome:
         With another goal than `time`, a candidate that was not in the finals is taken to differ from its short
         rounds as the finalists do on average.
         """
-        short = {each.key: each.mean for each in self.standings if each.key not in self.failed}
+        short = {each.key: each.mean for each in self.standings}
         full = {find_key(record): self._compare_with_baseline(record) for record in self.finals if record.ranked}
         full = {key: value for key, value in full.items() if math.isfinite(value)}
         shifts = [value - short[key] for key, value in full.items() if key in short]

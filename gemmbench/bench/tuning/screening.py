@@ -16,7 +16,7 @@ from gemmbench.bench.build import Built, wait_for_any
 from gemmbench.bench.record import CHECK, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.batches import CandidateBatches
-from gemmbench.bench.tuning.standings import FINALISTS, collect_standings
+from gemmbench.bench.tuning.standings import FINALISTS, Standing, collect_standings
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.problems.problem import Problem
@@ -160,6 +160,10 @@ class Screening:
             wait_for_any([job for jobs in self._compiling.values() for job in jobs if not job.done()], _PERIOD)
         return []
 
+    def list_standings(self) -> list[Standing]:
+        """The candidates that were timed and are right so far, the fastest first."""
+        return [each for each in collect_standings(self.task, self.records) if each.key not in self.failed]
+
     def check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
         """Verify candidates on all awkward problems that they were not verified on; returns those that are right."""
         self._check(self._list_checks(keys))
@@ -170,7 +174,7 @@ class Screening:
 
     def _check_leaders(self) -> bool:
         """Verify the fastest candidates so far on one more awkward problem; False if there is none left."""
-        left = self._list_checks([each.key for each in collect_standings(self.task, self.records)[:FINALISTS]])
+        left = self._list_checks([each.key for each in self.list_standings()[:FINALISTS]])
         self._check([check for check in left if check.problem == left[0].problem])
         return bool(left)
 
@@ -183,6 +187,9 @@ class Screening:
     def _check(self, checks: Sequence[Chain]) -> None:
         for record in self.batches.check(checks) if checks else []:
             self.checked.add(record)
+        for check in checks:
+            if fault := self.checked.find(check):
+                self.failed.setdefault(find_key(check), fault)
 
     def _try(self, keys: Sequence[Key]) -> None:
         """Check candidates on an awkward problem, and time those that are right."""

@@ -18,7 +18,7 @@ from gemmbench.bench.tuning.batches import CandidateBatches
 from gemmbench.bench.tuning.contenders import Contenders
 from gemmbench.bench.tuning.outcome import SearchOutcome
 from gemmbench.bench.tuning.screening import CheckedCode, Screening
-from gemmbench.bench.tuning.standings import FINALISTS, Standing, collect_standings
+from gemmbench.bench.tuning.standings import FINALISTS, Standing
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key
 from gemmbench.planning.tuning.strategy import make_strategy
 
@@ -85,7 +85,7 @@ class Search:
             finals = contenders.measure_finals(slowest)
         interrupted = runner.is_interrupted()
         finals = [] if interrupted and not _is_complete(finals) else finals
-        standings = collect_standings(task, screening.records)
+        standings = screening.list_standings()
         return SearchOutcome(
             task,
             self.settings.goal,

@@ -65,6 +65,8 @@ from gemmbench.session.tuning.winners import (
 
 HOLD_OUT = 0.2
 """Of the problems of a dispatching variant: those that the rows are tested on."""
+_HELD_BACK = 2
+"""One compiler in so many waits until the device is open: that starts a process, loads libraries, makes a context."""
 _MOST_EARLIER = 16
 """Configurations of an earlier run that are tried before all others: its fastest."""
 
@@ -205,12 +207,9 @@ def plan_tuning(
 
 
 def _open_pool(session: Session) -> AbstractContextManager[CompilerPool]:
-    """Compiles on all cores but one, for the worker, whose device must not wait; on half of them while that is opened.
-
-    On all, opening a GPU takes twice as long: it starts a process, loads libraries and makes a context.
-    """
+    """Compiles on all cores but one, for the worker, whose device must not wait."""
     threads = max(1, (os.cpu_count() or 1) - 1)
-    return open_pool(session.compilers, threads, held_back=threads // 2)
+    return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
 
 
 def _compile_first(request: TuneRequest, task: TuningTask, pool: CompilerPool) -> None:
