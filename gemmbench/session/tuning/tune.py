@@ -65,6 +65,8 @@ from gemmbench.session.tuning.winners import (
 
 HOLD_OUT = 0.2
 """Of the problems of a dispatching variant: those that the rows are tested on."""
+_WORKER_CORES = 1
+"""Cores that compilers leave to the worker, whose device must not wait."""
 _HELD_BACK = 2
 """One compiler in so many waits until the device is open: that starts a process, loads libraries, makes a context."""
 _MOST_EARLIER = 16
@@ -207,8 +209,8 @@ def plan_tuning(
 
 
 def _open_pool(session: Session) -> AbstractContextManager[CompilerPool]:
-    """Compiles on all cores but one, for the worker, whose device must not wait."""
-    threads = max(1, (os.cpu_count() or 1) - 1)
+    """Compiles in a thread for each core that is not left to the worker."""
+    threads = max(1, (os.cpu_count() or 1) - _WORKER_CORES)
     return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
 
 
