@@ -50,6 +50,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 16
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M * N * K <= 8000000 and M * N <= 4096
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M * N * K <= 8000000
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2}
@@ -132,7 +135,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      ---------------------------------------------------------------------------------
 //      K is at most 8, or 32 with a large C         sgemm_outer, which streams C out
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
-//      at most 8 million multiply-adds              sgemm_small with tiles of 16 x 16
+//      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
+//                                                   else sgemm_small with tiles of 16 x 16
 //      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C
 //      K is at most 256, C of middling size         sgemm_small
 //      at most one tile per 8 SMs                   sgemm_splitk in clusters, K also split over the grid
@@ -146,8 +150,9 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
-// The first five follow from bytes, waves and empty tiles, counted by hand. So do the larger clusters for a long K,
-// those of two at one tile per SM, and the parts of K without clusters; the others were measured.
+// The first five follow from bytes, waves and empty tiles, counted by hand, except sgemm_stream for tiny problems. So
+// do the larger clusters for a long K, those of two at one tile per SM, and the parts of K without clusters; the others
+// were measured.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.
