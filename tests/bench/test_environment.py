@@ -40,7 +40,9 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
     found = describe_run(watched, read_sweep("quick", SweepOverrides(), on_cpu=False), "", {})
     assert found.conditions == conditions
     with store.Journal(store.Run(found, path=tmp_path / "x.jsonl")) as journal:
-        journal.write(make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])))
+        journal.write(
+            [make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"]))]
+        )
     run = store.read(tmp_path / "x.jsonl")
     assert run.environment == found
     assert run.records[0].telemetry == Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])
