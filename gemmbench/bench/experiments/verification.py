@@ -61,6 +61,7 @@ class Verification:
 
     def _run_case(self, trials: Sequence[Trial], case: VerificationCase, host: ThreadPoolExecutor) -> None:
         self.arena.write(case.inputs, 1)
+        self.arena.seal_first_set()
         # A missing barrier shows in one order of the threads and hides in the other.
         modes = (self.backend.modes[1:] or self.backend.modes) if case.exact else self.backend.modes[:1]
         for number, trial in enumerate(trials):
@@ -91,8 +92,7 @@ class Verification:
         trial.poison_scratch()
         executable.time(1)
         result = self.arena.read(into=self._buffers[0])
-        outside = self.arena.find_breach() or self.arena.find_changed_input(case.inputs)
-        if breach := outside or trial.find_scratch_fault():
+        if breach := self.arena.find_damage_of_first_set(case.inputs) or trial.find_scratch_fault():
             trial.fail_guard(breach)
             return
         self._buffers.reverse()

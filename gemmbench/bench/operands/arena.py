@@ -212,6 +212,20 @@ class Arena:
             return f"changed the input {broken.input}{where}"
         return breaches[0] if breaches else "wrote outside its output"
 
+    def seal_first_set(self) -> None:
+        """Remember what the first set holds outside its outputs, for `find_damage_of_first_set`."""
+        self._first_seal = Seal(self.memory, self._guarded, self.starts[:1], self._guards)
+        self._first_seal.take()
+
+    def find_damage_of_first_set(self, inputs: Inputs) -> str:
+        """What was written outside the outputs of the first set since `seal_first_set`, in words, or "".
+
+        Guard zones are restored, but `inputs`, which were written there, are not.
+        """
+        if self._first_seal.find_broken() is None:
+            return ""
+        return self.find_breach() or self.find_changed_input(inputs)
+
     def find_breach(self, index: int = 0) -> str:
         """What was written outside the outputs of a set, in words, or ""; restores the bytes."""
         if not self._guards:

@@ -134,6 +134,21 @@ def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
     assert built.find_changed_input(inputs) == ""
 
 
+@pytest.mark.parametrize("sets", [1, 3])
+def test_damage_of_the_first_set_since_it_was_sealed_is_named(sets):
+    built, inputs = Arena(FakeBackend(), GemmLayout(ODD), sets), make_inputs(make_operands(ODD, "ints", 1), 0.0)
+    built.write(inputs, 1)
+    built.seal_first_set()
+    built.fill_outputs(sets, 7)
+    assert built.find_damage_of_first_set(inputs) == ""
+    end = built.starts[0]["C"] + ODD.operand_bytes("C")
+    built.memory.fill(end, 1, 0)
+    assert built.find_damage_of_first_set(inputs).startswith("wrote outside its output: 1 bytes after the end of C")
+    assert built.find_damage_of_first_set(inputs) == ""
+    built.memory.fill(built.starts[0]["B"], 1, 0x7F)
+    assert built.find_damage_of_first_set(inputs) == "changed its input B"
+
+
 @pytest.mark.parametrize(
     ("size", "cache", "room", "expected"),
     [
