@@ -31,6 +31,12 @@ class CountingCompiler:
         return Artifact(f"{plan.variant.path} {plan.defines}", "", Build())
 
 
+def wait_until(holds):
+    end = time.monotonic() + 10
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def test_another_layout_or_configuration_is_other_code(make_plan):
     compiler = CountingCompiler()
     plans = [make_plan("naive", Problem(8, 8, 8, layout)) for layout in ("nn", "tt")]
@@ -55,13 +61,11 @@ def test_threads_that_are_held_back_compile_later(make_plan):
     compiler = Compiler()
     with open_pool({"fake": compiler}, threads=3, held_back=2) as pool:
         jobs = [pool.submit(make_plan("naive", SMALL, {"T": number})) for number in range(5)]
+        wait_until(lambda: running)
         time.sleep(0.1)
         assert len(running) == 1
         pool.use_all_threads()
-        for _ in range(100):
-            if len(running) == 3:
-                break
-            time.sleep(0.05)
+        wait_until(lambda: len(running) == 3)
         held.set()
         assert [job.result().key for job in jobs]
     assert max(most) == 3 and len(compiler.compiled) == 5
