@@ -196,6 +196,9 @@ class Memory(Protocol):
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
         """Set every byte of a range to `byte`."""
 
+    def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
+        """Set every byte of several ranges of `nbytes` to `byte`."""
+
     def equal(self, one: int, other: int, nbytes: int) -> bool:
         """Whether two ranges, which begin at multiples of 16, hold the same bytes."""
 

@@ -36,6 +36,11 @@ class HostBytes:
         """Set every byte of a range."""
         self.bytes[offset : offset + nbytes] = byte
 
+    def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
+        """Set every byte of several ranges."""
+        for offset in offsets:
+            self.fill(offset, nbytes, byte)
+
     def equal(self, one: int, other: int, nbytes: int) -> bool:
         """Whether two ranges hold the same bytes."""
         return np.array_equal(self.bytes[one : one + nbytes], self.bytes[other : other + nbytes])

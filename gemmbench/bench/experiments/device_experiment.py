@@ -52,7 +52,8 @@ class DeviceExperiment:
         self._load()
         count = self._count_sets()
         try:
-            arena = Arena(self.backend, self.workload.layout, count.sets, self._report_operands)
+            self.context.progress("operands", 0, count.sets)
+            arena = Arena(self.backend, self.workload.layout, count.sets)
         except DeviceLost:
             raise
         except PlanError as fault:
@@ -85,9 +86,6 @@ class DeviceExperiment:
             if trial.scratch is not None:
                 trial.scratch.free()
         arena.free()
-
-    def _report_operands(self, done: int, of: int) -> None:
-        self.context.progress("operands", done, of)
 
     def _count_sets(self) -> SetCount:
         if self.batch.policy.cache == "hot" or not self._is_timed:

@@ -7,7 +7,7 @@ the bounds of allocations, which guard zones would hide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,26 +40,16 @@ def have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     return np.array_equal(one.view(bits), other.view(bits))
 
 
-def ignore_sets(done: int, of: int) -> None:
-    """Report no progress."""
-
-
 class Arena:
-    """`count` operand sets on a device; `progress` takes how many are made, of how many.
+    """`count` operand sets on a device.
 
-    Once several are written, the sets differ: the first input of set i is that of set 0 times
+    Once several are written, they differ: the first input of set i is that of set 0 times
     `factors[i]`, and so is the initial result. `rotation` is that of everything bound to all sets.
     Raises OutOfMemory.
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        layout: SetLayout,
-        count: int,
-        progress: Callable[[int, int], None] = ignore_sets,
-    ):
-        self._progress, self.rotation, self.factors = progress, Rotation(count), list_set_factors(count)
+    def __init__(self, backend: Backend, layout: SetLayout, count: int):
+        self.rotation, self.factors = Rotation(count), list_set_factors(count)
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
         self.placement = SetPlacement(count, self._guarded.total, self._guarded.alignment)
@@ -90,9 +80,7 @@ class Arena:
             self._bases = self.placement.find_bases(shift)
             regions = self._guarded.regions
             self.starts = [{region.name: base + region.offset for region in regions} for base in self._bases]
-            for number, base in enumerate(self._bases):
-                self._progress(number, len(self._bases))
-                self._guarded.fill(self.memory, base)
+            self._guarded.fill(self.memory, self._bases)
             self._seal = Seal(self.memory, self._guarded, self.starts, self._guards)
 
     def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], sets: int, scratch: Scratch) -> list[Step]:
@@ -138,9 +126,8 @@ class Arena:
 
     def fill_outputs(self, sets: int, byte: int) -> None:
         """Set every byte of the outputs of the first sets."""
-        for starts in self.starts[:sets]:
-            for region in self._guarded.outputs:
-                self.memory.fill(starts[region.name], region.nbytes, byte)
+        for region in self._guarded.outputs:
+            self.memory.fill_each([starts[region.name] for starts in self.starts[:sets]], region.nbytes, byte)
 
     def reset(self, inputs: Inputs, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
         """Fill the outputs of the first sets with a byte, or the result with `factor` times its initial values."""

@@ -6,6 +6,7 @@ written, so that a write beyond it is found.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,10 +113,10 @@ class GuardedLayout:
         self.guard(-nbytes % ALIGN, byte)
         return region
 
-    def fill(self, memory: Memory, base: int) -> None:
-        """Fill the zones of the set at `base`."""
+    def fill(self, memory: Memory, bases: Sequence[int]) -> None:
+        """Fill the zones of the sets at these places."""
         for zone in self.zones:
-            memory.fill(base + zone.offset, zone.size, zone.byte)
+            memory.fill_each([base + zone.offset for base in bases], zone.size, zone.byte)
 
     def find_breach(self, memory: Memory, base: int) -> Breach | None:
         """The first zone of the set at `base` that was written to; all that were are restored."""

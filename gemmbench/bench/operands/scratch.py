@@ -30,7 +30,7 @@ class Scratch:
         self._memory = _allocate(backend, [size for size in sizes if size])
         self._steps, self.places = steps, self._find_places(steps)
         if self._memory and self._guarded:
-            self._guarded.fill(self._memory, 0)
+            self._guarded.fill(self._memory, [0])
         self.prepare()
 
     def _find_places(self, steps: Sequence[Plan]) -> list[Place | None]:

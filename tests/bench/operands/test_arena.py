@@ -162,12 +162,6 @@ def test_enough_sets_rotate_to_cover_four_times_the_cache(size, cache, room, exp
     assert gemm_workload(Problem(size, size, size)).count_cold_sets(cache, room) == expected
 
 
-def test_making_the_sets_is_reported():
-    seen = []
-    Arena(FakeBackend(), GemmLayout(ODD), 4, lambda *what: seen.append(what))
-    assert seen == [(0, 4), (1, 4), (2, 4), (3, 4)]
-
-
 def test_the_sets_of_a_cpu_take_at_most_512_mib():
     gpu = Target(kind="fake", sm=90, sms=1, smem=0, l2=480 << 20, memory=100 << 30)
     cpu = replace(gpu, kind="cpu", is_gpu=False)

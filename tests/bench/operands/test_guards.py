@@ -25,7 +25,7 @@ def layout():
 def memory(layout):
     """With the zones of a set filled."""
     found = FakeBackend().allocate(1 << 14)
-    layout.fill(found, BASE)
+    layout.fill(found, [BASE])
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from gemmbench.backends.cuda.memory.array_kernels import Addresses, ArrayKernels
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems.storage import StorageType
+
+_MANY = 16
+"""Ranges from which on a fill of all in one call saves time."""
 
 
 class DeviceMemory:
@@ -52,6 +56,18 @@ class DeviceMemory:
         """Set every byte of a range to `byte`."""
         with translate_errors((self._cuda.Error,)):
             self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
+
+    def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
+        """Set every byte of several ranges; many at equal distances in one call."""
+        distances = {after - before for before, after in pairwise(offsets)} if len(offsets) >= _MANY else set[int]()
+        if len(distances) != 1 or min(distances) < nbytes:
+            for offset in offsets:
+                self.fill(offset, nbytes, byte)
+            return
+        (distance,) = distances
+        start = self._at(offsets[0], distance * (len(offsets) - 1) + nbytes)
+        with translate_errors((self._cuda.Error,)):
+            self._cuda.memset_d2d8(start, distance, byte, nbytes, len(offsets))
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
         """Whether two ranges hold the same bytes; as the methods below, only for a memory with kernels."""
@@ -104,6 +120,11 @@ class SeparateMemory(DeviceMemory):
         self._cuda, self.address, self.nbytes, self._sizes = cuda, 0, sum(sizes), tuple(sizes)
         self._allocations = [_allocate(cuda, size) for size in sizes]
         self.starts = tuple(map(int, self._allocations))
+
+    def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
+        """As DeviceMemory; ranges in several allocations are filled one after the other."""
+        for offset in offsets:
+            self.fill(offset, nbytes, byte)
 
     def free(self) -> None:
         """Free the memory."""
