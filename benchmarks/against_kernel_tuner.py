@@ -89,7 +89,7 @@ def describe_for_kernel_tuner(plans: Sequence[Plan]) -> dict[str, Any]:
 
 
 def complete_uuids() -> None:
-    """Give Kernel Tuner the UUIDs of cards in full: CuPy ends them at a zero byte, and Kernel Tuner then stops."""
+    """Let CuPy return all 16 bytes of a UUID: it stops at a zero byte, and Kernel Tuner fails on a shorter one."""
     runtime = importlib.import_module("cupy").cuda.runtime
     find_properties = runtime.getDeviceProperties
 

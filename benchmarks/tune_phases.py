@@ -1,11 +1,10 @@
-"""Where the seconds of a search go: the phases of `gemmbench tune blocktile_2d --sizes 4096` with an empty cache.
+"""Where the time of a search goes: the phases of `gemmbench tune blocktile_2d --sizes 4096` with an empty cache.
 
     python benchmarks/tune_phases.py                       one search, and a line for each phase
     python benchmarks/tune_phases.py --set MODULE:NAME=8   the same with another value of a constant, to compare
 
-Phases are timed in the process of the command, where one waits for the other: opening the device, checks, short
-rounds, finals, and waiting for compilers. With --lines each batch has a line. Other options go to `tune` instead of
-`--sizes 4096`.
+Phases are what the process of the command waits for: the device, checks, short rounds, finals, compilers. With
+--lines each of them has a line. Other options go to `tune` instead of `--sizes 4096`.
 """
 
 import argparse
@@ -100,7 +99,8 @@ def main() -> int:
         except SystemExit as end:
             code = int(end.code or 0)
     if arguments.lines:
-        print(format_table([(name, f"{a:.2f}", f"{b - a:.2f}") for name, a, b in phases.spans], HEAD[:3]))
+        lines = [(name, f"{begun:.2f}", f"{ended - begun:.2f}") for name, begun, ended in phases.spans]
+        print(format_table(lines, ("phase", "begins", "seconds")))
     print(format_table(phases.list_rows(), HEAD))
     return code
 

@@ -89,7 +89,7 @@ def open_run(
     reporter: Reporter,
     planned: Sequence[str] = (),
 ) -> Iterator[OpenRun]:
-    """Open the named back ends and the results file of a sweep for the block: open_session, then open_results."""
+    """Open the named back ends and the results file of a sweep for the block. The rest is as in open_results."""
     peaks = measure_sweep_peaks(machine, sweep)
     gate, resumable = sweep.policy.gate, bool(planned)
     with (

@@ -65,7 +65,7 @@ class ExperimentContext:
     _short_load: float = 0.0
 
     def warm_seconds(self, target: Target) -> float:
-        """How long to warm up this device at most; the seconds of short loads count."""
+        """How long to warm up this device at most; short loads have warmed it already."""
         longest = limit_warm_up(target, self._cold)
         self._cold = False
         return max(WARM_SECONDS, longest - self._short_load)

@@ -62,7 +62,12 @@ class Arena:
             *each, self._kept = self.memory.starts
             starts = iter(each)
             self.starts = [{region.name: next(starts) for region in regions} for _ in range(count)]
-            self._seal = Seal(self.memory, self._guarded, self.starts, self._guards)
+            self._make_seals()
+
+    def _make_seals(self) -> None:
+        self._seal, self._first_seal = (
+            Seal(self.memory, self._guarded, starts, self._guards) for starts in (self.starts, self.starts[:1])
+        )
 
     @property
     def result(self) -> guards.Region:
@@ -81,7 +86,7 @@ class Arena:
             regions = self._guarded.regions
             self.starts = [{region.name: base + region.offset for region in regions} for base in self._bases]
             self._guarded.fill(self.memory, self._bases)
-            self._seal = Seal(self.memory, self._guarded, self.starts, self._guards)
+            self._make_seals()
 
     def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], sets: int, scratch: Scratch) -> list[Step]:
         """The steps of a chain on the first `sets` sets, with their workspaces in `scratch`."""
@@ -201,7 +206,6 @@ class Arena:
 
     def seal_first_set(self) -> None:
         """Remember what the first set holds outside its outputs, for `find_damage_of_first_set`."""
-        self._first_seal = Seal(self.memory, self._guarded, self.starts[:1], self._guards)
         self._first_seal.take()
 
     def find_damage_of_first_set(self, inputs: Inputs) -> str:

@@ -17,10 +17,10 @@ from gemmbench.bench.build import Built, wait_for_any
 from gemmbench.bench.record import CHECK, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.checked_code import CheckedCode
 from gemmbench.bench.tuning.standings import FINALISTS, Standing, collect_standings
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
 from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.tuning.strategy import Strategy
 
 FIRST_ROUNDS = 2
@@ -29,43 +29,6 @@ _LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 4, 15, 64
 """Candidates of a batch: at least, unless no more are being compiled, and at most. Those compiled ahead."""
 _PERIOD, _PATIENCE = 0.1, 0.3
 """Seconds between two looks at the compilers, and of waiting for them before something else is checked meanwhile."""
-
-_Code = tuple[object, ...]
-"""A variant in a configuration, with a layout and a precision."""
-
-
-@dataclass
-class CheckedCode:
-    """What was found on awkward problems, for all searches of a command: it holds for all sizes.
-
-    `faults` say why a configuration is not right, "" if it is, and `checked` are the problems of each.
-    """
-
-    faults: dict[_Code, str] = field(default_factory=dict)
-    checked: set[tuple[_Code, Problem]] = field(default_factory=set)
-
-    def add(self, record: Record) -> None:
-        """Take the record of a check."""
-        code = _find_code(record)
-        self.checked.add((code, record.problem))
-        if record.status != "ok":
-            reason = record.reason.partition(chr(10))[0]
-            self.faults[code] = f"{record.status} at {record.problem.size}: {reason}"
-        else:
-            self.faults.setdefault(code, "")
-
-    def find(self, chain: Chain) -> str | None:
-        """Why a candidate is not right, "" if it is, None if it was not checked."""
-        return self.faults.get(_find_code(chain))
-
-    def knows(self, check: Chain) -> bool:
-        """Whether a chain was checked at its problem."""
-        return (_find_code(check), check.problem) in self.checked
-
-
-def _find_code(row: Chain | Record) -> _Code:
-    name = row.variant if isinstance(row, Record) else row.name
-    return (name, row.problem.layout, row.problem.precision_name, find_key(row))
 
 
 def count_ahead(strategy: Strategy) -> int:

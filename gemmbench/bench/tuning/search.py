@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.checked_code import CheckedCode
 from gemmbench.bench.tuning.contenders import Contenders
 from gemmbench.bench.tuning.outcome import SearchOutcome
-from gemmbench.bench.tuning.screening import CheckedCode, Screening
+from gemmbench.bench.tuning.screening import Screening
 from gemmbench.bench.tuning.standings import FINALISTS, Standing
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key
 from gemmbench.planning.tuning.strategy import make_strategy

@@ -1,4 +1,4 @@
-"""The file of a run that is being measured: rows are appended as they are made, completely."""
+"""The file of a run that is being measured: the rows of each batch are appended at once, each completely."""
 
 from __future__ import annotations
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -14,13 +12,13 @@ from pathlib import Path
 
 from gemmbench.backends.base import Device
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.build import CompilerPool, open_pool
+from gemmbench.bench.build import CompilerPool
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.checked_code import CheckedCode
 from gemmbench.bench.tuning.dispatch_table import DispatchTable
 from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome
-from gemmbench.bench.tuning.screening import CheckedCode, count_ahead
 from gemmbench.bench.tuning.search import Search, SearchSettings, find_slowest_finalist
 from gemmbench.bench.tuning.standings import Standing
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
@@ -41,7 +39,8 @@ from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import OpenRun, measure_sweep_peaks, open_results
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import Destination, RunResult
-from gemmbench.session.session import Session, open_session
+from gemmbench.session.session import open_session
+from gemmbench.session.tuning.compiling import compile_first, open_compilers
 from gemmbench.session.tuning.dispatch import (
     choose_rows,
     evaluate_rows,
@@ -65,10 +64,6 @@ from gemmbench.session.tuning.winners import (
 
 HOLD_OUT = 0.2
 """Of the problems of a dispatching variant: those that the rows are tested on."""
-_WORKER_CORES = 1
-"""Cores that compilers leave to the worker, whose device must not wait."""
-_HELD_BACK = 2
-"""One compiler in so many waits until the device is open: that starts a process, loads libraries, makes a context."""
 _MOST_EARLIER = 16
 """Configurations of an earlier run that are tried before all others: its fastest."""
 
@@ -138,10 +133,11 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
     peaks = measure_sweep_peaks(machine, sweep)
     with (
         open_session(machine, devices, request.limits, reporter, gate=sweep.policy.gate, resumable=True) as session,
-        _open_pool(session) as pool,
+        open_compilers(session) as pool,
     ):
         if not request.destination.resume:
-            _compile_first(request, tasks[0], pool)  # while the devices are opened
+            strategy = make_strategy(request.strategy, tasks[0].space, request.overrides.seed or 0)
+            compile_first(tasks[0], strategy, request.budget.count(len(tasks[0].candidates)), pool)
         with open_results(session, sweep, peaks, request.destination, reporter, hashes) as opened:
             pool.use_all_threads()
             batches = _make_batches(opened, pool, sweep.policy)
@@ -206,23 +202,6 @@ def plan_tuning(
         present = list_present_choices(dispatching, sweep.problems, machine)
         sweep = read_tuning(request.config, overrides, devices.on_cpu, present)
     return expand_sweep(sweep, overrides, catalog, devices)
-
-
-def _open_pool(session: Session) -> AbstractContextManager[CompilerPool]:
-    """Compiles in a thread for each core that is not left to the worker."""
-    threads = max(1, (os.cpu_count() or 1) - _WORKER_CORES)
-    return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
-
-
-def _compile_first(request: TuneRequest, task: TuningTask, pool: CompilerPool) -> None:
-    """Begin to compile the baseline, and the candidates that the strategy asks for before it has learned anything."""
-    strategy = make_strategy(request.strategy, task.space, request.overrides.seed or 0)
-    most = min(count_ahead(strategy), request.budget.count(len(task.candidates)))
-    asked = filter(None, (strategy.ask() for _ in range(most)))
-    candidates = [task.chains[make_key(configuration)] for configuration in asked]
-    baseline = task.baseline.steps if task.baseline else ()
-    for step in (*baseline, *(step for chain in candidates for step in task.list_first_steps(chain))):
-        pool.submit(step)
 
 
 def _make_batches(opened: OpenRun, pool: CompilerPool, policy: Policy) -> CandidateBatches:

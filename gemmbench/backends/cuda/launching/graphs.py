@@ -8,7 +8,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle
 from types import ModuleType
 from typing import Any
 
@@ -39,10 +38,9 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
     """The same launches as one CUDA graph for each operand set. Raises LaunchError, NotOffered."""
     driver = _prepare_recording(calls, stream)
     copies = max(1, _MOST_COPIES // len(calls.queue))
-    graphs = [[Graph(driver, queue, stream) for _ in range(copies)] for queue in calls.queue]
-    stream.synchronize()
-    queue = tuple(_launch_in_turn(of_set) for of_set in graphs)
-    return Calls(queue, f"graph of {calls.launch}", calls.kernels, (graphs, calls), choice=calls.choice)
+    graphs = [GraphCopies(driver, queue, stream, copies) for queue in calls.queue]
+    queue = tuple(each.launch for each in graphs)
+    return Calls(queue, f"graph of {calls.launch}", calls.kernels, calls, choice=calls.choice)
 
 
 def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
@@ -51,7 +49,7 @@ def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
     Raises LaunchError, NotOffered.
     """
     driver = _prepare_recording(calls, stream)
-    graphs = TurnGraphs(driver, queue_in_turn(calls.queue * turns), stream)
+    graphs = GraphCopies(driver, queue_in_turn(calls.queue * turns), stream)
     return replace(calls, turns=turns, graphs=graphs, keep=calls)
 
 
@@ -74,37 +72,16 @@ def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
     return driver
 
 
-def _launch_in_turn(graphs: Sequence[Graph]) -> Callable[[], object]:
-    """A callable that launches the next of several equal graphs."""
-    if len(graphs) == 1:
-        return graphs[0].launch
-    turn = cycle(graphs)
-    return lambda: next(turn).launch()
+class GraphCopies:
+    """A graph of what `queue` queues, in equal copies that are launched in turn; freed with this object."""
 
-
-class Graph:
-    """A graph of what `queue` queues, recorded and uploaded; it is freed with this object."""
-
-    def __init__(self, driver: Any, queue: Callable[[], object], stream: Any):
-        recorded = _record(driver, queue, stream)
-        self._copy = _GraphCopy(driver, recorded, stream)
-        _ask(driver, "cuGraphDestroy", recorded)
-
-    def launch(self) -> None:
-        """Queue the graph. Raises LaunchError."""
-        self._copy.launch()
-
-
-class TurnGraphs:
-    """A graph of what `queue` queues, and as many copies as launches of it wait at once; freed with this object."""
-
-    def __init__(self, driver: Any, queue: Callable[[], object], stream: Any):
+    def __init__(self, driver: Any, queue: Callable[[], object], stream: Any, copies: int = 1):
         self._driver, self._stream = driver, stream
         self._recorded = _record(driver, queue, stream)
         weakref.finalize(self, driver.cuGraphDestroy, self._recorded).atexit = False
         self._copies: list[_GraphCopy] = []
         self._launched = 0
-        self.prepare(1)
+        self.prepare(copies)
 
     def prepare(self, launches: int) -> None:
         """Make copies for so many launches without a wait between them, at most 4. Raises LaunchError."""

@@ -20,7 +20,7 @@ _WINDOWS_IN_QUEUE = 2
 """Of a steady load."""
 
 
-class WaitingGraphs(Protocol):
+class EqualGraphs(Protocol):
     """Equal graphs that are launched in turn."""
 
     def prepare(self, launches: int) -> None:
@@ -34,11 +34,11 @@ class WaitingGraphs(Protocol):
 class Calls:
     """What the timer needs of a bound plan.
 
-    `queue` holds a callable for each operand set; it queues one launch on the back end's
-    stream. `launch` describes a launch for error messages, `kernels` is the most kernels it
-    may queue, and `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times
-    through all operand sets, from the first one on. `choice` is what the
-    library chose, in words, `no_graph` why the launches cannot be recorded as a graph, "" if they can.
+    `queue` holds a callable for each operand set; it queues one launch on the back end's stream.
+    `launch` describes a launch for error messages, `kernels` is the most kernels it may queue, and
+    `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times through all operand
+    sets, from the first one on. `choice` is what the library chose, in words, `no_graph` why the
+    launches cannot be recorded as a graph, "" if they can.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -47,7 +47,7 @@ class Calls:
     keep: object = None
     turns: int = 0
     choice: str = ""
-    graphs: WaitingGraphs | None = None
+    graphs: EqualGraphs | None = None
     no_graph: str = ""
 
     @property

@@ -17,7 +17,7 @@ from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems.storage import StorageType
 
 _MANY = 16
-"""Ranges from which on a fill of all in one call saves time."""
+"""Fewer ranges are filled one by one."""
 
 
 class DeviceMemory:
@@ -59,15 +59,19 @@ class DeviceMemory:
 
     def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
         """Set every byte of several ranges; many at equal distances in one call."""
-        distances = {after - before for before, after in pairwise(offsets)} if len(offsets) >= _MANY else set[int]()
-        if len(distances) != 1 or min(distances) < nbytes:
+        distance = self._find_distance(offsets) if len(offsets) >= _MANY else 0
+        if distance < nbytes:
             for offset in offsets:
                 self.fill(offset, nbytes, byte)
             return
-        (distance,) = distances
         start = self._at(offsets[0], distance * (len(offsets) - 1) + nbytes)
         with translate_errors((self._cuda.Error,)):
             self._cuda.memset_d2d8(start, distance, byte, nbytes, len(offsets))
+
+    def _find_distance(self, offsets: Sequence[int]) -> int:
+        """From each of these ranges to the next, or 0 if it differs."""
+        distances = {after - before for before, after in pairwise(offsets)}
+        return distances.pop() if len(distances) == 1 else 0
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
         """Whether two ranges hold the same bytes; as the methods below, only for a memory with kernels."""
@@ -121,16 +125,15 @@ class SeparateMemory(DeviceMemory):
         self._allocations = [_allocate(cuda, size) for size in sizes]
         self.starts = tuple(map(int, self._allocations))
 
-    def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
-        """As DeviceMemory; ranges in several allocations are filled one after the other."""
-        for offset in offsets:
-            self.fill(offset, nbytes, byte)
-
     def free(self) -> None:
         """Free the memory."""
         with translate_errors((self._cuda.Error,)):
             for allocation in self._allocations:
                 allocation.free()
+
+    def _find_distance(self, offsets: Sequence[int]) -> int:
+        """None: no call may reach over several allocations."""
+        return 0
 
     def _at(self, offset: int, nbytes: int) -> int:
         for start, size in zip(self.starts, self._sizes, strict=True):
