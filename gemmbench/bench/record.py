@@ -209,7 +209,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         blocks: The block of each sample: placement, binding and permutations differ between blocks. Empty
             in older files, where each mirrored pair of rounds counts as a block.
         launches: Launches in one window.
-        stopped: Why measuring ended: `until`, `rounds`, `max-time`, `interrupted` or `failed`.
+        stopped: Why measuring ended: `until`, `beaten` (clearly slower than the winner of a
+            search), `rounds`, `max-time`, `interrupted` or `failed`.
         data: Contents of A and B.
         seed: Their seed.
         gated: False if host time may be in the samples.

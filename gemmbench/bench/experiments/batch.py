@@ -68,7 +68,8 @@ class ChainBatch(Batch[Record]):
     `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the
     rows that the others are compared with, the baseline first. `parameters` are those of a network.
     `shuffle` is the seed of placements and permutations. `repeated` names the rows of
-    which the best configuration is measured again: they get no steady load yet.
+    which the best configuration is measured again: they get no steady load yet. In a `contest` only the
+    fastest row has to be known well, besides the anchors.
     """
 
     chains: tuple[Chain, ...]
@@ -79,6 +80,7 @@ class ChainBatch(Batch[Record]):
     parameters: Parameters | None = None
     shuffle: int = 0
     repeated: tuple[str, ...] = ()
+    contest: bool = False
 
     @property
     def problem_or_network(self) -> Problem | Network:
@@ -115,7 +117,7 @@ class ChainBatch(Batch[Record]):
         for chain, built in zip(self.chains, self.built, strict=True):
             numbers = [(step.launches, step.workspace) for step in chain.steps]
             parts += [chain.name, chain.config, chain.device, numbers, *map(name_code, built)]
-        return hash_parts(self.policy, *parts)
+        return hash_parts(self.policy, *parts, *(["contest"] if self.contest else []))
 
     @property
     def keys(self) -> tuple[str, ...]:

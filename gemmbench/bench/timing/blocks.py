@@ -15,8 +15,9 @@ from gemmbench.errors import PlanError
 class Measurement:
     """The windows of one executable by their rounds, of `launches` launches each.
 
-    `stopped` is why there are no more: "until" (its interval is narrow enough), "rounds",
-    "max-time", "interrupted", or "failed", with `fault` if a window raised it.
+    `stopped` is why there are no more: "until" (its interval is narrow enough), "beaten" (it is clearly
+    slower than the best of a contest), "rounds", "max-time", "interrupted", or "failed", with `fault` if a
+    window raised it.
     """
 
     launches: int = 1

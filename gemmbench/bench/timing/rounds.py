@@ -41,7 +41,8 @@ class Rounds:
 
     `anchors` are the indices of the executables that the others are compared with. An executable is
     done when its speed ratio to each anchor is known well enough, or its own time where there is
-    no anchor. An anchor stays as long as another executable needs it. Without a `rule` it is
+    no anchor. An anchor stays as long as another executable needs it. Of a `contest` only the fastest
+    has to be known: another one is done as soon as it is clearly slower. Without a `rule` it is
     DoublingRule(policy.until). `progress` takes an activity, the amount done and the total. The
     warm-up reads the power from `monitor`. The samples of a block count only for executables that
     pass the check at its end. `load` counts the seconds of all windows.
@@ -55,6 +56,7 @@ class Rounds:
         is_interrupted: Callable[[], bool],
         progress: Callable[[str, int, int], None],
         anchors: Collection[int] = (),
+        contest: Collection[int] = (),
         rule: StoppingRule | None = None,
         monitor: Monitor | None = None,
         steps: BlockSteps | None = None,
@@ -62,6 +64,7 @@ class Rounds:
     ):
         self.executables, self.policy, self.max_launches = executables, policy, max_launches
         self.is_interrupted, self.progress, self.anchors = is_interrupted, progress, anchors
+        self.contest = contest
         self.rule, self.monitor, self.steps = rule or DoublingRule(policy.until), monitor, steps or NoSteps()
         self.measurements = [Measurement() for _ in executables]
         self.quota, self._most_pairs = [policy.rounds] * len(executables), [MOST_PAIRS] * len(executables)
@@ -185,14 +188,24 @@ class Rounds:
 
     def _retire_known(self) -> None:
         """Retire whatever is known well enough, unless another executable needs it as an anchor."""
-        active = self._active()
+        active, beaten = self._active(), self._find_beaten()
         needed: set[int] = set()
-        for index in active:
+        for index in set(active) - beaten:
             anchors = [anchor for anchor in self.anchors if anchor != index and anchor in active]
             unknown = [anchor for anchor in anchors or [index] if not self._is_known(index, anchor)]
             needed |= {index, *unknown} if unknown else set()
         for index in set(active) - needed:
-            self.quota[index], self.measurements[index].stopped = len(self.measurements[index].windows), "until"
+            self.quota[index] = len(self.measurements[index].windows)
+            self.measurements[index].stopped = "beaten" if index in beaten else "until"
+
+    def _find_beaten(self) -> set[int]:
+        """Those of the contest that are clearly slower than its fastest one."""
+        samples = {index: self.measurements[index].samples for index in self.contest}
+        timed = {index: each for index, each in samples.items() if each and self.measurements[index].fault is None}
+        if not timed:
+            return set()
+        best = min(timed.values(), key=lambda each: stats.time_interval(each).value)
+        return {index for index, each in timed.items() if stats.verdict(stats.speed_ratio(each, best)) == "slower"}
 
     def _is_known(self, index: int, anchor: int) -> bool:
         """Whether the ratio of two executables, or the time of one, is known well enough."""

@@ -37,11 +37,13 @@ class CandidateBatches:
         """Time chains in so many rounds, in blocks of one mirrored pair, without verifying them."""
         return self._run(chains, baseline, replace(self.policy, rounds=rounds, until=0.0, sustained=0.0), RANKING)
 
-    def measure(self, chains: Sequence[Chain], baseline: Chain | None) -> list[Record]:
-        """Verify and measure chains with the full method."""
-        return self._run(chains, baseline, self.policy, "final")
+    def measure(self, chains: Sequence[Chain], baseline: Chain | None, contest: bool = False) -> list[Record]:
+        """Verify and measure chains with the full method; in a `contest` only until it is clear which one wins."""
+        return self._run(chains, baseline, self.policy, "final", contest)
 
-    def _run(self, chains: Sequence[Chain], baseline: Chain | None, policy: Policy, phase: str) -> list[Record]:
+    def _run(
+        self, chains: Sequence[Chain], baseline: Chain | None, policy: Policy, phase: str, contest: bool = False
+    ) -> list[Record]:
         together = [*chains, *([baseline] if baseline else [])]
         name = baseline.name if baseline else ""
         groups = split_chains(together, name, partial(fit_together, self.runner.worker.devices))
@@ -54,6 +56,7 @@ class CandidateBatches:
                 phase=phase,
                 anchors=(name,) if baseline else (),
                 shuffle=self.shuffle,
+                contest=contest,
             )
             for number, group in enumerate(groups)
         ]

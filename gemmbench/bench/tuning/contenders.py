@@ -76,7 +76,7 @@ class Contenders:
     def _measure(self, keys: Sequence[Key]) -> list[Record]:
         screening = self.screening
         chains = [screening.task.chains[key] for key in keys]
-        records = screening.batches.measure(chains, screening.task.baseline) if chains else []
+        records = screening.batches.measure(chains, screening.task.baseline, contest=True) if chains else []
         for record in filter(screening.task.owns, records):
             self.dropped.pop(find_key(record), None)
             if record.status != "ok":

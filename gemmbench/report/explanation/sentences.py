@@ -20,6 +20,7 @@ _WIDEST = 110
 _INDENT = 10
 _STOPPED = {
     "until": "enough for its interval (--until)",
+    "beaten": "enough to be clearly slower than the winner",
     "rounds": "the number that --rounds sets or allows",
     "max-time": "all that the time limit allowed (--max-time)",
     "interrupted": "then it was interrupted",

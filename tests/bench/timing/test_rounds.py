@@ -40,12 +40,13 @@ def measure():
         is_interrupted=lambda: False,
         progress=lambda *_: None,
         anchors=(),
+        contest=(),
         steps=None,
         seed=0,
         **policy,
     ):
         chosen = Policy(**{"until": 0.0, **policy})
-        rounds = Rounds(kernels, chosen, most, is_interrupted, progress, anchors, steps=steps, seed=seed)
+        rounds = Rounds(kernels, chosen, most, is_interrupted, progress, anchors, contest, steps=steps, seed=seed)
         return rounds.run(warm)
 
     return run
@@ -239,6 +240,21 @@ def test_rivals_go_on_until_each_is_known_against_each(measure):
     kernels = [Kernel("base", 4e-3), Kernel("a", 4e-3), noisy(3, 4e-3, 0.1)]
     found = measure(kernels, rounds=20, until=0.005, anchors=[0, 1, 2])
     assert [len(each.samples) for each in found] == [20, 20, 20]
+
+
+def test_in_a_contest_only_the_fastest_has_to_be_known(measure):
+    kernels = [noisy(2, 5e-3, 0.02), noisy(3, 4e-3, 0.02), Kernel("base", 4e-3)]
+    slow, fast, _ = measure(kernels, rounds=48, until=0.005, anchors=[2], contest=[0, 1])
+    assert (len(slow.samples), slow.stopped) == (30, "beaten")
+    assert (len(fast.samples), fast.stopped) == (48, "rounds")
+    slow, *_ = measure([noisy(2, 5e-3, 0.02), *kernels[1:]], rounds=48, until=0.005, anchors=[2])
+    assert (len(slow.samples), slow.stopped) == (48, "rounds")
+
+
+def test_in_a_contest_what_may_still_win_goes_on(measure):
+    kernels = [noisy(2, 4e-3, 0.02), noisy(3, 4e-3, 0.02)]
+    found = measure(kernels, rounds=48, until=0.001, contest=[0, 1])
+    assert [(len(each.samples), each.stopped) for each in found] == [(48, "rounds")] * 2
 
 
 class FirstCheck:

@@ -260,6 +260,13 @@ def test_a_steady_load_needs_a_gpu(search, machine, monkeypatch):
         search(goal="energy")
 
 
+def test_a_finalist_that_is_clearly_slower_needs_no_narrow_interval(search):
+    noisy = [seconds_of(10) * factor for factor in (0.97, 1.03, 1.01, 0.99, 1.02)]
+    result = search(times={"mine T=10": noisy}, overrides={"rounds": 120, "until": 0.005})
+    stopped = {record.config["T"]: record.stopped for record in in_phase(result, "final") if record.config}
+    assert stopped[10] == "beaten" and stopped[7] == "until"
+
+
 def test_the_goal_chooses_among_the_finalists(search):
     loads = {"mine T=6": 1e-3, "mine T=7": 1.2e-3}
     result = search(goal="sustained", overrides={"sustained": 1.0, "params": ("T=6,7",)}, sustained=loads)

@@ -89,6 +89,7 @@ class TimedTrials:
 
     def _time(self, trials: Sequence[Trial], steps: TrialSteps) -> None:
         setup, last = self._setup, {trial.name: number for number, trial in enumerate(trials)}
+        anchors = [last[name] for name in setup.batch.anchors if name in last]
         with TelemetrySampler(setup.backend.monitor) as sampler:
             rounds = Rounds(
                 [sampler.track(executable) for executable in steps.executables],
@@ -96,7 +97,8 @@ class TimedTrials:
                 setup.backend.max_launches,
                 self._context.is_interrupted,
                 self._context.progress,
-                [last[name] for name in setup.batch.anchors if name in last],
+                anchors,
+                sorted(set(range(len(trials))) - set(anchors)) if setup.batch.contest else (),
                 monitor=setup.backend.monitor,
                 steps=steps,
                 seed=setup.batch.seed,
