@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import yaml
 from claims import run_sweep
-from claims.tune import BASELINE, VARIANT, list_finalists, run_search
+from claims.tune import BASELINE, VARIANT, find_timed, find_verified, list_finalists, run_search
 from tables import show_table
 
 from gemmbench.backends.source import split_text
@@ -44,16 +44,17 @@ THREADS = "block_size_x"
 """Where Kernel Tuner looks for the threads of a block, which follow from the tiles here."""
 _GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
 """The manifest keeps tiles in static shared memory, so that the same ones are allowed on every GPU."""
-HEAD = ("run", "tool", "seconds", "configurations/s", "winner", "time (ms)", "slower than the best")
+HEAD = ("run", "tool", "seconds", "configurations/s", "verified", "winner", "time (ms)", "slower than the best")
 
 
 @dataclass(frozen=True)
 class Search:
-    """A run of a tool: its seconds, the configurations that it timed, and the one that won."""
+    """A run of a tool: its seconds, the configurations that it timed and verified, and the one that won."""
 
     tool: str
     seconds: float
     configurations: int
+    verified: int
     winner: Mapping[str, int]
 
 
@@ -125,7 +126,7 @@ def run_kernel_tuner(back_end: str) -> Search:
     timed = sum(isinstance(each["time"], float) for each in results)
     winner = {name: int(value) for name, value in found["best_config"].items() if name in described["tune_params"]}
     del winner[THREADS]
-    return Search(f"Kernel Tuner ({back_end})", seconds, timed, winner)
+    return Search(f"Kernel Tuner ({back_end})", seconds, timed, timed, winner)  # it drops what is not the answer
 
 
 def run_kernel_tuner_in_process(path: Path, back_end: str) -> Search:
@@ -140,8 +141,9 @@ def run_tune(place: Path) -> Search:
     started = time.monotonic()
     records = run_search(place)
     seconds = time.monotonic() - started
-    timed = {tuple(each.config.items()) for each in records if each.phase == "ranking" and each.variant == VARIANT}
-    return Search("gemmbench tune", seconds, len(timed), next(iter(list_finalists(records).values())).config)
+    timed, verified = find_timed(records), find_verified(records)
+    winner = next(iter(list_finalists(records).values())).config
+    return Search("gemmbench tune", seconds, len(timed), len(timed & verified), winner)
 
 
 def measure_winners(searches: Sequence[Search], folder: Path) -> dict[str, float]:
@@ -162,7 +164,7 @@ def list_rows(searches: Sequence[Search], seconds: Mapping[str, float]) -> list[
     for search in searches:
         number = counts[search.tool] = counts.get(search.tool, 0) + 1
         name = format_configuration(search.winner)
-        spent = f"{search.seconds:.1f}", f"{search.configurations / search.seconds:.1f}"
+        spent = f"{search.seconds:.1f}", f"{search.configurations / search.seconds:.1f}", str(search.verified)
         rows.append(
             (str(number), search.tool, *spent, name, f"{1e3 * seconds[name]:.4f}", f"{seconds[name] / best - 1:.2%}")
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from claims import Claim, command, format_table
-from gemmbench.bench.record import Record
+from gemmbench.bench.record import CHECK, RANKING, Record
 from gemmbench.bench.timing import stats
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.report import store
@@ -28,7 +28,7 @@ def check(folder: Path) -> Claim:
             searches.append(run_search(place))
             seconds.append(time.monotonic() - started)
     losses = find_losses(searches)
-    verified = [count_verified(records) for records in searches]
+    verified = [f"{len(find_timed(each) & find_verified(each))} of {len(find_timed(each))}" for each in searches]
     rows = [
         (number, f"{spent:.1f}", checked, winner, f"{loss:.2%}")
         for number, (spent, checked, (winner, loss)) in enumerate(zip(seconds, verified, losses, strict=True), 1)
@@ -75,8 +75,11 @@ def find_losses(searches: Sequence[Sequence[Record]]) -> list[tuple[str, float]]
     return [(name, max(speeds.values()) / speeds[name] - 1) for name in winners]
 
 
-def count_verified(records: Sequence[Record]) -> str:
-    """How many of the configurations that were timed were found right before."""
-    right = {tuple(record.config.items()) for record in records if record.phase == "check" and record.status == "ok"}
-    timed = {tuple(each.config.items()) for each in records if each.phase == "ranking" and each.variant == VARIANT}
-    return f"{len(timed & right)} of {len(timed)}"
+def find_timed(records: Sequence[Record]) -> set[tuple[tuple[str, int], ...]]:
+    """The configurations that got first rounds."""
+    return {tuple(each.config.items()) for each in records if each.phase == RANKING and each.variant == VARIANT}
+
+
+def find_verified(records: Sequence[Record]) -> set[tuple[tuple[str, int], ...]]:
+    """The configurations that were found right before they were timed."""
+    return {tuple(each.config.items()) for each in records if each.phase == CHECK and each.status == "ok"}

@@ -8,7 +8,6 @@ candidates so far are verified on all awkward problems meanwhile, as they must b
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -25,10 +24,10 @@ from gemmbench.planning.tuning.strategy import Strategy
 
 FIRST_ROUNDS = 2
 """A round and its mirror image."""
-_LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 4, 15, 64
+_LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 8, 15, 64
 """Candidates of a batch: at least, unless no more are being compiled, and at most. Those compiled ahead."""
-_PERIOD, _PATIENCE = 0.1, 0.3
-"""Seconds between two looks at the compilers, and of waiting for them before something else is checked meanwhile."""
+_PERIOD = 0.1
+"""Seconds between two looks at the compilers."""
 
 
 def count_ahead(strategy: Strategy) -> int:
@@ -114,13 +113,12 @@ class Screening:
 
     def _wait_for_ready(self) -> list[Key]:
         """Candidates that are compiled; empty if there are no more, or no time is left to wait for them."""
-        begun = time.monotonic()
         while not self.batches.runner.is_interrupted():
             ready = [key for key, jobs in self._compiling.items() if all(job.done() for job in jobs)]
             enough = len(ready) >= min(_LEAST_TOGETHER, len(self._compiling))
             if enough or (self.is_over() and (ready or self.tried)):
                 return [] if self.is_over() and self.tried else ready[:_MOST_TOGETHER]
-            if time.monotonic() - begun > _PATIENCE and self._check_leaders():
+            if self._check_leaders():
                 continue
             self.batches.runner.progress("compile", len(ready), len(self._compiling))
             wait_for_any([job for jobs in self._compiling.values() for job in jobs if not job.done()], _PERIOD)
