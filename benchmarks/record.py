@@ -18,6 +18,7 @@ from pathlib import Path
 from gemmbench.backends import registry
 from gemmbench.errors import DeviceError
 from gemmbench.planning.paths import data_folder
+from gemmbench.report.text import shorten_device
 
 ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
@@ -62,8 +63,9 @@ SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format
 def results_folder() -> Path:
     """Return the folder of this GPU's results, created if missing: nvidia-h100 for an NVIDIA H100 80GB HBM3."""
     device = registry.describe_machine(registry.choose_device("cuda")).primary.name
-    card = re.sub(r" \d+GB| HBM\w+", "", device).lower()
-    folder = ROOT / "results" / re.sub(r"[^a-z0-9]+", "-", card).strip("-")
+    maker = "nvidia-" if device.startswith("NVIDIA ") else ""
+    card = re.sub(r"[^a-z0-9]+", "-", shorten_device(device).lower()).strip("-")
+    folder = ROOT / "results" / f"{maker}{card}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -1,8 +1,9 @@
-"""Numbers as text, for tables and sentences."""
+"""Numbers and names as text, for tables and sentences."""
 
 from __future__ import annotations
 
 import math
+import re
 
 from gemmbench.bench.timing.stats import Interval
 
@@ -72,6 +73,11 @@ def format_share(share: float) -> str:
     """A share in percent with one decimal, if it is not zero: `5.1 %`, `3 %`."""
     percent = f"{100 * share + 0.0:.1f}".removesuffix(".0")
     return "0 %" if percent == "-0" else f"{percent} %"
+
+
+def shorten_device(name: str) -> str:
+    """The name of a GPU without its maker and its memory: H100 for an NVIDIA H100 80GB HBM3."""
+    return re.sub(r"^NVIDIA | \d+GB| HBM\w+", "", name)
 
 
 def count_noun(count: int, noun: str) -> str:

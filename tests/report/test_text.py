@@ -1,11 +1,19 @@
-"""Numbers as text."""
+"""Numbers and names as text."""
 
 import math
 
 import pytest
 
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.text import count_noun, format_duration, number, number_within, percent, with_interval
+from gemmbench.report.text import (
+    count_noun,
+    format_duration,
+    number,
+    number_within,
+    percent,
+    shorten_device,
+    with_interval,
+)
 
 
 @pytest.mark.parametrize(
@@ -80,3 +88,16 @@ def test_shares_and_counts():
 )
 def test_durations(seconds, said):
     assert format_duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA GeForce RTX 5070", "GeForce RTX 5070"),
+        ("Intel(R) Xeon(R) Processor", "Intel(R) Xeon(R) Processor"),
+    ],
+)
+def test_a_device_is_named_without_its_maker_and_its_memory(name, short):
+    assert shorten_device(name) == short

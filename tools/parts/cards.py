@@ -9,10 +9,10 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.tables.footer import footer_lines
-from gemmbench.report.text import number, number_within
+from gemmbench.report.text import number_within, shorten_device
 from gemmbench.report.verdicts import choose_fastest
 from tools.page import Page
-from tools.parts.tables import STYLE, read_comparison
+from tools.parts.tables import STYLE, format_problem, read_comparison
 
 Key = tuple[str, str]
 """Problem and variant."""
@@ -31,14 +31,13 @@ def _write_cards(_: Page, first: str, second: str, *words: str) -> str:
     shared = [key for key in one if key in two]
     if not shared:
         raise StoreError(f"{first} and {second} have no ranked row in common")
-    devices = [run.environment.device for run in runs]
-    headings = ["problem", "kernel", *(_name_columns(runs)), f"{devices[1]} is faster by"]
-    cells = [
-        [*key, *_format_row(one[key]), *_format_row(two[key]), _format_ratio(one[key], two[key])] for key in shared
-    ]
+    cards = [shorten_device(run.environment.device) for run in runs]
+    baseline = runs[0].environment.baseline
+    headings = ["problem", "kernel", *(f"{card} {of}" for of in ("GFLOP/s", f"% of {baseline}") for card in cards)]
+    headings += [f"speed of {cards[1]} / {cards[0]}"]
+    cells = [_format_pair(one[key], two[key]) for key in shared]
     table = format_cells(cells, headings, STYLE, ["left", "left", *["right"] * (len(headings) - 2)])
-    notes = [f"- {run.environment.device}: {line}" for run in runs for line in footer_lines(run.run)]
-    return "\n".join([table, "", *notes])
+    return "\n".join([table, "", *_write_notes(runs)])
 
 
 def _check_runs(one: Comparison, two: Comparison) -> None:
@@ -62,18 +61,20 @@ def find_fastest(run: Comparison, only: Sequence[str], squares: bool) -> dict[Ke
     return {key: fastest for key, rows in found.items() if (fastest := choose_fastest(rows))}
 
 
-def _name_columns(runs: Sequence[Comparison]) -> list[str]:
-    names = [(run.environment.device, run.environment.baseline) for run in runs]
-    return [f"{device}: {column}" for device, base in names for column in ("GFLOP/s", f"% of {base}", "% of peak")]
+def _format_pair(one: Row, two: Row) -> list[str]:
+    """The cells of a kernel at a problem on two cards."""
+    rows = one, two
+    speeds = [number_within(row.gflops, row.time) for row in rows]
+    shares = [number_within(row.percent_of_baseline.value, row.percent_of_baseline) for row in rows]
+    ratio = f"{one.time.value / two.time.value:.2f}"
+    return [format_problem(one), one.record.variant, *speeds, *shares, ratio]
 
 
-def _format_row(row: Row) -> list[str]:
-    share = row.percent_of_baseline
-    return [number_within(row.gflops, row.time), number_within(share.value, share), number(row.percent_of_peak, 3)]
-
-
-def _format_ratio(old: Row, new: Row) -> str:
-    return f"{old.time.value / new.time.value:.2f}x"
+def _write_notes(runs: Sequence[Comparison]) -> list[str]:
+    """What the footers of both runs say, then what only one of them says of its device."""
+    first, second = (footer_lines(run.run) for run in runs)
+    own = [line for line in (*first, *second) if line.startswith("Device: ")]
+    return [f"- {line}" for line in (*(line for line in first if line in second and line not in own), *own)]
 
 
 KINDS: Mapping[str, Callable[..., str]] = {"cards": _write_cards}

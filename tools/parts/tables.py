@@ -153,7 +153,7 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
     if not found:
         raise StoreError(f"no row of {prefix}")
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
-    heading: Column[Row] = Column(heading="problem", cell=_format_problem, left=True)
+    heading: Column[Row] = Column(heading="problem", cell=format_problem, left=True)
     rows = [row for _, row in found]
     columns = _pick_columns(rows, choices.columns) if choices.columns else gemm.TABLE
     table = _format_columns((heading, *columns), rows, comparison.environment.baseline)
@@ -162,7 +162,8 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
     return "\n".join([table, "", *_list_items([*footer_lines(comparison.run), *detail_lines(comparison.run)])])
 
 
-def _format_problem(row: Row) -> str:
+def format_problem(row: Row) -> str:
+    """The problem of a row as briefly as its size allows: 4096, 4096 tn, 128x28672x4096 bf16."""
     problem = row.record.problem
     return " ".join(
         [problem.size, *(text for text in (problem.layout, problem.precision_name) if text not in ("nn", "f32"))]

@@ -114,7 +114,7 @@ _METHOD: tuple[Column[Row], ...] = (
     Column("seed", "seed of the data", lambda row: row.record.seed),
     Column(
         "stopped",
-        "why measuring ended: until (interval narrow enough), beaten (in a search), rounds, max-time, interrupted, failed",
+        "why measuring ended: until (narrow enough), beaten (in a search), rounds, max-time, interrupted, failed",
         lambda row: row.record.stopped,
     ),
 )
