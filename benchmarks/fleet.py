@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.experiments.context import SWEEP, Progress
@@ -29,6 +30,7 @@ from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.fleet.runner import FleetRunner
 from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.record import Record
+from gemmbench.bench.runner import Pace
 from gemmbench.bench.worker.messages import Open
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
@@ -67,20 +69,38 @@ class SweepClock(Reporter):
             self._begin = time.monotonic()
 
 
+@contextmanager
+def note_batches() -> Iterator[list[float]]:
+    """The seconds of every batch that a runner measures in the block."""
+    noted, add = list[float](), Pace.add
+
+    def add_and_note(pace: Pace, number: int, seconds: float) -> None:
+        noted.append(seconds)
+        add(pace, number, seconds)
+
+    with mock.patch.object(Pace, "add", add_and_note):
+        yield noted
+
+
 def measure_scaling(device: str) -> None:
     """Run one sweep on one worker and on two, after one of the smallest size that fills the cache."""
     runs = []
     for workers, sizes in (1, SMALLEST), (1, SIZES), (2, SIZES):
         clock = SweepClock()
-        with open_machines(device, f"local:{workers}", SILENT) as (machine,), tempfile.TemporaryDirectory() as folder:
+        with (
+            open_machines(device, f"local:{workers}", SILENT) as (machine,),
+            tempfile.TemporaryDirectory() as folder,
+            note_batches() as batches,
+        ):
             names = (*VARIANTS, machine.default_baseline)
             overrides = SweepOverrides(variants=names, sizes=sizes)
             result = run_sweep(SweepRequest(overrides, destination=Destination(Path(folder))), machine, clock)
-            runs.append((clock.seconds, compare_rows(result.run)))
-    _, (one, alone), (two, shared) = runs
+            runs.append((clock.seconds, compare_rows(result.run), sum(batches)))
+    _, (one, alone, spent_alone), (two, shared, spent_shared) = runs
     ratios = [row.speed_by_baseline for row in compare_runs(alone, shared).rows if row.speed_by_baseline.known]
     agree = sum(ratio.low <= 1 <= ratio.high for ratio in ratios)
     print(f"the sweep on one worker: {one:.1f} s, on two: {two:.1f} s, {one / two:.2f}x as fast")
+    print(f"its batches took {spent_alone:.1f} s alone, and {spent_shared:.1f} s next to those of another worker")
     print(f"{agree} of {len(ratios)} rows agree within their joint interval")
 
 

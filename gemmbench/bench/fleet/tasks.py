@@ -11,6 +11,7 @@ import platform
 import shutil
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -92,16 +93,26 @@ class _Station:
         self._stopped: set[str] = set()
         self._lock = threading.Lock()
 
+    def begin_to_open(self, setup: Setup, machine: Machine) -> None:
+        """Start the process that opens the device, unless it may measure for another run."""
+        with self._lock:
+            if self._worker is None:
+                self._start(setup, machine)
+
     def open(self, setup: Setup, machine: Machine) -> RemoteWorker:
         """The worker of a run, opened if it is not yet; that of another run is closed."""
         with self._lock:
-            if self._worker is None or self._setup != setup:
-                self._close()
-                forget_nanny_settings()
-                request = Open(machine, setup.backends, setup.gate, setup.limits, setup.measured)
-                self._worker = RemoteWorker(request, is_interrupted=lambda: setup.run in self._stopped)
-                self._setup = setup
-            return self._worker
+            if self._worker is not None and self._setup == setup:
+                return self._worker
+            self._close()
+            return self._start(setup, machine)
+
+    def _start(self, setup: Setup, machine: Machine) -> RemoteWorker:
+        forget_nanny_settings()
+        request = Open(machine, setup.backends, setup.gate, setup.limits, setup.measured)
+        self._worker = RemoteWorker(request, is_interrupted=lambda: setup.run in self._stopped)
+        self._setup = setup
+        return self._worker
 
     def stop(self, run: str) -> None:
         """Begin nothing new for a run; its batch ends with the samples that there are."""
@@ -124,6 +135,14 @@ class _Station:
 
 
 _station = _Station()
+
+
+def begin_run(setup: Setup) -> None:
+    """Let this worker begin to open its device. What is wrong with it is said when it gets a batch."""
+    with suppress(GemmbenchError):
+        machine = _describe_machine(setup.device)
+        if find_kind(machine) == setup.kind:
+            _station.begin_to_open(setup, machine)
 
 
 def stop_run(run: str) -> None:

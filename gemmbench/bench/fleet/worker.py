@@ -19,7 +19,7 @@ from gemmbench.bench.experiments.batch import Batch, ChainBatch
 from gemmbench.bench.fleet.carried import Carried, collect_files
 from gemmbench.bench.fleet.connection import MOST_LOSSES, WorkersLost
 from gemmbench.bench.fleet.machine import FleetMachine
-from gemmbench.bench.fleet.tasks import BatchTask, Outcome, Setup, end_run, run_batch, stop_run
+from gemmbench.bench.fleet.tasks import BatchTask, Outcome, Setup, begin_run, end_run, run_batch, stop_run
 from gemmbench.bench.worker.messages import Open
 from gemmbench.errors import DeviceError, GemmbenchError, LaunchError
 
@@ -124,6 +124,8 @@ class FleetWorker:
         self.connection.tell_workers(end_run, self._setup.run)
 
     def __enter__(self) -> FleetWorker:
+        """Let the workers open their devices while code is compiled."""
+        self.connection.tell_workers(begin_run, self._setup)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:

@@ -10,6 +10,7 @@ import pytest
 from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.fleet import tasks
 from gemmbench.bench.fleet.runner import FleetRunner
 from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.worker.messages import Open
@@ -76,6 +77,20 @@ def test_what_is_done_is_not_measured_again(measure, make_batches, make_record):
 
 def test_after_an_interruption_nothing_begins(measure, make_batches):
     assert measure(make_batches(2, "naive"), is_interrupted=lambda: True) == []
+
+
+def find_holder():
+    """Whether the run that holds the device of a Dask worker has a gate; None if no run holds it."""
+    return tasks._station._setup and tasks._station._setup.gate
+
+
+def test_devices_are_opened_before_there_is_a_batch_but_not_taken_from_another_run(open_fleet, messages):
+    with open_fleet("fake") as machine:
+        first, second = (Open(machine, ("fake",), gate, TimeLimits()) for gate in (True, False))
+        with FleetWorker(machine, first, messages.message):
+            assert machine.connection.tell_workers(find_holder) == [True, True]
+            with FleetWorker(machine, second, messages.message):
+                assert machine.connection.tell_workers(find_holder) == [True, True]
 
 
 def test_a_kernel_that_ends_its_process_fails_alone(measure, make_batches, tmp_path):
