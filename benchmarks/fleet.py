@@ -47,6 +47,8 @@ from gemmbench.session.sweeps import SweepRequest, run_sweep
 
 SIZES = ",".join(map(str, range(5120, 511, -128)))
 SMALLEST = "512"
+ROUNDS = 40
+"""As many in every run: rounds that end with an interval would be more in one than in the other."""
 VARIANTS = ("tiled", "blocktile_2d", "sgemm_vectorised", "sgemm_warptile")
 WORKERS = 8
 NOTHING = LaunchError("measured by nobody")
@@ -93,7 +95,7 @@ def measure_scaling(device: str) -> None:
             note_batches() as batches,
         ):
             names = (*VARIANTS, machine.default_baseline)
-            overrides = SweepOverrides(variants=names, sizes=sizes)
+            overrides = SweepOverrides(variants=names, sizes=sizes, rounds=ROUNDS)
             result = run_sweep(SweepRequest(overrides, destination=Destination(Path(folder))), machine, clock)
             runs.append((clock.seconds, compare_rows(result.run), sum(batches)))
     _, (one, alone, spent_alone), (two, shared, spent_shared) = runs
