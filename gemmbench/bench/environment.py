@@ -7,7 +7,6 @@ import platform
 import secrets
 import subprocess
 import zlib
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -22,10 +21,8 @@ from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.version import __version__
 
 
-def describe_run(
-    machine: Machine, sweep: Sweep, command: str, software: Mapping[str, str], peaks: Peaks | None = None
-) -> Environment:
-    """The header of a run that starts now: `command` as typed, versions of software, measured peaks."""
+def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | None = None) -> Environment:
+    """The header of a run that starts now: `command` as typed, measured peaks; without versions of software."""
     device, target = machine.primary, machine.primary.target
     now = datetime.now(timezone.utc)
     host = machine.host
@@ -51,7 +48,6 @@ def describe_run(
         bandwidth=device.bandwidth,
         peaks=peaks,
         flops_per_cycle=dict(device.flops_per_cycle),
-        software=dict(software),
         policy={"method": METHOD, **_list_policy(sweep.policy)},
         host=host.name if host else "",
         cores=host.target.sms if host else 0,

@@ -116,8 +116,8 @@ def open_results(
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
-    described = describe_run(session.machine, sweep, destination.command, session.software, peaks)
-    environment = replace(described, planned=list(planned))
+    described = describe_run(session.machine, sweep, destination.command, peaks)  # while the devices are opened
+    environment = replace(described, software=dict(session.software), planned=list(planned))
     run = choose_results(environment, destination, reporter)
     earlier = tuple(run.records)
     with Journal(run) as journal:

@@ -11,6 +11,7 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store import read
 from gemmbench.session.open_run import open_run
 from gemmbench.session.results_file import Destination
+from gemmbench.session.session import Session
 from gemmbench.session.sweeps import SweepRequest, plan_request
 
 
@@ -30,6 +31,11 @@ def test_every_record_is_in_the_file(machine, notes):
     saved = read(result.run.path)
     assert [record.variant for record in saved.records] == ["mlp_fused", "naive", "cublas"]
     assert [record.variant for record in result.run.records] == ["mlp_fused", "naive", "cublas"]
+
+
+def test_the_versions_of_the_open_device_are_in_the_header(machine, notes, monkeypatch):
+    monkeypatch.setattr(Session, "software", {"driver": "2.0"})
+    assert read(measure(machine, notes, Destination()).run.path).environment.software == {"driver": "2.0"}
 
 
 def test_a_device_that_is_lost_says_where_the_rows_are(machine, notes, monkeypatch):
