@@ -268,13 +268,13 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
 
 
 def _compile_helpers(sm: int) -> str:
-    """Compile the helper kernels and return the path.
+    """Compile the helper kernels before other kernels, since the device waits for them; return the path.
 
     Raises DeviceError without an nvcc for this GPU.
     """
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
     text = f'#line 1 "{place}"\n{_HELPERS.read_text(encoding="utf-8")}'
     try:
-        return NvccCompiler().cubin(text, str(sm), "gate", place).path
+        return NvccCompiler(niceness=0).cubin(text, str(sm), "gate", place).path
     except BuildError as fault:
         raise DeviceError(str(fault)) from fault

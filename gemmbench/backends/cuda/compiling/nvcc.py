@@ -34,11 +34,11 @@ class NvccCompiler:
     """Compiles plans; safe to call from several threads, since each compilation is a process.
 
     nvcc is located at the first compilation, so a run of libraries does not need it. `limit` is
-    seconds for one compilation.
+    seconds for one compilation, which runs with this `niceness`.
     """
 
-    def __init__(self, limit: float = TimeLimits.compile):
-        self._limit = limit
+    def __init__(self, limit: float = TimeLimits.compile, niceness: int = COMPILER_NICENESS):
+        self._limit, self._niceness = limit, niceness
 
     @cached_property
     def path(self) -> str:
@@ -138,7 +138,7 @@ class NvccCompiler:
         code = "compute" if "-ptx" in mode else "sm"
         target = f"-gencode=arch=compute_{unit.arch},code={code}_{unit.arch}"
         command = [self.path, *mode, *unit.options, target, "-o", str(out), str(source)]
-        done = run_limited(command, self._limit, niceness=COMPILER_NICENESS)
+        done = run_limited(command, self._limit, niceness=self._niceness)
         if done.returncode:
             output = done.stderr or done.stdout
             raise BuildError(unit.explain(output) or self._explain_errors(output, unit, source))

@@ -43,6 +43,14 @@ def test_a_cubin_with_its_build_facts_and_a_cache(compiler, make_plan):
     assert again.build.cached
 
 
+@pytest.mark.parametrize(("options", "niceness"), [({}, 10), ({"niceness": 0}, 0)])
+def test_compilers_give_way_to_what_drives_the_device(compiler, make_plan, monkeypatch, options, niceness):
+    asked, run_limited = [], nvcc.run_limited
+    monkeypatch.setattr(nvcc, "run_limited", lambda *a, niceness: asked.append(niceness) or run_limited(*a))
+    nvcc.NvccCompiler(**options).compile(make_plan(REVERSE))
+    assert asked == [niceness]
+
+
 def test_plans_that_launch_other_kernels_of_a_text_share_its_code(compiler, make_plan):
     one = make_plan(REVERSE + SIGNATURE.replace("gemm", "turn") + "{}")
     both = replace(one, launches=(("turn", one.geometry), *one.launches))
