@@ -183,10 +183,10 @@ def _print_searches(result: TuneResult, options: OutputOptions) -> None:
 
 
 def _choose_exit_code(result: TuneResult) -> int:
-    """0 if every search has a winner, 1 if one has none, 130 if interrupted."""
+    """0 if every search has a winner, or faster kernels next to it, 1 if one has none, 130 if interrupted."""
     if result.run.interrupted:
         return INTERRUPTED
-    return OK if all(each.winner for each in result.outcomes) else BAD_ROW
+    return OK if all(each.winner or each.is_outdone for each in result.outcomes) else BAD_ROW
 
 
 def _manage_winners(options: TuneOptions) -> int:

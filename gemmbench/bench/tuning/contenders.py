@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.tuning.screening import FIRST_ROUNDS, Screening
-from gemmbench.bench.tuning.standings import FINALISTS, Standing, make_slowness_test
+from gemmbench.bench.tuning.standings import FINALISTS, SHARED_FINALISTS, Standing, make_slowness_test
 from gemmbench.bench.tuning.task import Key, find_key
 
 _MOST_TURNS = 4
@@ -62,7 +62,7 @@ class Contenders:
         screening, batches = self.screening, self.screening.batches
         task, standings = screening.task, screening.list_standings()
         for behind in (each for each in standings if each.mean > slowest):
-            self.dropped.setdefault(behind.key, f"not among the {FINALISTS} best of all kernels")
+            self.dropped.setdefault(behind.key, f"not among the {SHARED_FINALISTS} best of all kernels")
         queue = [each.key for each in standings if each.mean <= slowest]
         queue.sort(key=lambda key: key in self.dropped)
         while queue and not batches.runner.is_interrupted():

@@ -77,6 +77,12 @@ class SearchOutcome:
         return next(iter(self.ranking), None)
 
     @property
+    def is_outdone(self) -> bool:
+        """Other kernels of the same `pick` are faster, so that none of its candidates is a finalist."""
+        fastest = self.standings[0].key if self.standings else None
+        return not self.finals and not self.interrupted and fastest in self.dropped
+
+    @property
     def ties(self) -> list[Record]:
         """The finalists that are not clearly worse than the winner."""
         ranking = self.ranking

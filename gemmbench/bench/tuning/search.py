@@ -19,7 +19,7 @@ from gemmbench.bench.tuning.checked_code import CheckedCode
 from gemmbench.bench.tuning.contenders import Contenders
 from gemmbench.bench.tuning.outcome import SearchOutcome
 from gemmbench.bench.tuning.screening import Screening
-from gemmbench.bench.tuning.standings import FINALISTS, Standing
+from gemmbench.bench.tuning.standings import SHARED_FINALISTS, Standing
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key
 from gemmbench.planning.tuning.strategy import make_strategy
 
@@ -101,9 +101,9 @@ class Search:
 
 
 def find_slowest_finalist(found: Iterable[Sequence[Standing]]) -> float:
-    """Where the finals end for searches of one problem, by what each has left: FINALISTS in all, not in each."""
+    """Where the finals end for searches of one problem, by what each has left: SHARED_FINALISTS in all."""
     means = sorted(standing.mean for left in found for standing in left)
-    return means[FINALISTS - 1] if len(means) >= FINALISTS else math.inf
+    return means[SHARED_FINALISTS - 1] if len(means) >= SHARED_FINALISTS else math.inf
 
 
 def _find_best_so_far(task: TuningTask, standings: Sequence[Standing], records: Sequence[Record]) -> Record | None:

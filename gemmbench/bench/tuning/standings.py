@@ -19,6 +19,8 @@ from gemmbench.bench.timing.stats import Samples
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key
 
 FINALISTS = 8
+SHARED_FINALISTS = 4
+"""Of all kernels that a variant picks from, at one problem: a row of its `pick` goes by many problems."""
 LEAST_DIFFERENCE = 0.01
 """How much slower than the best a candidate is at least if it is to be dropped before the finals."""
 

@@ -40,7 +40,7 @@ def _describe_winner(outcome: SearchOutcome) -> str:
         configuration = _format_key(outcome, outcome.standings[0].key)
         if outcome.interrupted:
             return f"interrupted; best so far {configuration}, from short rounds only."
-        if not outcome.finals and outcome.standings[0].key in outcome.dropped:
+        if outcome.is_outdone:
             return f"no finalist; fastest {configuration}, from short rounds only. Other kernels are faster."
         why = "no finalist is right"
         if any(record.ranked for record in outcome.finals):
