@@ -60,6 +60,15 @@ def test_the_configs_of_a_pick_have_a_problem_for_every_row_of_their_candidates(
     assert [str(row.when) for row in variant.picks if row.variant in listed and row not in served] == []
 
 
+def test_no_two_searches_of_sgemm_write_the_same_row():
+    variant, rows = Catalog([ROOT / "cuda"]).get("sgemm"), {}
+    for path in (ROOT / "configs").glob("sgemm_pick*.yaml"):
+        for problem in read_sweep(str(path), SweepOverrides(), on_cpu=False).problems:
+            row = next(row for row in variant.picks if picks(variant, row, problem))
+            rows.setdefault(str(row.when), set()).add(path.stem)
+    assert [(when, sorted(names)) for when, names in rows.items() if len(names) > 1] == []
+
+
 @pytest.mark.parametrize("path", ["sgemm/sgemm.cu", "tensor/tgemm.cu"])
 def test_a_pick_is_written_as_it_is_read(path):
     text = (ROOT / "cuda" / path).read_text()
