@@ -122,11 +122,14 @@ class Connection:
             self._check()
             raise
 
-    def tell_workers(self, function: Callable[..., Any], *arguments: object) -> list[Any]:
-        """Run a short function on every worker, at once; what it returned, without workers that did not answer."""
+    def tell_workers(
+        self, function: Callable[..., Any], *arguments: object, workers: Collection[str] | None = None
+    ) -> list[Any]:
+        """Run a short function at once on every worker, or on these; what it returned where a worker answered."""
         if self._client.status != "running":
             return []
-        return list(self._client.run(function, *arguments, on_error="ignore").values())
+        chosen = None if workers is None else list(workers)
+        return list(self._client.run(function, *arguments, workers=chosen, on_error="ignore").values())
 
     def close(self) -> None:
         """Let go of all tasks and close the connection."""

@@ -124,8 +124,8 @@ class FleetWorker:
         self.connection.tell_workers(end_run, self._setup.run)
 
     def __enter__(self) -> FleetWorker:
-        """Let the workers open their devices while code is compiled."""
-        self.connection.tell_workers(begin_run, self._setup)
+        """Let the workers that will measure open their devices while code is compiled."""
+        self.connection.tell_workers(begin_run, self._setup, workers=self._list_fit())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -84,13 +86,30 @@ def find_holder():
     return tasks._station._setup and tasks._station._setup.gate
 
 
+def await_idle(connection):
+    """Wait until the run before has let go of all devices."""
+    end = time.monotonic() + 10
+    while any(holder is not None for holder in connection.tell_workers(find_holder)) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
 def test_devices_are_opened_before_there_is_a_batch_but_not_taken_from_another_run(open_fleet, messages):
     with open_fleet("fake") as machine:
+        await_idle(machine.connection)
         first, second = (Open(machine, ("fake",), gate, TimeLimits()) for gate in (True, False))
         with FleetWorker(machine, first, messages.message):
             assert machine.connection.tell_workers(find_holder) == [True, True]
             with FleetWorker(machine, second, messages.message):
                 assert machine.connection.tell_workers(find_holder) == [True, True]
+
+
+def test_only_workers_that_will_measure_open_a_device_early(open_fleet, messages):
+    with open_fleet("fake") as machine:
+        await_idle(machine.connection)
+        away, *_ = machine.connection.list_workers()
+        partly = replace(machine, others=frozenset({away}))
+        with FleetWorker(partly, Open(machine, ("fake",), True, TimeLimits()), messages.message):
+            assert sorted(map(str, machine.connection.tell_workers(find_holder))) == ["None", "True"]
 
 
 def test_a_kernel_that_ends_its_process_fails_alone(measure, make_batches, tmp_path):
