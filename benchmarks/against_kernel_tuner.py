@@ -126,7 +126,7 @@ def run_kernel_tuner(back_end: str) -> Search:
     timed = sum(isinstance(each["time"], float) for each in results)
     winner = {name: int(value) for name, value in found["best_config"].items() if name in described["tune_params"]}
     del winner[THREADS]
-    return Search(f"Kernel Tuner ({back_end})", seconds, timed, timed, winner)  # it drops what is not the answer
+    return Search(f"Kernel Tuner ({back_end})", seconds, timed, timed, winner)  # a wrong result ends its run
 
 
 def run_kernel_tuner_in_process(path: Path, back_end: str) -> Search:

@@ -48,7 +48,7 @@ from gemmbench.session.sweeps import SweepRequest, run_sweep
 SIZES = ",".join(map(str, range(5120, 511, -128)))
 SMALLEST = "512"
 ROUNDS = 40
-"""As many in every run: rounds that end with an interval would be more in one than in the other."""
+"""Of every row: if intervals decided when to stop, one run could measure more than the other."""
 VARIANTS = ("tiled", "blocktile_2d", "sgemm_vectorised", "sgemm_warptile")
 WORKERS = 8
 NOTHING = LaunchError("measured by nobody")

@@ -8,112 +8,117 @@ short rounds. What is picked follows from the manifest as it is now, so that oth
 tried on recorded searches before anything is measured again. Below is the geometric mean of all problems.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from claims import format_table
 
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
-from gemmbench.errors import UsageError
+from gemmbench.bench.tuning.task import find_key, make_key
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.paths import data_folder
-from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan, Target, format_configuration
+from gemmbench.planning.plans.plan import Target, format_configuration
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.tuning.pick_rows import Candidate, find_row
 from gemmbench.report import store
 from gemmbench.report.text import count_noun
 
-Candidate = tuple[str, tuple[tuple[str, int], ...]]
-"""A variant, and its parameters sorted."""
-Speeds = Mapping[Candidate, float]
+Speeds = dict[Candidate, float]
 HEAD = ("problem", "row", "picked", "% of baseline", "best", "% of baseline", "loss")
 _SHARED_MEMORY = 227 << 10
 """Bytes of a block on Hopper; a results file does not have them."""
 
 
-def collect_speeds(records: Iterable[Record], baseline: str) -> dict[Problem, dict[Candidate, float]]:
+@dataclass(frozen=True)
+class Choice:
+    """What row `row` picks at a problem, and the best candidate there, with their speeds; NaN if not measured."""
+
+    problem: Problem
+    row: int
+    picked: Candidate
+    speed: float
+    best: Candidate
+    best_speed: float
+
+    @property
+    def loss(self) -> float:
+        """How much slower the pick is than the best candidate; infinite if it was not measured."""
+        return math.inf if math.isnan(self.speed) else self.best_speed / self.speed - 1
+
+    @property
+    def cells(self) -> list[str]:
+        """The line of the table."""
+        picked, best = _format_candidate(self.picked), _format_candidate(self.best)
+        shares = _format_share(self.speed), _format_share(self.best_speed), _format_share(self.loss)
+        return [str(self.problem), str(self.row), picked, shares[0], best, *shares[1:]]
+
+
+def collect_speeds(records: Iterable[Record], baseline: str) -> dict[Problem, Speeds]:
     """The speed of every candidate relative to the baseline, by problem."""
-    batches: dict[tuple[Problem, int, str], list[Record]] = {}
+    batches: dict[tuple[int, str], list[Record]] = {}
     for record in records:
         if record.status == "ok" and record.samples:
-            batches.setdefault((record.problem, record.batch, record.batch_key), []).append(record)
-    short: dict[Problem, dict[Candidate, list[float]]] = {}
-    full: dict[Problem, dict[Candidate, list[float]]] = {}
-    for (problem, *_), batch in batches.items():
+            batches.setdefault((record.batch, record.batch_key), []).append(record)
+    logs: dict[tuple[Problem, Candidate], dict[bool, list[float]]] = {}
+    for batch in batches.values():
         anchor = next((each for each in batch if each.variant == baseline), None)
-        for record in batch if anchor else ():
+        for record in (each for each in batch if anchor and each.variant != baseline):
             assert anchor is not None
-            if record.variant != baseline:
-                name = record.picked or record.variant
-                found = (short if record.is_short_load else full).setdefault(problem, {})
-                ratio = stats.speed_ratio(record.by_round, anchor.by_round).value
-                found.setdefault((name, tuple(sorted(record.config.items()))), []).append(math.log(ratio))
-    return {
-        problem: {
-            candidate: math.exp(statistics.fmean(logs))
-            for candidate, logs in {**short.get(problem, {}), **full.get(problem, {})}.items()
-        }
-        for problem in dict.fromkeys((*short, *full))
-    }
+            candidate = record.picked or record.variant, find_key(record)
+            ratio = stats.speed_ratio(record.by_round, anchor.by_round).value
+            by_length = logs.setdefault((record.problem, candidate), {})
+            by_length.setdefault(record.is_short_load, []).append(math.log(ratio))
+    speeds: dict[Problem, Speeds] = {}
+    for (problem, candidate), by_length in logs.items():
+        found = by_length.get(False) or by_length[True]
+        speeds.setdefault(problem, {})[candidate] = math.exp(statistics.fmean(found))
+    return speeds
 
 
-def find_picked(variant: Variant, problem: Problem, target: Target) -> tuple[int, Candidate] | None:
-    """The number of the row of `pick` that computes a problem, and what it names; None if there is none."""
-    for number, row in enumerate(variant.picks):
-        chosen = [(replace(variant, picks=(row,)), [Config()])]
-        (plan,) = make_plans([problem], chosen, target.kind, {target.kind: target}, lambda *_: "")
-        if isinstance(plan, Plan):
-            assert row.code is not None, "the catalog fills it in"
-            return number, (row.variant, tuple(sorted({**row.code.default(), **dict(row.params)}.items())))
-    return None
-
-
-def list_losses(variant: Variant, target: Target, speeds: Mapping[Problem, Speeds]) -> list[tuple[float, list[str]]]:
-    """For each problem how much slower the pick is than the best candidate, NaN if it was not measured, and cells."""
-    found = []
+def judge_pick(variant: Variant, target: Target, speeds: Mapping[Problem, Speeds]) -> list[Choice]:
+    """What the pick of a variant chooses at each problem that it computes, the largest loss first."""
+    choices = []
     for problem, known in speeds.items():
-        row = find_picked(variant, problem, target)
-        best = max(known, key=lambda candidate: known[candidate])
-        speed = known.get(row[1], math.nan) if row else math.nan
-        loss = known[best] / speed - 1
-        name = [str(row[0]), _format_candidate(row[1])] if row else ["-", "-"]
-        cells = [str(problem), *name, _format_share(speed), _format_candidate(best), _format_share(known[best])]
-        found.append((loss, [*cells, _format_share(loss)]))
-    return sorted(found, key=lambda each: -math.inf if math.isnan(each[0]) else -each[0])
+        row = find_row(problem, variant, target.kind, {target.kind: target}, lambda *_: "")
+        if row is None:
+            continue
+        pick, best = variant.picks[row], max(known, key=lambda candidate: known[candidate])
+        assert pick.code is not None, "the catalog fills it in"
+        picked = pick.variant, make_key({**pick.code.default(), **dict(pick.params)})
+        choices.append(Choice(problem, row, picked, known.get(picked, math.nan), best, known[best]))
+    return sorted(choices, key=lambda choice: -choice.loss)
 
 
-def summarize(variant: Variant, target: Target, speeds: Mapping[Problem, Speeds]) -> str:
+def summarize(choices: Iterable[Choice]) -> str:
     """The geometric means of what is picked and of the best candidates, where both were measured."""
-    pairs = [
-        (known[row[1]], max(known.values()))
-        for problem, known in speeds.items()
-        if (row := find_picked(variant, problem, target)) and row[1] in known
-    ]
-    means = [math.exp(statistics.fmean(map(math.log, each))) for each in zip(*pairs, strict=True)] if pairs else []
-    if not means:
+    known = [choice for choice in choices if math.isfinite(choice.loss)]
+    if not known:
         return "nothing that is picked was measured"
-    return f"{count_noun(len(pairs), 'problem')}: picked {means[0]:.1%} of the baseline, the best {means[1]:.1%}"
+    picked = statistics.geometric_mean(choice.speed for choice in known)
+    best = statistics.geometric_mean(choice.best_speed for choice in known)
+    return f"{count_noun(len(known), 'problem')}: picked {picked:.1%} of the baseline, the best {best:.1%}"
 
 
-def make_target(environment: Environment) -> Target:
+def make_target(found: Environment) -> Target:
     """The device of a run, as far as its file has it."""
-    found = environment
     return Target(found.backend, found.sm, found.sms, _SHARED_MEMORY, found.l2, found.memory, is_gpu=bool(found.gpu))
 
 
 def _format_candidate(candidate: Candidate) -> str:
-    return f"{candidate[0]}: {format_configuration(dict(candidate[1]))}"
+    return format_configuration(dict(candidate[1]), candidate[0])
 
 
 def _format_share(share: float) -> str:
-    return "-" if math.isnan(share) else f"{share:.1%}"
+    return f"{share:.1%}" if math.isfinite(share) else "-"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,15 +129,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     variant = Catalog([data_folder("cuda")]).get(parsed.variant)
     if not variant.picks:
-        raise UsageError(f"{variant.name} has no `pick`")
-    speeds: dict[Problem, dict[Candidate, float]] = {}
-    for path in parsed.results:
-        run = store.read(path)
-        target = make_target(run.environment)
+        parser.error(f"{variant.name} has no `pick`")
+    runs = [store.read(path) for path in parsed.results]
+    speeds: dict[Problem, Speeds] = {}
+    for run in runs:
         for problem, known in collect_speeds(run.records, run.environment.baseline).items():
             speeds.setdefault(problem, {}).update(known)
-    print(format_table([cells for _, cells in list_losses(variant, target, speeds)], HEAD))
-    print(summarize(variant, target, speeds))
+    choices = judge_pick(variant, make_target(runs[0].environment), speeds)
+    print(format_table([choice.cells for choice in choices], HEAD))
+    print(summarize(choices))
     return 0
 
 

@@ -63,9 +63,7 @@ SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format
 def results_folder() -> Path:
     """Return the folder of this GPU's results, created if missing: nvidia-h100 for an NVIDIA H100 80GB HBM3."""
     device = registry.describe_machine(registry.choose_device("cuda")).primary.name
-    maker = "nvidia-" if device.startswith("NVIDIA ") else ""
-    card = re.sub(r"[^a-z0-9]+", "-", shorten_device(device).lower()).strip("-")
-    folder = ROOT / "results" / f"{maker}{card}"
+    folder = ROOT / "results" / re.sub(r"[^a-z0-9]+", "-", shorten_device(device).lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -293,7 +293,10 @@ def test_a_pick_is_judged_by_the_best_candidate_of_recorded_searches(load, make_
     program = load("pick_losses")
     target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
     sgemm, problem = program.Catalog([data_folder("cuda")]).get("sgemm"), program.Problem(40, 60, 900)
-    _, (name, values) = program.find_picked(sgemm, problem, target)
+    (unknown,) = program.judge_pick(sgemm, target, {problem: {("sgemm_small", ()): 1.0}})
+    assert unknown.cells[3:] == ["-", "sgemm_small", "100.0%", "-"]
+    assert program.summarize([unknown]) == "nothing that is picked was measured"
+    name, values = unknown.picked
     shape = {"M": 40, "N": 60, "K": 900, "phase": "ranking"}
     records = [
         make_record("cublas", [2e-6, 2e-6], **shape),
@@ -301,14 +304,10 @@ def test_a_pick_is_judged_by_the_best_candidate_of_recorded_searches(load, make_
         make_record("sgemm_small", [5e-7, 5e-7], config={"BM": 16}, **shape),
         make_record("sgemm_small", [1e-7, 1e-7], config={"BM": 32}, **shape, batch_key="without a baseline"),
     ]
-    speeds = program.collect_speeds(records, "cublas")
-    assert {candidate: round(speed, 6) for candidate, speed in speeds[problem].items()} == {
-        (name, values): 2,
-        ("sgemm_small", (("BM", 16),)): 4,
-    }
-    ((loss, cells),) = program.list_losses(sgemm, target, speeds)
-    assert round(loss, 6) == 1 and cells[3:] == ["200.0%", "sgemm_small: BM=16", "400.0%", "100.0%"]
-    assert program.summarize(sgemm, target, speeds) == "1 problem: picked 200.0% of the baseline, the best 400.0%"
+    (choice,) = program.judge_pick(sgemm, target, program.collect_speeds(records, "cublas"))
+    assert choice.cells[3:] == ["200.0%", "sgemm_small: BM=16", "400.0%", "100.0%"]
+    assert program.summarize([choice]) == "1 problem: picked 200.0% of the baseline, the best 400.0%"
     finals = [make_record("cublas", [2e-6] * 2, **{**shape, "phase": "final"}, batch=2)]
     finals += [make_record(name, [2e-6] * 2, config=dict(values), **{**shape, "phase": "final"}, batch=2)]
-    assert round(program.collect_speeds([*records, *finals], "cublas")[problem][name, values], 6) == 1
+    (choice,) = program.judge_pick(sgemm, target, program.collect_speeds([*records, *finals], "cublas"))
+    assert round(choice.speed, 6) == 1

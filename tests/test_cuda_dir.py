@@ -1,7 +1,6 @@
 """The kernels and configs that come with the program."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,11 @@ from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan, Target
+from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep_config import read_sweep
+from gemmbench.planning.tuning.pick_rows import find_row
 from gemmbench.session.inspection import choose_architecture, inspect_kernel
 from gemmbench.session.single_kernel import KernelRequest
 
@@ -41,11 +41,9 @@ def gemm(request):
     return Catalog([ROOT / "cuda"]).get(request.param.stem)
 
 
-def picks(variant, row, problem):
-    """Whether a row of a `pick` computes a problem on the GPU."""
-    alone = replace(variant, picks=(row,))
-    (plan,) = make_plans([problem], [(alone, [Config()])], "cuda", {"cuda": GPU}, lambda *_: "")
-    return isinstance(plan, Plan)
+def find_picked(variant, problem):
+    """The row of a `pick` that computes a problem on the GPU."""
+    return variant.picks[find_row(problem, variant, "cuda", {"cuda": GPU}, lambda *_: "")]
 
 
 @pytest.mark.parametrize("name", ["sgemm", "tgemm"])
@@ -55,7 +53,7 @@ def test_the_configs_of_a_pick_have_a_problem_for_every_row_of_their_candidates(
         sweep = read_sweep(str(path), SweepOverrides(), on_cpu=False)
         listed |= {choice.name for choice in sweep.choices if choice.own}
         for problem in sweep.problems:
-            served.add(next(row for row in variant.picks if picks(variant, row, problem)))
+            served.add(find_picked(variant, problem))
     assert listed <= {row.variant for row in variant.picks}
     assert [str(row.when) for row in variant.picks if row.variant in listed and row not in served] == []
 
@@ -64,8 +62,7 @@ def test_no_two_searches_of_sgemm_write_the_same_row():
     variant, rows = Catalog([ROOT / "cuda"]).get("sgemm"), {}
     for path in (ROOT / "configs").glob("sgemm_pick*.yaml"):
         for problem in read_sweep(str(path), SweepOverrides(), on_cpu=False).problems:
-            row = next(row for row in variant.picks if picks(variant, row, problem))
-            rows.setdefault(str(row.when), set()).add(path.stem)
+            rows.setdefault(str(find_picked(variant, problem).when), set()).add(path.stem)
     assert [(when, sorted(names)) for when, names in rows.items() if len(names) > 1] == []
 
 

@@ -195,8 +195,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
-// Conditions follow from bytes, waves, empty tiles and copies, counted by hand. Searches choose among the candidates
-// of each.
+// Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and so do many of the parameters for
+// shapes that are not square. The configs sgemm_pick_* search them.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

@@ -76,8 +76,8 @@ def format_share(share: float) -> str:
 
 
 def shorten_device(name: str) -> str:
-    """The name of a GPU without its maker and its memory: H100 for an NVIDIA H100 80GB HBM3."""
-    return re.sub(r"^NVIDIA | \d+GB| HBM\w+", "", name)
+    """The name of a GPU without its memory: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
+    return re.sub(r" \d+GB| HBM\w+", "", name)
 
 
 def count_noun(count: int, noun: str) -> str:

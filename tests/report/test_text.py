@@ -93,11 +93,10 @@ def test_durations(seconds, said):
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("NVIDIA H100 80GB HBM3", "H100"),
-        ("NVIDIA H200", "H200"),
-        ("NVIDIA GeForce RTX 5070", "GeForce RTX 5070"),
-        ("Intel(R) Xeon(R) Processor", "Intel(R) Xeon(R) Processor"),
+        ("NVIDIA H100 80GB HBM3", "NVIDIA H100"),
+        ("NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB"),
+        ("NVIDIA GeForce RTX 5070", "NVIDIA GeForce RTX 5070"),
     ],
 )
-def test_a_device_is_named_without_its_maker_and_its_memory(name, short):
+def test_a_device_is_named_without_its_memory(name, short):
     assert shorten_device(name) == short

@@ -31,7 +31,7 @@ def _write_cards(_: Page, first: str, second: str, *words: str) -> str:
     shared = [key for key in one if key in two]
     if not shared:
         raise StoreError(f"{first} and {second} have no ranked row in common")
-    cards = [shorten_device(run.environment.device) for run in runs]
+    cards = [_name_card(run) for run in runs]
     baseline = runs[0].environment.baseline
     headings = ["problem", "kernel", *(f"{card} {of}" for of in ("GFLOP/s", f"% of {baseline}") for card in cards)]
     headings += [f"speed of {cards[1]} / {cards[0]}"]
@@ -70,11 +70,18 @@ def _format_pair(one: Row, two: Row) -> list[str]:
     return [format_problem(one), one.record.variant, *speeds, *shares, ratio]
 
 
+def _name_card(run: Comparison) -> str:
+    return shorten_device(run.environment.device).removeprefix("NVIDIA ")
+
+
 def _write_notes(runs: Sequence[Comparison]) -> list[str]:
-    """What the footers of both runs say, then what only one of them says of its device."""
-    first, second = (footer_lines(run.run) for run in runs)
-    own = [line for line in (*first, *second) if line.startswith("Device: ")]
-    return [f"- {line}" for line in (*(line for line in first if line in second and line not in own), *own)]
+    """What the footers of both runs say, what each says of its own baseline, and both devices."""
+    footers = [footer_lines(run.run) for run in runs]
+    shared = [line for line in footers[0] if line in footers[1]]
+    pairs = [(run, line) for run, lines in zip(runs, footers, strict=True) for line in lines if line not in shared]
+    baselines = [f"{_name_card(run)}: {line}" for run, line in pairs if line.startswith("% of ")]
+    devices = [line for _, line in pairs if line.startswith("Device: ")]
+    return [f"- {line}" for line in (*shared, *baselines, *devices)]
 
 
 KINDS: Mapping[str, Callable[..., str]] = {"cards": _write_cards}

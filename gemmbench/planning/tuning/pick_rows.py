@@ -1,16 +1,33 @@
-"""Which configuration serves each row of a `pick`, from what each was worth at the problems of the row."""
+"""The rows of a `pick`: which of them computes a problem, and which configuration serves each best."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.plan import Config, Plan, Target
+from gemmbench.planning.plans.suitability import Refusal
 from gemmbench.planning.problems.problem import Problem
 
 Candidate = tuple[str, tuple[tuple[str, int], ...]]
 """A variant and its configuration."""
 Scores = Mapping[Problem, Mapping[Candidate, float]]
 """The logarithm of the time of each candidate at each problem, relative to the same at each problem."""
+
+
+def find_row(
+    problem: Problem, variant: Variant, device: str, targets: Mapping[str, Target], why_refused: Refusal
+) -> int | None:
+    """The number of the row that computes a problem; None if there is none. The rest is as in make_plans."""
+    for number, pick in enumerate(variant.picks):
+        chosen = [(replace(variant, picks=(pick,)), [Config()])]
+        (plan,) = make_plans([problem], chosen, device, targets, why_refused)
+        if isinstance(plan, Plan):
+            return number
+    return None
 
 
 def choose_candidate(

@@ -19,11 +19,9 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
 from gemmbench.planning.manifests.variant import Params, Pick, Variant
 from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.sweep import VariantChoice
-from gemmbench.planning.tuning.pick_rows import Candidate, Scores, choose_candidate, choose_held_out
+from gemmbench.planning.tuning.pick_rows import Candidate, Scores, choose_candidate, choose_held_out, find_row
 from gemmbench.report.export import replace_file
 from gemmbench.session.machine import find_refusal, open_catalog
 
@@ -45,7 +43,7 @@ def list_candidate_names(variant: Variant) -> tuple[str, ...]:
 
 def list_present_choices(variant: Variant, problems: Sequence[Problem], machine: Machine) -> list[VariantChoice]:
     """What the rows of a variant's `pick` name now that compute these problems."""
-    numbers = {find_row(problem, variant, machine) for problem in problems}
+    numbers = {_find_row(problem, variant, machine) for problem in problems}
     picks = [pick for number, pick in enumerate(variant.picks) if number in numbers]
     return [VariantChoice(pick.variant, _list_values(pick), own=True) for pick in picks]
 
@@ -54,6 +52,10 @@ def list_present_keys(variant: Variant, name: str) -> list[Key]:
     """The configurations of a variant that the rows of another one's `pick` name now."""
     picks = [pick for pick in variant.picks if pick.variant == name and pick.code]
     return [make_key({**pick.code.default(), **dict(pick.params)}) for pick in picks if pick.code]
+
+
+def _find_row(problem: Problem, variant: Variant, machine: Machine) -> int | None:
+    return find_row(problem, variant, machine.choice.primary, machine.targets, find_refusal(machine))
 
 
 def _list_values(pick: Pick) -> Params:
@@ -70,7 +72,7 @@ def choose_rows(
     scores = collect_scores(outcomes)
     rows: dict[int, list[Problem]] = {}
     for problem in scores:
-        number = find_row(problem, variant, machine)
+        number = _find_row(problem, variant, machine)
         if number is not None:
             rows.setdefault(number, []).append(problem)
     conditional = {number: problems for number, problems in rows.items() if variant.picks[number].when is not None}
@@ -104,16 +106,6 @@ def collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Cand
         known = scores.setdefault(outcome.task.problem, {})
         known |= {(outcome.task.name, key): value for key, value in outcome.relative_values.items()}
     return {problem: known for problem, known in scores.items() if known}
-
-
-def find_row(problem: Problem, variant: Variant, machine: Machine) -> int | None:
-    """The row of `pick` that computes a problem; None if there is none."""
-    for number, pick in enumerate(variant.picks):
-        chosen = [(replace(variant, picks=(pick,)), [Config()])]
-        (plan,) = make_plans([problem], chosen, machine.choice.primary, machine.targets, find_refusal(machine))
-        if isinstance(plan, Plan):
-            return number
-    return None
 
 
 def evaluate_rows(
