@@ -1,5 +1,5 @@
 /*---
-summary: small tiles, with K split among the warps of a block and the blocks of a cluster, for small results
+summary: small tiles, with K split among the warps of a block, the blocks of a cluster or all blocks, for small results
 order: 47
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
@@ -11,21 +11,26 @@ params:
   SLICES: [4, 8]                # of K in a block: 8 k of each stage per slice
   CLUSTER: [1, 2, 4, 8]         # blocks that share a tile and add their sums through distributed shared memory
   SPLIT: [1, 2, 3, 4, 8, 16]    # clusters that share a tile and add their sums through the workspace
+  STREAM_K: [0, 1]              # 1: as many blocks as run at once; what is no whole wave is cut along K; 4 stages fit
 let:
   tiles: max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN)  # see tiles() below
   edge_rows: M > BM and 1 <= M % BM <= 4  # what tiles leave out
   edge_columns: N > BN and 1 <= N % BN <= 4
+  ring: STAGES * 32 * SLICES * (BM + BN)  # bytes in shared memory
+  sums: 4 * SLICES * BM * (BN + 4)
+  blocks: SMS * (512 // (SLICES * BN))  # that run at once
   height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
   copy_a: lda % 4 != 0          # TMA needs rows that are multiples of 16 bytes: others are copied and padded
   copy_b: TRANS_B or (N % 4 != 0 and M > BM)
   bytes_a: 16 * height_a * cdiv(lda, 4) if copy_a else 0  # of the copies
   bytes_b: 16 * K * cdiv(N, 4) if copy_b else 0
-  bytes_sums: 4 * SPLIT * tiles * BM * BN if SPLIT > 1 else 0
+  bytes_sums: 4 * BM * BN * (2 * blocks if STREAM_K else SPLIT * tiles if SPLIT > 1 else 0)
 require:
   - SLICES * BN <= 512          # threads, and shared memory
   - SPLIT == 1 or tiles * CLUSTER <= 8192
+  - not STREAM_K or CLUSTER * SPLIT == 1
 workspace: 32768 + bytes_a + bytes_b + bytes_sums
-zeroed: 32768 if SPLIT > 1 else 0  # counters, which the last cluster of a tile resets
+zeroed: 32768 if SPLIT > 1 or STREAM_K else 0  # counters, which the last part of a tile resets
 tensor_maps:                    # of A, of its copy, of B, of its copy as K x N
   - operand: A
     shape: [lda, height_a]
@@ -61,9 +66,9 @@ launches:
     when: copy_a or copy_b
   - symbol: gemm
     grid:
-      - tiles * CLUSTER * SPLIT
+      - blocks if STREAM_K else tiles * CLUSTER * SPLIT
     block: [SLICES * BN // 2 + 128]
-    shared: max(STAGES * 32 * SLICES * (BM + BN), 4 * SLICES * BM * (BN + 4)) + 16 * STAGES
+    shared: (ring + sums // 2 if STREAM_K else max(ring, sums)) + 16 * STAGES
     pdl: true
 sass:                           # of the main loop: what ptxas must keep as written
   - 100 * ffma >= 92 * instructions
@@ -86,6 +91,14 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 // blocks share one: CLUSTER of them add their sums through distributed shared memory, which takes a
 // few microseconds less than through global memory. But a cluster has at most 8 blocks and its SMs
 // must be neighbours, so a long K takes SPLIT.
+//
+// Where no number of parts fills the waves, STREAM_K gives each block the same number of stages:
+//
+//      3 tiles of 8 stages, 4 blocks:   tile 0         | tile 1         | tile 2
+//                                       block 0    | block 1    | block 2    | block 3
+//
+// A block then adds up and stores more than once. The ring fills for its next tile meanwhile: the
+// sums have memory of their own, half as much, since the slices add theirs in two steps.
 //
 // Up to four rows or columns beyond whole tiles get no tiles of their own, since they would use at
 // most a sixteenth of each and at 1025 would make a second wave. A launch of matrix-vector products
@@ -111,9 +124,12 @@ constexpr int kBytesA = 4 * BM * BK, kBytesB = 4 * BK * BN;       // of a stage
 constexpr int kRowA = TRANS_A ? 4 * BM : 4 * kSwizzled, kRowB = 4 * BN;  // bytes of a row of a tile in shared memory
 constexpr int kPitch = BN + 4;                                    // of a tile of sums: 16-byte stores without conflicts
 constexpr int kRing = STAGES * (kBytesA + kBytesB);               // bytes, then those of the sums that take its place
-constexpr int kSums = 4 * SLICES * BM * kPitch;
-constexpr int kBarriers = kRing > kSums ? kRing : kSums;          // after both: arrivals nobody awaits may come late
-constexpr int kFlags = 8192;                                      // ints at the start of the workspace: SPLIT counts arrivals
+constexpr int kSumSlices = STREAM_K ? SLICES / 2 : SLICES;         // whose sums are in shared memory at once
+constexpr int kSums = 4 * kSumSlices * BM * kPitch;
+constexpr int kSumsAt = STREAM_K ? kRing : 0;                     // with STREAM_K the ring fills for the next tile meanwhile
+constexpr int kBarriers = kRing > kSumsAt + kSums ? kRing : kSumsAt + kSums;  // after both: late arrivals nobody awaits
+constexpr int kFlags = 8192;                                      // ints at the start of the workspace, to count parts
+constexpr int kMostParts = 16;                                    // of a tile that STREAM_K cuts: one block adds them up
 
 constexpr int kThin = 4;                                          // most rows or columns that are an edge, not a tile
 constexpr int kEdgeThreads = 256, kOutputs = 8;                   // per block of `edges`; outputs along the edge
@@ -169,8 +185,16 @@ __device__ void load4(float* to, unsigned from) {
                  : "r"(from));
 }
 
-__device__ void store4(unsigned to, float x, float y, float z, float w) {
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+__device__ void store4(unsigned to, float4 v) {
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}
+
+// Volatile, so that the result has registers of its own: see sgemm_tma.
+__device__ float4 scaled(float alpha, const float* sum) {
+    float v[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(alpha), "f"(sum[j]));
+    return make_float4(v[0], v[1], v[2], v[3]);
 }
 
 // Volatile, so that multiply-adds stay in source order.
@@ -199,6 +223,74 @@ __device__ constexpr int column(int i, int k, int step) {
 
 struct Stages {
     int begin, end;
+};
+
+// A block's share of a tile of C: some rows with CLUSTER, some k with SPLIT and STREAM_K.
+struct Work {
+    int tile, rank;
+    int2 at;
+    Stages stages;
+    int part, parts;  // which part of its k, of how many
+    int first;        // the block that has part 0, of a tile that is cut
+};
+
+// What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of
+// one, the beginning of the next, or the middle of one), then whole tiles. No block waits for
+// another: the last part of a tile to arrive finishes it.
+struct Schedule {
+    int columns, count, stages;  // of tiles; of K
+    int cut, share;              // tiles that are cut, and the stages of them per block
+
+    __device__ Schedule(int M, int N, int K)
+        : columns(tiles(N, BN)), count(tiles(M, BM) * columns), stages((K + BK - 1) / BK), cut(0), share(0) {
+        if (!STREAM_K || stages == 0) return;
+        const int blocks = gridDim.x;
+        cut = count % blocks;
+        if (8 * cut >= 7 * blocks) cut = 0;  // an almost full wave of whole tiles takes no longer
+        share = max((cut * stages + blocks - 1) / blocks, (stages + kMostParts - 1) / kMostParts);
+    }
+
+    // False if there is no work number `turn`.
+    __device__ bool work(int turn, Work& w) const {
+        const int block = blockIdx.x;
+        if (!STREAM_K) {
+            constexpr int PARTS = CLUSTER * SPLIT;
+            const int part = block % PARTS;
+            w.tile = block / PARTS, w.rank = block % CLUSTER, w.part = part / CLUSTER, w.parts = SPLIT;
+            w.stages = {int((long long)stages * part / PARTS), int((long long)stages * (part + 1) / PARTS)};
+            locate(w);
+            return turn == 0;
+        }
+        w.rank = w.first = 0;
+        const int begin = block * share, end = min(begin + share, cut * stages);
+        if (begin < end) {
+            const int tile = begin / stages, next = (tile + 1) * stages;
+            if (turn-- == 0) return take(w, tile, begin, min(end, next));
+            if (next < end && turn-- == 0) return take(w, tile + 1, next, end);
+        }
+        w.tile = cut + block + turn * gridDim.x, w.part = 0, w.parts = 1, w.stages = {0, stages};
+        locate(w);
+        return w.tile < count;
+    }
+
+    // Where part `part` of the k of a tile lies in the workspace: each block has room for two, the
+    // end of a tile and the beginning of the next.
+    __device__ int place(const Work& w, int part) const {
+        const int block = w.first + part;
+        return 2 * block + (block * share < w.tile * stages);
+    }
+
+  private:
+    // Stages begin to end, counted over all tiles that are cut.
+    __device__ bool take(Work& w, int tile, int begin, int end) const {
+        const int from = tile * stages;
+        w.tile = tile, w.stages = {begin - from, end - from};
+        w.first = from / share, w.part = blockIdx.x - w.first, w.parts = (from + stages - 1) / share - w.first + 1;
+        locate(w);
+        return true;
+    }
+
+    __device__ void locate(Work& w) const { w.at = make_int2(w.tile / columns * BM, w.tile % columns * BN); }
 };
 
 // TMA cannot fetch rows that do not begin at multiples of 16 bytes, and does not transpose: B as N
@@ -373,16 +465,18 @@ __device__ void fetch_a(unsigned tile, const CUtensorMap* map, int m, int k, uns
             fetch(tile + part * BM * kRowA, map, m, k + part * kSwizzled, barrier);
 }
 
-__device__ void fetch_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const CUtensorMap* map_b) {
+__device__ void fetch_all(const Schedule& schedule, const Ring& ring, const CUtensorMap* map_a, const CUtensorMap* map_b) {
     int stage = 0, parity = 1;
-    for (int s = stages.begin; s < stages.end; ++s) {
-        const unsigned filled = ring.filled + 8 * stage;
-        await(ring.emptied + 8 * stage, parity);
-        arrive_and_expect(filled, kBytesA + kBytesB);
-        fetch_a(ring.a + stage * kBytesA, map_a, at.x, s * BK, filled);
-        fetch(ring.b + stage * kBytesB, map_b, s * BK, at.y, filled);
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-    }
+    Work w;
+    for (int turn = 0; schedule.work(turn, w); ++turn)
+        for (int s = w.stages.begin; s < w.stages.end; ++s) {
+            const unsigned filled = ring.filled + 8 * stage;
+            await(ring.emptied + 8 * stage, parity);
+            arrive_and_expect(filled, kBytesA + kBytesB);
+            fetch_a(ring.a + stage * kBytesA, map_a, w.at.x, s * BK, filled);
+            fetch(ring.b + stage * kBytesB, map_b, s * BK, w.at.y, filled);
+            if (++stage == STAGES) stage = 0, parity ^= 1;
+        }
     // The readers look one stage ahead, even after the last one.
     await(ring.emptied + 8 * stage, parity);
     arrive(ring.filled + 8 * stage);
@@ -412,27 +506,29 @@ __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int
 
 // Like fetch_all, but threads copy B. A thread announces its part of a stage after starting kLag
 // more.
-__device__ void copy_all(Stages stages, int2 at, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
+__device__ void copy_all(const Schedule& schedule, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
     constexpr int kLag = STAGES / 2;  // STAGES - 1 would deadlock: readers release a stage after reading the next one
     const bool first = threadIdx.x == kMathThreads;
-    int stage = 0, parity = 1;
+    int stage = 0, parity = 1, behind = 0;  // stages that are not announced yet
     const auto arrive_back = [&](int back) { arrive(ring.filled + 8 * ((stage + STAGES - back) % STAGES)); };
-    for (int s = stages.begin; s < stages.end; ++s) {
-        await(ring.emptied + 8 * stage, parity);
-        if (first) {
-            arrive_and_expect(ring.filled + 8 * stage, kBytesA);
-            fetch_a(ring.a + stage * kBytesA, map_a, at.x, s * BK, ring.filled + 8 * stage);
+    Work w;
+    for (int turn = 0; schedule.work(turn, w); ++turn)
+        for (int s = w.stages.begin; s < w.stages.end; ++s) {
+            await(ring.emptied + 8 * stage, parity);
+            if (first) {
+                arrive_and_expect(ring.filled + 8 * stage, kBytesA);
+                fetch_a(ring.a + stage * kBytesA, map_a, w.at.x, s * BK, ring.filled + 8 * stage);
+            }
+            __syncwarp();
+            copy_b(ring.b + stage * kBytesB, B, s * BK, w.at.y, N, K);
+            if (behind == kLag) {
+                asm volatile("cp.async.wait_group %0;" ::"n"(kLag) : "memory");
+                arrive_back(kLag);
+            } else ++behind;
+            if (++stage == STAGES) stage = 0, parity ^= 1;
         }
-        __syncwarp();
-        copy_b(ring.b + stage * kBytesB, B, s * BK, at.y, N, K);
-        if (s - stages.begin >= kLag) {
-            asm volatile("cp.async.wait_group %0;" ::"n"(kLag) : "memory");
-            arrive_back(kLag);
-        }
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-    }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
-    for (int back = min(stages.end - stages.begin, kLag); back > 0; --back) arrive_back(back);
+    for (; behind > 0; --behind) arrive_back(behind);
     await(ring.emptied + 8 * stage, parity);
     if (first) arrive(ring.filled + 8 * stage);
     arrive_back(0);
@@ -462,39 +558,21 @@ __device__ float4 load4_of(int rank, unsigned from) {
     return v;
 }
 
-// A block's share of a tile of C: some rows with CLUSTER, some k with SPLIT.
-struct Share {
-    int tile, rank, split;
-    int2 at;
-
-    __device__ explicit Share(int N)
-        : tile(blockIdx.x / (CLUSTER * SPLIT)), rank(blockIdx.x % CLUSTER), split(blockIdx.x / CLUSTER % SPLIT) {
-        const int columns = tiles(N, BN);
-        at = make_int2(tile / columns * BM, tile % columns * BN);
-    }
-
-    __device__ Stages stages(int K) const {
-        constexpr int PARTS = CLUSTER * SPLIT;
-        const int all = (K + BK - 1) / BK, part = split * CLUSTER + rank;
-        return {int((long long)all * part / PARTS), int((long long)all * (part + 1) / PARTS)};
-    }
-};
-
 // Adds up the slices of the block, into the tile of the first; then the blocks of the cluster, each
-// of which finishes ROWS rows; then the splits, which the last block to arrive does for all. The
+// of which finishes ROWS rows; then the parts of k, which the last block to arrive does for all. The
 // order of the additions never depends on who arrives first.
-__device__ void reduce_and_store(unsigned sums, const Share& share, int M, int N, int K, float beta, TC* C,
-                                 void* workspace) {
+__device__ void reduce_and_store(unsigned sums, const Schedule& schedule, const Work& w, int M, int N, int K, float beta,
+                                 TC* C, void* workspace) {
     constexpr int FOURS = BN / 4, ROWS = BM / CLUSTER;
     const auto place = [=](int e) { return sums + 4 * (e / FOURS * kPitch + e % FOURS * 4); };
     const auto of_block = [=](int e) {
         float4 total = load4_at(place(e));
 #pragma unroll
-        for (int s = 1; s < SLICES; ++s) add(total, load4_at(place(e) + s * 4 * BM * kPitch));
+        for (int s = 1; s < kSumSlices; ++s) add(total, load4_at(place(e) + s * 4 * BM * kPitch));
         return total;
     };
     const auto store = [=](int e, float4 v) {
-        const int m = share.at.x + share.rank * ROWS + e / FOURS, n = share.at.y + e % FOURS * 4;
+        const int m = w.at.x + w.rank * ROWS + e / FOURS, n = w.at.y + e % FOURS * 4;
         if (m >= M || n >= N) return;
         TC* const c = C + size_t(m) * N + n;
         if (N % 4 == 0) {
@@ -509,46 +587,58 @@ __device__ void reduce_and_store(unsigned sums, const Share& share, int M, int N
         }
     };
     const Arranged arranged(M, N, K);
-    int* const counter = static_cast<int*>(workspace) + share.tile * CLUSTER + share.rank;
-    float4* const parts = reinterpret_cast<float4*>(static_cast<float*>(workspace) + kFlags + arranged.floats_a() +
-                                                    arranged.floats_b(N, K)) +
-                          size_t(share.tile * CLUSTER + share.rank) * (SPLIT * ROWS * FOURS);
+    const int number = w.tile * CLUSTER + w.rank, parts = STREAM_K ? w.parts : SPLIT;
+    int* const counter = static_cast<int*>(workspace) + number;
+    float4* const shared_sums = reinterpret_cast<float4*>(static_cast<float*>(workspace) + kFlags + arranged.floats_a() +
+                                                          arranged.floats_b(N, K));
+    const auto part = [=](int p) {
+        return shared_sums + size_t(STREAM_K ? schedule.place(w, p) : number * SPLIT + p) * (ROWS * FOURS);
+    };
 
     if (CLUSTER > 1) {
 #pragma unroll 4
-        for (int e = threadIdx.x; e < BM * FOURS; e += kMathThreads) {
-            const float4 v = of_block(e);
-            store4(place(e), v.x, v.y, v.z, v.w);
-        }
+        for (int e = threadIdx.x; e < BM * FOURS; e += kMathThreads) store4(place(e), of_block(e));
         sync_cluster();
     }
+    float4* const own = part(w.part);
 #pragma unroll 4
     for (int e = threadIdx.x; e < ROWS * FOURS; e += kMathThreads) {
-        const unsigned from = place(share.rank * ROWS * FOURS + e);
+        const unsigned from = place(w.rank * ROWS * FOURS + e);
         float4 v = CLUSTER == 1 ? of_block(e) : load4_of(0, from);
 #pragma unroll
         for (int block = 1; block < CLUSTER; ++block) add(v, load4_of(block, from));
-        if (SPLIT == 1) store(e, v);
-        else __stcg(parts + share.split * (ROWS * FOURS) + e, v);
+        if (parts == 1) store(e, v);
+        else __stcg(own + e, v);
     }
     if (CLUSTER > 1) sync_cluster();  // no block may exit while another reads from it
-    if (SPLIT == 1) return;
+    if (parts == 1) return;
 
     __shared__ int before;
     __threadfence();
     sync<kMathThreads>(1);
     if (threadIdx.x == 0) {
         before = atomicAdd(counter, 1);
-        if (before == SPLIT - 1) *counter = 0;  // reset for the next launch
+        if (before == parts - 1) *counter = 0;  // reset for the next launch
         __threadfence();
     }
     sync<kMathThreads>(1);
-    if (before < SPLIT - 1) return;
+    if (before < parts - 1) return;
+    if (STREAM_K) {
+        const float4 *const head = part(0), *const rest = part(1);  // from part 1 on, one block has room for two
+#pragma unroll 1
+        for (int e = threadIdx.x; e < ROWS * FOURS; e += kMathThreads) {
+            float4 total = __ldcg(head + e);
+#pragma unroll 4
+            for (int p = 1; p < parts; ++p) add(total, __ldcg(rest + size_t(p - 1) * (2 * ROWS * FOURS) + e));
+            store(e, total);
+        }
+        return;
+    }
 #pragma unroll 1
     for (int e = threadIdx.x; e < ROWS * FOURS; e += kMathThreads) {
         float4 v[SPLIT];
 #pragma unroll
-        for (int s = 0; s < SPLIT; ++s) v[s] = __ldcg(parts + s * (ROWS * FOURS) + e);
+        for (int s = 0; s < SPLIT; ++s) v[s] = __ldcg(part(s) + e);
 #pragma unroll
         for (int s = 1; s < SPLIT; ++s) add(v[0], v[s]);
         store(e, v[0]);
@@ -561,8 +651,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     extern __shared__ __align__(1024) unsigned char shared[];
     const unsigned base = address(shared), barriers = base + kBarriers;
     const Ring ring = {base, base + STAGES * kBytesA, barriers, barriers + 8 * STAGES};
-    const Share share(N);
-    const Stages stages = share.stages(K);
+    const Schedule schedule(M, N, K);
     const Arranged arranged(M, N, K);
     const CUtensorMap *const map_a = maps + arranged.a, *const map_b = maps + 2 + arranged.b;
 
@@ -583,8 +672,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     if (threadIdx.x >= kMathThreads) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
         await_launch_before();  // the others wait for what these threads fetch
-        if (arranged.by_threads(N)) copy_all(stages, share.at, ring, map_a, B, N, K);
-        else if (threadIdx.x == kMathThreads) fetch_all(stages, share.at, ring, map_a, map_b);
+        if (arranged.by_threads(N)) copy_all(schedule, ring, map_a, B, N, K);
+        else if (threadIdx.x == kMathThreads) fetch_all(schedule, ring, map_a, map_b);
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
@@ -624,50 +713,63 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
         if (!TRANS_A) load_row(i, at_a ^ swizzle);
     load_b(0, at_b);
 
+    Work w;
+    for (int turn = 0; schedule.work(turn, w); ++turn) {
 #pragma unroll
-    for (int i = 0; i < TM; ++i)
+        for (int i = 0; i < TM; ++i)
 #pragma unroll
-        for (int j = 0; j < TN; ++j) sum[i][j] = 0;
+            for (int j = 0; j < TN; ++j) sum[i][j] = 0;
 
 #pragma unroll 1
-    for (int left = stages.end - stages.begin; left > 0; --left) {
-        unsigned chunk = 0;
+        for (int left = w.stages.end - w.stages.begin; left > 0; --left) {
+            unsigned chunk = 0;
 #pragma unroll
-        for (int k = 0; k < kUnroll; ++k) {
-            const int ahead = (k + 1) % kUnroll;
-            if (ahead == 0) {  // the next k is the first of the next iteration
-                // Release the stage before the one just read, whose loads may still be in flight.
-                if (used != 0) arrive_once(used, lane);
-                used = ring.emptied + 8 * stage;
-                if (++stage == STAGES) stage = 0, parity ^= 1;
-                await(ring.filled + 8 * stage, parity);
-                at_a = from_a + stage * kBytesA;
-                at_b = from_b + stage * kBytesB;
-            }
-            load_b(ahead, at_b + ahead * kRowB);
-            if (TRANS_A) load_a(ahead, at_a + ahead * kRowA);
-            if (ahead % 4 == 0) chunk = (at_a + 4 * ahead) ^ swizzle;
-#pragma unroll
-            for (int i = 0; i < TM; ++i) {
-#pragma unroll
-                for (int step = 0; step < TN; ++step) {
-                    const int j = column(i, k, step);
-                    multiply_add(sum[i][j], a[TRANS_A ? k % 2 : i][TRANS_A ? i : k % 4], b[k % 2][j]);
+            for (int k = 0; k < kUnroll; ++k) {
+                const int ahead = (k + 1) % kUnroll;
+                if (ahead == 0) {  // the next k is the first of the next iteration
+                    // Release the stage before the one just read, whose loads may still be in flight.
+                    if (used != 0) arrive_once(used, lane);
+                    used = ring.emptied + 8 * stage;
+                    if (++stage == STAGES) stage = 0, parity ^= 1;
+                    await(ring.filled + 8 * stage, parity);
+                    at_a = from_a + stage * kBytesA;
+                    at_b = from_b + stage * kBytesB;
                 }
-                if (!TRANS_A && ahead % 4 == 0) load_row(i, chunk);
-                fence(M);
+                load_b(ahead, at_b + ahead * kRowB);
+                if (TRANS_A) load_a(ahead, at_a + ahead * kRowA);
+                if (ahead % 4 == 0) chunk = (at_a + 4 * ahead) ^ swizzle;
+#pragma unroll
+                for (int i = 0; i < TM; ++i) {
+#pragma unroll
+                    for (int step = 0; step < TN; ++step) {
+                        const int j = column(i, k, step);
+                        multiply_add(sum[i][j], a[TRANS_A ? k % 2 : i][TRANS_A ? i : k % 4], b[k % 2][j]);
+                    }
+                    if (!TRANS_A && ahead % 4 == 0) load_row(i, chunk);
+                    fence(M);
+                }
             }
         }
-    }
 
-    sync<kMathThreads>(1);  // the ring is free
-    const unsigned sums = base, own = sums + 4 * ((slice * BM + row) * kPitch + col);
+        const unsigned sums = base + kSumsAt, own = sums + 4 * ((slice % kSumSlices * BM + row) * kPitch + col);
+        const auto store_sums = [&](bool adds) {
 #pragma unroll
-    for (int i = 0; i < TM; ++i)
+            for (int i = 0; i < TM; ++i)
 #pragma unroll
-        for (int q = 0; q < TN / 4; ++q)
-            store4(own + 4 * ((TRANS_A ? i % 4 + i / 4 * 32 : 8 * i) * kPitch + 16 * q), alpha * sum[i][4 * q],
-                   alpha * sum[i][4 * q + 1], alpha * sum[i][4 * q + 2], alpha * sum[i][4 * q + 3]);
-    sync<kMathThreads>(1);
-    reduce_and_store(sums, share, M, N, K, beta, C, workspace);
+                for (int q = 0; q < TN / 4; ++q) {
+                    const unsigned to = own + 4 * ((TRANS_A ? i % 4 + i / 4 * 32 : 8 * i) * kPitch + 16 * q);
+                    float4 v = scaled(alpha, sum[i] + 4 * q);
+                    if (adds) add(v, load4_at(to));
+                    store4(to, v);
+                }
+        };
+        sync<kMathThreads>(1);  // the place of the sums is free
+        if (!STREAM_K || slice >= kSumSlices) store_sums(false);
+        sync<kMathThreads>(1);
+        if (STREAM_K) {
+            if (slice < kSumSlices) store_sums(true);
+            sync<kMathThreads>(1);
+        }
+        reduce_and_store(sums, schedule, w, M, N, K, beta, C, workspace);
+    }
 }
