@@ -45,7 +45,7 @@ from gemmbench.session.results_file import Destination
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 from gemmbench.session.sweeps import SweepRequest, run_sweep
 
-SIZES = ",".join(map(str, range(5120, 511, -128)))
+SIZES = ",".join(map(str, range(5120, 511, -160)))
 SMALLEST = "512"
 ROUNDS = 40
 """Of every row: if intervals decided when to stop, one run could measure more than the other."""
