@@ -6,6 +6,7 @@ layouts: [nn, nt, tn, tt]
 let:
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)  # tiles of 64 x 64, as sgemm_splitk counts them
   clustered: SMS * 10 // 11     # SMs on which clusters of eight fit, each with two blocks of sgemm_splitk
+  squares: cdiv(M, 64) * cdiv(N, 64)  # as sgemm_small does
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
@@ -133,13 +134,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 48
     variant: sgemm_small
     params: {BM: 48, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 48 and small > 8 * SMS
+  - when: (K <= 48 or not aligned and K <= 64) and small > 8 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
-  - when: K <= 256 and small >= 7 * SMS and min(M, N) > 128
+  - when: K <= 256 and K > 48 and small >= 7 * SMS and min(M, N) > 128
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-  - when: not aligned and K <= 256 and small > 2 * SMS and small <= 8 * SMS
+  - when: not aligned and K <= 256 and squares > 3 * SMS and small <= 8 * SMS
     variant: sgemm_small
     params: {BM: 128, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
   - when: K <= 256 and small > 2 * SMS and small <= 8 * SMS
@@ -151,13 +152,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > SMS // 4 and small <= SMS // 2
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: not aligned and small * 8 <= SMS
+  - when: not aligned and small * 4 <= SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: not aligned and small > SMS // 4 and (small * 5 <= 2 * SMS or small * 2 <= SMS and K < 1024)
+  - when: not aligned and K < 1024 and (small * 2 <= SMS or min(M, N) <= 64) or not aligned and small * 5 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: not aligned and small > SMS // 2 and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
+  - when: not aligned and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: small * 33 <= SMS and K >= 1024
@@ -202,12 +203,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: small <= 2 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
-  - when: K <= 512 and small <= 4 * SMS
+  - when: K <= 512 and squares <= 3 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: K <= 512 and small <= 6 * SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
   - when: min(M, N) <= 96 and small <= 8 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
