@@ -89,6 +89,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 8000000
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and M * N <= 200000 and K > 128 and max(M, N) <= 40 * SMS
+    variant: sgemm_small
+    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 16000000 and M * N >= 32768 and min(M, N) <= 48
+    variant: sgemm_small
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: N <= 24 and K <= 256
     variant: sgemm_small
     params: {BM: 32, BN: 24, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
@@ -134,6 +140,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 48
     variant: sgemm_small
     params: {BM: 48, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: (not aligned or small * 33 <= SMS) and M * N * K <= 100000000 and M * N <= 200000 and K > 128
+    variant: sgemm_small
+    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
   - when: (K <= 48 or not aligned and K <= 64) and small > 8 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
@@ -149,9 +161,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > SMS // 2 and small <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 128, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
-  - when: K <= 256 and small > SMS // 4 and small <= SMS // 2
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: not aligned and small * 4 <= SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
@@ -161,15 +170,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: not aligned and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-  - when: small * 33 <= SMS and K >= 1024
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 3}
-  - when: small * 8 <= SMS and K >= 1024
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 3}
   - when: small * 8 <= SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 4}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 3}
   - when: small * 6 <= SMS and K >= 768
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 3}
@@ -234,6 +237,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
 //                                                   else sgemm_small with tiles of 16 x 16
+//      at most 40 million and C not too large       sgemm_small with tiles of 16 x 16, for a short K 32 x 32
 //      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C
 //      K is at most 256, C large                    sgemm_tma, stream-K
 //      K is at most 256, C of middling size         sgemm_small
@@ -247,7 +251,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what the searches
-// sgemm_pick_* found. Parameters are those that did best in them on an H100.
+// sgemm_pick_* found. Parameters are those that did best in them on an H100; for 8 to 100 million
+// multiply-adds they follow from a model of the time that was fitted to these searches.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.
