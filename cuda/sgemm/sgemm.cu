@@ -9,6 +9,7 @@ let:
   squares: cdiv(M, 64) * cdiv(N, 64)  # as sgemm_small does
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
+  light: M * N * K <= (70000000 if min(M, N) <= 48 else 40000000)  # small tiles, so that there are enough
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
 pick:                           # for another GPU run gemmbench tune sgemm -c sgemm_pick --write-pick
   - when: K <= 16 and N <= 16
@@ -89,7 +90,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 8000000
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 200000 and K > 128 and max(M, N) <= 40 * SMS
+  - when: light and M * N <= 200000 and K > 128 and max(M, N) <= 40 * SMS
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 16000000 and M * N >= 32768 and min(M, N) <= 48
@@ -119,9 +120,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 24 and K <= 128
     variant: sgemm_small
     params: {BM: 24, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: M <= 24 and N <= 16 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
   - when: M <= 24
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
@@ -143,7 +141,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: (not aligned or small * 33 <= SMS) and M * N * K <= 100000000 and M * N <= 200000 and K > 128
+  - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 128
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
   - when: (K <= 48 or not aligned and K <= 64) and small > 8 * SMS
@@ -237,7 +235,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
 //                                                   else sgemm_small with tiles of 16 x 16
-//      at most 40 million and C not too large       sgemm_small with tiles of 16 x 16, for a short K 32 x 32
+//      at most 40 million, 70 if C is narrow        sgemm_small with tiles of 16 x 16, for a short K 32 x 32
 //      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C
 //      K is at most 256, C large                    sgemm_tma, stream-K
 //      K is at most 256, C of middling size         sgemm_small
@@ -251,7 +249,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what the searches
-// sgemm_pick_* found. Parameters are those that did best in them on an H100; for 8 to 100 million
+// sgemm_pick_* found. Parameters are those that did best in them on an H100; for 8 to 120 million
 // multiply-adds they follow from a model of the time that was fitted to these searches.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
