@@ -249,8 +249,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what the searches
-// sgemm_pick_* found. Parameters are those that did best in them on an H100; for 8 to 120 million
-// multiply-adds they follow from a model of the time that was fitted to these searches.
+// sgemm_pick_* found on an H100. So do the parameters, except for 8 to 120 million multiply-adds: there they are
+// estimates from neighbouring sizes, which no search has confirmed yet.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.
