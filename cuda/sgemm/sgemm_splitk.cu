@@ -11,14 +11,14 @@ params:
   SLICES: [4, 8]                # of K in a block: 8 k of each stage per slice
   CLUSTER: [1, 2, 4, 8]         # blocks that share a tile and add their sums through distributed shared memory
   SPLIT: [1, 2, 3, 4, 8, 16]    # clusters that share a tile and add their sums through the workspace
-  STREAM_K: [0, 1]              # 1: as many blocks as run at once; what is no whole wave is cut along K; 4 stages fit
+  STREAM_K: [0, 1]              # 1: one wave of blocks with 4 stages; tiles beyond whole waves are cut along K
 let:
   tiles: max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN)  # see tiles() below
   edge_rows: M > BM and 1 <= M % BM <= 4  # what tiles leave out
   edge_columns: N > BN and 1 <= N % BN <= 4
   ring: STAGES * 32 * SLICES * (BM + BN)  # bytes in shared memory
   sums: 4 * SLICES * BM * (BN + 4)
-  blocks: SMS * (512 // (SLICES * BN))  # that run at once
+  blocks: SMS * (512 // (SLICES * BN))  # that run at once, with STREAM_K if their ring has 4 stages
   height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
   copy_a: lda % 4 != 0          # TMA needs rows that are multiples of 16 bytes: others are copied and padded
   copy_b: TRANS_B or (N % 4 != 0 and M > BM)
