@@ -5,7 +5,7 @@
     python benchmarks/fleet.py tasks              8 workers that measure nothing: tasks per second, client time per task
     python benchmarks/fleet.py losses [SECONDS]   a worker is killed every 10 s: rows that are lost or doubled
 
-`scaling` takes about two minutes on two GPUs; DEVICE is cuda by default. `losses` takes five minutes.
+`scaling` takes about two and a half minutes on two GPUs; DEVICE is cuda by default. `losses` takes five minutes.
 """
 
 from __future__ import annotations

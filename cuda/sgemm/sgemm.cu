@@ -6,7 +6,7 @@ layouts: [nn, nt, tn, tt]
 let:
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)  # tiles of 64 x 64, as sgemm_splitk counts them
   clustered: SMS * 10 // 11     # SMs on which clusters of eight fit, each with two blocks of sgemm_splitk
-  squares: cdiv(M, 64) * cdiv(N, 64)  # as sgemm_small does
+  tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
   light: M * N * K <= (70000000 if min(M, N) <= 48 else 40000000)  # small tiles, so that there are enough
@@ -150,7 +150,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and K > 48 and small >= 7 * SMS and min(M, N) > 128
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-  - when: not aligned and K <= 256 and squares > 3 * SMS and small <= 8 * SMS
+  - when: not aligned and K <= 256 and tiles > 3 * SMS and small <= 8 * SMS
     variant: sgemm_small
     params: {BM: 128, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
   - when: K <= 256 and small > 2 * SMS and small <= 8 * SMS
@@ -204,7 +204,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: small <= 2 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
-  - when: K <= 512 and squares <= 3 * SMS
+  - when: K <= 512 and tiles <= 3 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: K <= 512 and small <= 6 * SMS
@@ -240,9 +240,9 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      K is at most 256, C large                    sgemm_tma, stream-K
 //      K is at most 256, C of middling size         sgemm_small
 //      rows unaligned, few tiles or a narrow C      sgemm_small, which needs no copy of an operand
-//      at most one tile per SM                      sgemm_splitk, K in as many parts as fill the SMs with one
-//                                                   or two blocks each; in clusters where these fit
-//      at most two tiles per SM                     sgemm_splitk: stream-K where whole tiles leave much idle
+//      at most two tiles per SM                     sgemm_splitk, K in as many parts as fill the SMs with one
+//                                                   or two blocks each, in clusters where these fit;
+//                                                   stream-K where no number of parts does
 //      K is at most 512, C of middling size         sgemm_small, then sgemm_splitk, stream-K
 //      C has at most 96 rows or columns             sgemm_splitk, stream-K
 //      more                                         sgemm_tma, stream-K

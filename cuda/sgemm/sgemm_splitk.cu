@@ -123,10 +123,10 @@ constexpr int kSwizzled = 32;                                     // k of a row 
 constexpr int kBytesA = 4 * BM * BK, kBytesB = 4 * BK * BN;       // of a stage
 constexpr int kRowA = TRANS_A ? 4 * BM : 4 * kSwizzled, kRowB = 4 * BN;  // bytes of a row of a tile in shared memory
 constexpr int kPitch = BN + 4;                                    // of a tile of sums: 16-byte stores without conflicts
-constexpr int kRing = STAGES * (kBytesA + kBytesB);               // bytes, then those of the sums that take its place
-constexpr int kSumSlices = STREAM_K ? SLICES / 2 : SLICES;         // whose sums are in shared memory at once
+constexpr int kRing = STAGES * (kBytesA + kBytesB);               // bytes
+constexpr int kSumSlices = STREAM_K ? SLICES / 2 : SLICES;        // whose sums are in shared memory at once
 constexpr int kSums = 4 * kSumSlices * BM * kPitch;
-constexpr int kSumsAt = STREAM_K ? kRing : 0;                     // with STREAM_K the ring fills for the next tile meanwhile
+constexpr int kSumsAt = STREAM_K ? kRing : 0;                     // in place of the ring, or after it where it fills again
 constexpr int kBarriers = kRing > kSumsAt + kSums ? kRing : kSumsAt + kSums;  // after both: late arrivals nobody awaits
 constexpr int kFlags = 8192;                                      // ints at the start of the workspace, to count parts
 constexpr int kMostParts = 16;                                    // of a tile that STREAM_K cuts: one block adds them up
@@ -275,7 +275,7 @@ struct Schedule {
 
     // Where part `part` of the k of a tile lies in the workspace: each block has room for two, the
     // end of a tile and the beginning of the next.
-    __device__ int place(const Work& w, int part) const {
+    __device__ int find_slot(const Work& w, int part) const {
         const int block = w.first + part;
         return 2 * block + (block * share < w.tile * stages);
     }
@@ -589,10 +589,10 @@ __device__ void reduce_and_store(unsigned sums, const Schedule& schedule, const 
     const Arranged arranged(M, N, K);
     const int number = w.tile * CLUSTER + w.rank, parts = STREAM_K ? w.parts : SPLIT;
     int* const counter = static_cast<int*>(workspace) + number;
-    float4* const shared_sums = reinterpret_cast<float4*>(static_cast<float*>(workspace) + kFlags + arranged.floats_a() +
+    float4* const sums_of_parts = reinterpret_cast<float4*>(static_cast<float*>(workspace) + kFlags + arranged.floats_a() +
                                                           arranged.floats_b(N, K));
     const auto part = [=](int p) {
-        return shared_sums + size_t(STREAM_K ? schedule.place(w, p) : number * SPLIT + p) * (ROWS * FOURS);
+        return sums_of_parts + size_t(STREAM_K ? schedule.find_slot(w, p) : number * SPLIT + p) * (ROWS * FOURS);
     };
 
     if (CLUSTER > 1) {
