@@ -88,7 +88,7 @@ class Reference:
         if self.compares_all or M <= _ROWS:
             return np.arange(M)
         edges = [row for tile in (8, 16, 32, 64, 128, 256) for row in (tile - 1, tile, M - M % tile - 1, M - M % tile)]
-        certain = sorted({0, M - 1, *(row for row in edges if row < M)})
+        certain = sorted({0, M - 1, *(row for row in edges if 0 <= row < M)})
         random = np.random.default_rng(0).permutation(M)
         picked = dict.fromkeys([*certain, *random.tolist()])
         return np.array(sorted(list(picked)[:_ROWS]))

@@ -114,6 +114,14 @@ def test_freivalds_is_taken_above_1024_cubed_only():
     assert Reference(Problem(1025, 1024, 1024), data, 1.0, 0.0).compares_all is False
 
 
+@pytest.mark.parametrize("M", [129, 130, 200, 256, 257, 1000])
+def test_a_large_product_is_compared_on_128_different_rows_with_the_first_and_the_last(M):
+    data = make_operands(Problem(1, 1, 1), "ints", 0)
+    rows = Reference(Problem(M, 4096, 4096), data, 1.0, 0.0).rows.tolist()
+    assert len(set(rows)) == len(rows) == 128
+    assert (rows[0], rows[-1]) == (0, M - 1)
+
+
 def test_freivalds_counts_the_wrong_rows(monkeypatch):
     monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
     reference, right = exact()
