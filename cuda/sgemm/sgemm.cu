@@ -8,6 +8,10 @@ let:
   clustered: SMS * 10 // 11     # SMs on which clusters of eight fit, each with two blocks of sgemm_splitk
   tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
+  square: cdiv(M, 128) * cdiv(N, 128) # tiles of sgemm_persistent
+  tall: cdiv(M, 128) * cdiv(N, 64)
+  wide: cdiv(M, 64) * cdiv(N, 128)
+  lasting: K <= 320 and tiles >= 5 * SMS  # many tiles, each soon done
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
   light: M * N * K <= (70000000 if min(M, N) <= 48 else 40000000)  # small tiles, so that there are enough
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
@@ -17,7 +21,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}
   - when: K <= 8 and M * N < 8192 * SMS
     variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 128, ROWS: 32, THREADS: 256}
+    params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 256}
   - when: K <= 8
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
@@ -29,13 +33,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: K <= 32 and N <= 32 and M * N >= 8192 * SMS and min(M, N) > 16
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 1, BLOCKS: 2, EARLY: 1}
+    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 1, BLOCKS: 4, EARLY: 1}
   - when: K <= 16 and M * N >= 8192 * SMS and min(M, N) > 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 128, ROWS: 64, THREADS: 256}
-  - when: K <= 32 and M * N >= 8192 * SMS and min(M, N) > 32
+  - when: K <= 32 and M * N >= 8192 * SMS and min(M, N) > 32 and (tiles < 5 * SMS or min(M, N) <= 48)
     variant: sgemm_small
-    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2, EARLY: 0}
   - when: M > N and N <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 1}
@@ -51,6 +55,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 3}
+  - when: M > N and N <= 12 and N > 8 and deep
+    variant: sgemm_stream
+    params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N <= 16 and deep
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
@@ -63,9 +70,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
-  - when: M <= 4
+  - when: M <= 4 and deep
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 4
+    variant: sgemm_stream
+    params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 8 and N <= 8 * SMS
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -75,39 +85,48 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
+  - when: M <= 12 and deep
+    variant: sgemm_stream
+    params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16 and deep
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16
     variant: sgemm_stream
-    params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
   - when: M * N * K <= 8000000 and M * N <= 4096
     variant: sgemm_stream
-    params: {LINES: 2, OUTPUTS: 32, THREADS: 256, AHEAD: 4, BLOCKS: 1}
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M * N * K <= 8000000 and M * N >= 32768
     variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 16, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 8000000
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
   - when: light and M * N <= 200000 and K > 128 and max(M, N) <= 40 * SMS
     variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 16000000 and M * N >= 32768 and min(M, N) <= 48
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: N <= 24 and K <= 256
     variant: sgemm_small
-    params: {BM: 32, BN: 24, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
+    params: {BM: 32, BN: 24, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: N <= 24
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
   - when: N <= 32 and K <= 128
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: N <= 32 and not aligned and M * K > 30000000
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 32, BK: 32, SLICES: 4, STAGES: 3, BLOCKS: 1, STREAM_K: 1}
+  - when: N <= 32 and M <= 16 * SMS and K <= 2048
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
   - when: N <= 32
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 0}
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: N <= 40 and M <= 64 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 40, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
@@ -116,13 +135,16 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 64, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
   - when: N <= 48
     variant: sgemm_small
-    params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: M <= 24 and K <= 128
     variant: sgemm_small
-    params: {BM: 24, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+    params: {BM: 24, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
   - when: M <= 24
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: M <= 32 and N * K > 50000000
+    variant: sgemm_persistent
+    params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
   - when: M <= 32 and max(N, K) > 64 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 128, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
@@ -131,70 +153,94 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
   - when: M <= 40 and (K <= 256 or N <= 8 * SMS)
     variant: sgemm_small
-    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
   - when: M <= 40
     variant: sgemm_small
     params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: M <= 48
     variant: sgemm_small
-    params: {BM: 48, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 128
     variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: (K <= 48 or not aligned and K <= 64) and small > 8 * SMS
-    variant: sgemm_small
-    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
-  - when: K <= 256 and K > 48 and small >= 7 * SMS and min(M, N) > 128
+    params: {BM: 16, BN: 32, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+  - when: K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 147456 * square
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-  - when: not aligned and K <= 256 and tiles > 3 * SMS and small <= 8 * SMS
+  - when: lasting and tall < wide and tall > 3 * SMS and tall <= 4 * SMS
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
+  - when: lasting and wide > 3 * SMS and wide <= 4 * SMS
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
+  - when: lasting and tall <= wide
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: lasting
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and M * N < 3686 * tiles)
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
+  - when: K <= 128 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
+  - when: not aligned and K <= 256 and tiles > 3 * SMS
     variant: sgemm_small
-    params: {BM: 128, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
-  - when: K <= 256 and small > 2 * SMS and small <= 8 * SMS
+    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 256 and small > 2 * SMS and tiles <= 3 * SMS
     variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+  - when: K <= 256 and small > 2 * SMS and tiles < 5 * SMS
+    variant: sgemm_small
+    params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: K <= 256 and small > SMS // 2 and small <= 2 * SMS
     variant: sgemm_small
-    params: {BM: 64, BN: 128, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
+    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
+  - when: ldb % 4 != 0 and M > 64 and M <= 96 and N * K > 30000000
+    variant: sgemm_persistent
+    params: {BM: 96, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
   - when: not aligned and small * 4 <= SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1, STREAM_K: 0}
   - when: not aligned and K < 1024 and (small * 2 <= SMS or min(M, N) <= 64) or not aligned and small * 5 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: not aligned and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+  - when: small * 8 <= SMS and K >= 8192
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
   - when: small * 8 <= SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 3}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 3, STREAM_K: 0}
   - when: small * 6 <= SMS and K >= 768
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 3}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 3, STREAM_K: 0}
   - when: small * 8 <= 2 * clustered and K >= 1024
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1}
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: small * 6 <= 2 * SMS and K >= 768
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 3}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 3, STREAM_K: 0}
   - when: small * 2 <= SMS and K < 768
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
   - when: small * 4 <= 2 * SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 2}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 4, STREAM_K: 0}
   - when: small * 3 <= 2 * SMS and K >= 768
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
   - when: small <= SMS and K < 1024
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
   - when: small * 11 >= 9 * SMS and small <= SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
   - when: small * 3 <= 4 * SMS and K >= 512
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
@@ -203,13 +249,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
   - when: small <= 2 * SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
   - when: K <= 512 and tiles <= 3 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: K <= 512 and small <= 6 * SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1}
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
   - when: min(M, N) <= 96 and small <= 8 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}

@@ -5,7 +5,7 @@ symbol: gemm<by_rows, wide>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
-  LINES: [8, 1, 2, 4, 16, 24, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
+  LINES: [8, 1, 2, 4, 12, 16, 24, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
   OUTPUTS: [64, 16, 32, 128]    # of each line in a block; a thread has 4
   THREADS: [128, 256, 384]
   AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
@@ -19,7 +19,10 @@ let:
   step: 16 * THREADS // OUTPUTS # k that a block loads at once
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
-  split: max(1, min(BLOCKS * SMS // tiles, K // (2 * step * AHEAD)))
+  fitting: BLOCKS * SMS // tiles  # parts of K that run at once
+  fuller: 3 if fitting == 0 else 2 * fitting + 1  # parts that take two waves, or four, and leave fewer places empty
+  fills: fuller * tiles <= (4 if fitting == 0 else 2) * BLOCKS * SMS and K >= 16 * fuller * step * AHEAD
+  split: fuller if fills else max(1, min(fitting, K // (2 * step * AHEAD)))
   counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
 require:
   - OUTPUTS <= 4 * THREADS

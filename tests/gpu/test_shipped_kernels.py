@@ -18,7 +18,7 @@ FAMILIES = {
     "shapes": (
         [*SIZES, (3, 1030, 515), (515, 5, 1030), (300, 40, 8)],
         "f32",
-        "sgemm_stream sgemm_outer sgemm_small sgemm",
+        "sgemm_stream sgemm_outer sgemm_small sgemm_persistent sgemm",
     ),
     "libraries": (SIZES, "f32", "cublas cublas_default cublas_pedantic cublaslt"),
     "f16 sums": (SIZES, "f16_f16", "naive cublas cublaslt"),
