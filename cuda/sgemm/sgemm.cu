@@ -19,15 +19,21 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}
-  - when: K <= 8 and M * N < 8192 * SMS
+  - when: K <= 8 and M * N < 2048 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 256}
+  - when: K <= 8 and M * N < 8192 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 32, ROWS: 128, THREADS: 256}
   - when: K <= 8
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
   - when: K <= 16 and M * N >= 32768 and M * N < 8192 * SMS and min(M, N) > 16
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 32 and M * N >= 4096 * SMS and M * N < 8192 * SMS and min(M, N) > 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
   - when: K <= 32 and M * N >= 32768 and M * N < 8192 * SMS and min(M, N) > 16
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
@@ -40,6 +46,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32 and M * N >= 8192 * SMS and min(M, N) > 32 and (tiles < 5 * SMS or min(M, N) <= 48)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2, EARLY: 0}
+  - when: M > N and N <= 2 and K <= 256 and M >= 64 * SMS
+    variant: sgemm_stream
+    params: {LINES: 2, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 2 and K <= 256
+    variant: sgemm_stream
+    params: {LINES: 2, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 1}
@@ -97,6 +109,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 8000000 and M * N <= 4096
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M * N * K <= 8000000 and M * N >= 131072 and K <= 48
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 8000000 and M * N >= 32768
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
@@ -166,13 +181,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 128
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 147456 * square
+  - when: aligned and K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 147456 * square
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
   - when: lasting and tall < wide and tall > 3 * SMS and tall <= 4 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
-  - when: lasting and wide > 3 * SMS and wide <= 4 * SMS
+  - when: lasting and 4 * cdiv(wide, 4 * SMS) < 3 * cdiv(min(tall, wide), 3 * SMS)
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
   - when: lasting and tall <= wide
@@ -202,6 +217,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: ldb % 4 != 0 and M > 64 and M <= 96 and N * K > 30000000
     variant: sgemm_persistent
     params: {BM: 96, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
+  - when: lda % 4 != 0 and ldb % 4 != 0 and small * 4 <= SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: not aligned and small * 4 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1, STREAM_K: 0}
@@ -282,9 +300,11 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
 //                                                   else sgemm_small with tiles of 16 x 16
 //      at most 40 million, 70 if C is narrow        sgemm_small with tiles of 16 x 16, for a short K 32 x 32
-//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C
-//      K is at most 256, C large                    sgemm_tma, stream-K
-//      K is at most 256, C of middling size         sgemm_small
+//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C; for 17 to 32, where
+//                                                   the other operand is large, sgemm_persistent, stream-K
+//      K is at most 320, C large                    sgemm_persistent; sgemm_tma if K is over 128 and tiles fit
+//      K is at most 256, C of middling size         sgemm_small; sgemm_persistent where its tiles just fill the SMs
+//      65 to 96 rows, B large with unaligned rows   sgemm_persistent, stream-K
 //      rows unaligned, few tiles or a narrow C      sgemm_small, which needs no copy of an operand
 //      at most two tiles per SM                     sgemm_splitk, K in as many parts as fill the SMs with one
 //                                                   or two blocks each, in clusters where these fit;
@@ -295,8 +315,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what the searches
-// sgemm_pick_* found on an H100. So do the parameters, except for 8 to 120 million multiply-adds: there they are
-// estimates from neighbouring sizes, which no search has confirmed yet.
+// sgemm_pick_* and further ones found on an H100. So do the parameters.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.
