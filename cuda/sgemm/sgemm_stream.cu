@@ -58,7 +58,8 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
 // One wave of blocks, all resident at once: where there are fewer tiles than places, K is split
-// among blocks (parts.cuh). The next launch is prepared meanwhile (pdl).
+// among blocks (parts.cuh). With long rows it is split further, into two waves or four, where that
+// leaves fewer places empty. The next launch is prepared meanwhile (pdl).
 //
 // A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
 // neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
