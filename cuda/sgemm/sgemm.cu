@@ -300,7 +300,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
 //                                                   else sgemm_small with tiles of 16 x 16
 //      at most 40 million, 70 if C is narrow        sgemm_small with tiles of 16 x 16, for a short K 32 x 32
-//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C; for 17 to 32, where
+//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C; for 25 to 32, where
 //                                                   the other operand is large, sgemm_persistent, stream-K
 //      K is at most 320, C large                    sgemm_persistent; sgemm_tma if K is over 128 and tiles fit
 //      K is at most 256, C of middling size         sgemm_small; sgemm_persistent where its tiles just fill the SMs
