@@ -84,6 +84,12 @@ def test_shapes_are_drawn_from_a_seed_and_of_every_kind(load):
     assert all(2 * m * n * k <= 10**12 for m, n, k in shapes)
 
 
+def test_the_shapes_of_shapes_drawn_are_those_that_its_seed_gives(load):
+    config = yaml.safe_load((data_folder("configs") / "shapes_drawn.yaml").read_text())
+    seed = int(re.search(r"seed (\d+)", config["summary"])[1])
+    assert [tuple(shape) for shape in config["shapes"]] == load("draw_shapes").draw_shapes(60, seed)
+
+
 def test_drawn_shapes_are_printed_as_a_config(load, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["draw_shapes.py", "--count", "5"])
     load("draw_shapes").main()

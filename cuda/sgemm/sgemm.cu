@@ -8,10 +8,10 @@ let:
   clustered: SMS * 10 // 11     # SMs on which clusters of eight fit, each with two blocks of sgemm_splitk
   tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
-  square: cdiv(M, 128) * cdiv(N, 128) # tiles of sgemm_persistent
-  tall: cdiv(M, 128) * cdiv(N, 64)
-  wide: cdiv(M, 64) * cdiv(N, 128)
-  lasting: K <= 320 and tiles >= 5 * SMS  # many tiles, each soon done
+  square: cdiv(M, 128) * cdiv(N, 128)  # tiles of sgemm_persistent: of 128 x 128
+  tall: cdiv(M, 128) * cdiv(N, 64)     # of 128 x 64
+  wide: cdiv(M, 64) * cdiv(N, 128)     # of 64 x 128
+  many: K <= 320 and tiles >= 5 * SMS  # tiles, and each has few stages
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
   light: M * N * K <= (70000000 if min(M, N) <= 48 else 40000000)  # small tiles, so that there are enough
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
@@ -67,7 +67,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 3}
-  - when: M > N and N <= 12 and N > 8 and deep
+  - when: M > N and N <= 12 and deep
     variant: sgemm_stream
     params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N <= 16 and deep
@@ -181,22 +181,22 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 128
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: aligned and K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 147456 * square
+  - when: aligned and K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 9 * 16384 * square
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-  - when: lasting and tall < wide and tall > 3 * SMS and tall <= 4 * SMS
+  - when: many and tall < wide and tall > 3 * SMS and tall <= 4 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
-  - when: lasting and 4 * cdiv(wide, 4 * SMS) < 3 * cdiv(min(tall, wide), 3 * SMS)
+  - when: many and 4 * cdiv(wide, 4 * SMS) < 3 * cdiv(min(tall, wide), 3 * SMS)
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
-  - when: lasting and tall <= wide
+  - when: many and tall <= wide
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: lasting
+  - when: many
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and M * N < 3686 * tiles)
+  - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: K <= 128 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
@@ -208,7 +208,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > 2 * SMS and tiles <= 3 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-  - when: K <= 256 and small > 2 * SMS and tiles < 5 * SMS
+  - when: K <= 256 and small > 2 * SMS
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: K <= 256 and small > SMS // 2 and small <= 2 * SMS
@@ -295,11 +295,11 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
 //      K is at most 8, or 16 with a large C         sgemm_outer, which streams C out
-//      K is at most 32                              sgemm_small, in tiles the smaller the smaller C
+//      K is at most 32, C not large                 sgemm_small, in tiles the smaller the smaller C
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
-//                                                   else sgemm_small with tiles of 16 x 16
-//      at most 40 million, 70 if C is narrow        sgemm_small with tiles of 16 x 16, for a short K 32 x 32
+//                                                   else sgemm_small with tiles of 16 x 16 or 32 x 32
+//      at most 40 million, 70 if C is narrow        sgemm_small with tiles of 16 x 32, for a short K 32 x 32
 //      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C; for 25 to 32, where
 //                                                   the other operand is large, sgemm_persistent, stream-K
 //      K is at most 320, C large                    sgemm_persistent; sgemm_tma if K is over 128 and tiles fit
@@ -315,7 +315,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what the searches
-// sgemm_pick_* and further ones found on an H100. So do the parameters.
+// sgemm_pick_* and further ones found on an H100. Parameters are those that did best there, at the same shape
+// or at one close to it.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

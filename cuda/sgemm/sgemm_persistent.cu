@@ -14,7 +14,7 @@ params:
   BLOCKS: [3, 1, 2, 4, 5, 6, 7, 8]  # per SM: there must be registers and shared memory for them
   STREAM_K: [0, 1]              # 1: all blocks get the same number of stages, and tiles are cut along K
 let:
-  warp_n: 64 if BN % 64 == 0 else 32  # columns of a warp's part of the tile
+  warp_columns: 64 if BN % 64 == 0 else 32  # of a warp's part of the tile
   tile_threads: BM * BN // 64
   threads: tile_threads * SLICES
   width_a: 1 if not TRANS_A else 4 if lda % 4 == 0 else 2 if lda % 2 == 0 else 1  # elements of a copy
@@ -24,9 +24,9 @@ let:
   counters: cdiv(tiles, 4) * 16 # bytes
   ring: 4 * STAGES * BK * (BM + BN + 8)
   sums: 4 * (SLICES - 1) * BM * BN
-  rows: tile_threads // 32 * (2048 // warp_n // 8) * 4 * (warp_n + 4)  # bytes through which warps store rows of C
+  rows: tile_threads // 32 * (256 // warp_columns) * 4 * (warp_columns + 4)  # bytes through which warps store C
 require:
-  - BM * warp_n % 2048 == 0
+  - BM * warp_columns % 2048 == 0
   - threads >= 64
   - BK % (8 * SLICES) == 0
   - cdiv(BLOCKS * threads, 128) * 128 <= 512  # 128 registers each
@@ -189,12 +189,12 @@ struct Walk {
     __device__ int last_block(int tile) const { return int(((long long)(tile + 1) * stages - 1) / share); }
     // Where a block leaves its part of a tile in the workspace: it has room for two, the end of a tile
     // and the beginning of another.
-    __device__ int slot(int block, int tile) const {
+    __device__ int find_slot(int block, int tile) const {
         return 2 * block + ((long long)block * share < (long long)tile * stages);
     }
 };
 
-// The rows and columns of C of a thread: `row(i)` and columns `column + j / 4 * (WN / 2)` + 0 .. 3.
+// The sums of a thread in C: eight rows, and in each four columns from column(0) and from column(4) on.
 struct Place {
     int m0, n0;  // of the warp's part of the tile
     int lane_m, lane_n;
@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         const int first = whole ? 0 : walk.first_block(tile), parts = whole ? 1 : walk.last_block(tile) - first + 1;
         int* const counters = static_cast<int*>(workspace);
         float* const slots = static_cast<float*>(workspace) + (tiles + 3) / 4 * 4;
-        const auto part = [=](int p) { return slots + size_t(walk.slot(first + p, tile)) * (BM * BN); };
+        const auto part = [=](int p) { return slots + size_t(walk.find_slot(first + p, tile)) * (BM * BN); };
         if (SLICES > 1) {  // the first slice adds the sums of the others, which have memory of their own
             constexpr int kFours = TM * TN / 4;
             if (slice > 0)

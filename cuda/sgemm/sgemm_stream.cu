@@ -20,9 +20,9 @@ let:
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
   fitting: BLOCKS * SMS // tiles  # parts of K that run at once
-  fuller: 3 if fitting == 0 else 2 * fitting + 1  # parts that take two waves, or four, and leave fewer places empty
-  fills: fuller * tiles <= (4 if fitting == 0 else 2) * BLOCKS * SMS and K >= 16 * fuller * step * AHEAD
-  split: fuller if fills else max(1, min(fitting, K // (2 * step * AHEAD)))
+  more: 3 if fitting == 0 else 2 * fitting + 1  # parts that may leave fewer places empty in four waves, or two
+  pays: more * tiles <= (4 if fitting == 0 else 2) * BLOCKS * SMS and K >= 16 * more * step * AHEAD
+  split: more if pays else max(1, min(fitting, K // (2 * step * AHEAD)))
   counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
 require:
   - OUTPUTS <= 4 * THREADS
@@ -58,8 +58,8 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
 // One wave of blocks, all resident at once: where there are fewer tiles than places, K is split
-// among blocks (parts.cuh). With long rows it is split further, into two waves or four, where that
-// leaves fewer places empty. The next launch is prepared meanwhile (pdl).
+// among blocks (parts.cuh). A long K is split further, into two waves or four, where that leaves
+// fewer places empty. The next launch is prepared meanwhile (pdl).
 //
 // A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
 // neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.

@@ -37,11 +37,8 @@ TIMED = {
     "torch_matmul": ("ok", ""),
     "triton_matmul": ("ok", ""),
 }
-
-
-NEEDS_WHOLE_GPU = ("leaks",)
+LEFT_OUT = ("leaks",) if "PYTEST_XDIST_WORKER" in os.environ else ()
 """A leak is only seen where no other process uses the GPU, and until then it takes all memory."""
-IS_SHARED = "PYTEST_XDIST_WORKER" in os.environ
 
 
 def need(*packages):
@@ -64,7 +61,7 @@ def verified(tmp_path_factory):
     """Functions that fail in their first calls or when they are verified."""
     need("torch")
     options = "--alpha", "1.5", "--beta", "-0.5", "--rounds", "2"
-    names = [name for name in VERIFIED if not (IS_SHARED and name in NEEDS_WHOLE_GPU)]
+    names = [name for name in VERIFIED if name not in LEFT_OUT]
     return run(tmp_path_factory.mktemp("verified"), names, 20, *options)
 
 
@@ -77,7 +74,7 @@ def timed(tmp_path_factory):
 
 @pytest.mark.parametrize("name", VERIFIED)
 def test_a_hostile_function_ends_in_its_row_with_its_words(verified, name):
-    if IS_SHARED and name in NEEDS_WHOLE_GPU:
+    if name in LEFT_OUT:
         pytest.skip("needs the GPU for itself: run pytest without -n")
     status, words = VERIFIED[name]
     assert verified[name]["status"] == status, verified[name].get("reason")
