@@ -1,7 +1,7 @@
 /*---
 summary: all k of a few columns of B in registers, C produced row by row and streamed out, for a small K
 order: 48.2
-symbol: gemm<wide>
+symbol: gemm<shifted>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
@@ -11,15 +11,17 @@ params:
   THREADS: [256, 128]
 let:
   width: 4 if DEPTH <= 32 else 2
-  wide: N % width == 0          # rows of C begin at multiples of what a thread stores
+  shifted: N % width != 0       # rows of C do not all begin at multiples of what a thread stores
+  across: cdiv(N + width - 1, COLUMNS) if shifted else cdiv(N, COLUMNS)
 require:
   - ROWS * COLUMNS % (THREADS * width) == 0
+  - THREADS % COLUMNS == 0        # all rows of a thread are shifted alike
 tile: [ROWS, COLUMNS]
 grid:
-  - cdiv(M, ROWS) * cdiv(N, COLUMNS)
+  - cdiv(M, ROWS) * across
 block:
   - THREADS
-shared: 4 * DEPTH * (ROWS + COLUMNS)
+shared: 4 * DEPTH * (ROWS + COLUMNS + width)
 pdl: true
 sass:
   - spills == 0
@@ -41,9 +43,18 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 //                      COLUMNS                   bytes side by side.
 //
 // Stores are marked as streaming: nobody reads C again soon. Both operands come through shared memory,
-// padded with zeros to DEPTH, so every layout and size takes the same path. Rows of C that are no
-// multiple of 16 bytes are stored element by element; then neighbouring threads have neighbouring
-// columns. The next launch is prepared meanwhile (pdl).
+// padded with zeros to DEPTH, so every layout and size takes the same path. The next launch is
+// prepared meanwhile (pdl).
+//
+// Where rows of C are no multiples of 16 bytes, a block takes each row from up to three columns further
+// left, so that its stores of 16 bytes are aligned all the same. With N = 5, memory and who stores it:
+//
+//      row 0   0 0 0 0 1           row 1 begins in the middle of the vector that thread 1 of row 0 would
+//      row 1           0 0 0 1 1   store. So both store their own part, element by element; what lies
+//      row 2     0 0 1 1 1         between the first and the last vector of a row is stored at once.
+//
+// Rows that are a multiple of four apart are shifted alike, and a thread has only such rows: its columns
+// of B stay the same.
 //
 // Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per
 // 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.
@@ -63,26 +74,28 @@ using Columns = Vector<kWidth>::type;
 // outside. ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses.
 template <int TILE, bool ALONG_K, bool K_MAJOR>
 __device__ void stage(float* to, const float* matrix, int extent, int K, int x0, int k0) {
-    const float* const from = matrix + (ALONG_K ? size_t(x0) * K + k0 : size_t(k0) * extent + x0);
+    const float* const from = matrix + (ALONG_K ? (long long)x0 * K + k0 : (long long)k0 * extent + x0);
 #pragma unroll 4
     for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
         const int x = ALONG_K ? e / DEPTH : e % TILE, k = ALONG_K ? e % DEPTH : e / TILE;
-        const int at = ALONG_K ? x * K + k : k * extent + x;
-        to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = x0 + x < extent && k0 + k < K ? __ldg(from + at) : 0;
+        const bool inside = unsigned(x0 + x) < unsigned(extent) && k0 + k < K;  // x0 can be negative
+        to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = inside ? __ldg(from + (ALONG_K ? x * K + k : k * extent + x)) : 0;
     }
 }
 
-// Rows of C, each scaled by `beta` first if that is not 0.
-template <bool WIDE>
+// Rows of C, each scaled by `beta` first if that is not 0. Bs begins `LEFT` columns before column0.
+template <bool SHIFTED, int LEFT>
 __device__ void store_rows(int M, int N, float alpha, float beta, const float* As, const float* Bs, int row0,
                            int column0, float* C) {
-    const int place = threadIdx.x % kAcross, down = threadIdx.x / kAcross;
-    const auto column = [=](int j) { return WIDE ? kWidth * place + j : place + j * kAcross; };
+    const int down = threadIdx.x / kAcross;
+    const int shift = SHIFTED ? (row0 + down) % kWidth * (N % kWidth) % kWidth : 0;  // beyond whole vectors
+    const int place = threadIdx.x % kAcross * kWidth - shift, column = column0 + place;
     float b[DEPTH][kWidth];
 #pragma unroll
     for (int k = 0; k < DEPTH; ++k)
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) b[k][j] = Bs[k * COLUMNS + column(j)];
+        for (int j = 0; j < kWidth; ++j) b[k][j] = Bs[k * (LEFT + COLUMNS) + LEFT + place + j];
+    const bool whole = !SHIFTED || column >= 0 && column + kWidth <= N;
 #pragma unroll 2
     for (int row = down; row < ROWS; row += kDown) {
         float sum[kWidth] = {};
@@ -98,33 +111,33 @@ __device__ void store_rows(int M, int N, float alpha, float beta, const float* A
             }
         }
         if (row0 + row >= M) return;
-        float* const c = C + size_t(row0 + row) * N + column0;
+        float* const c = C + (long long)(row0 + row) * N + column;
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) {
             sum[j] *= alpha;
-            if (column0 + column(j) >= N) continue;
-            if (beta != 0) sum[j] += beta * c[column(j)];  // otherwise C is not read
-            if (!WIDE) __stcs(c + column(j), sum[j]);
+            if (unsigned(column + j) >= unsigned(N)) continue;
+            if (beta != 0) sum[j] += beta * c[j];  // otherwise C is not read
+            if (!whole) __stcs(c + j, sum[j]);
         }
-        if (WIDE && column0 + column(0) < N)
-            __stcs(reinterpret_cast<Columns*>(c + column(0)), reinterpret_cast<const Columns&>(sum));
+        if (whole && column < N) __stcs(reinterpret_cast<Columns*>(c), reinterpret_cast<const Columns&>(sum));
     }
 }
 
-template <bool WIDE>
+template <bool SHIFTED>
 __global__ void __launch_bounds__(THREADS, kBlocks)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C) {
     extern __shared__ __align__(16) float As[];
     float* const Bs = As + ROWS * DEPTH;
-    const int across = (N + COLUMNS - 1) / COLUMNS;
+    constexpr int LEFT = SHIFTED ? kWidth : 0;
+    const int across = (N + (SHIFTED ? kWidth - 1 : 0) + COLUMNS - 1) / COLUMNS;
     const int row0 = blockIdx.x / across * ROWS, column0 = blockIdx.x % across * COLUMNS;
     start_next_launch();
     await_launch_before();
     for (int k0 = 0; k0 < K; k0 += DEPTH, beta = 1) {  // further passes add to C
         if (k0 > 0) __syncthreads();
         stage<ROWS, !TRANS_A, false>(As, A, M, K, row0, k0);
-        stage<COLUMNS, TRANS_B, true>(Bs, B, N, K, column0, k0);
+        stage<LEFT + COLUMNS, TRANS_B, true>(Bs, B, N, K, column0 - LEFT, k0);
         __syncthreads();
-        store_rows<WIDE>(M, N, alpha, beta, As, Bs, row0, column0, C);
+        store_rows<SHIFTED, LEFT>(M, N, alpha, beta, As, Bs, row0, column0, C);
     }
 }
