@@ -72,32 +72,41 @@ template <int COUNT, typename T, typename LOAD> __device__ void sum_parts(T (&to
     }
 }
 
-// Leave a block's totals in the workspace, SUMS of them: thread i has number i, i + BLOCK_THREADS and so on. In the
-// block that adds up the last parts of a tile, replace them by the totals of all and return true. The workspace begins
-// with zeros, counters(split) ints for each tile.
-template <int SUMS, int BLOCK_THREADS, int COUNT>
-__device__ bool add_splits(float (&total)[COUNT], void* workspace, int tiles, int split) {
-    const int tile = blockIdx.x / split, part = blockIdx.x % split;
-    int* const arrivals = static_cast<int*>(workspace);
-    float* const parts = static_cast<float*>(workspace) + (tiles * counters(split) + 3) / 4 * 4 +
-                         size_t(tile) * split * SUMS + threadIdx.x;
+// Leave a block's totals, SUMS of them, as part number `part` of the `split` parts of a tile: thread i has number i,
+// i + BLOCK_THREADS and so on, and place(p) is where part p belongs in the workspace. In the block that adds up the
+// last parts of a tile, replace them by the totals of all and return true. `arrivals` are the counters(split) ints of
+// the tile, zeros before and after.
+template <int SUMS, int BLOCK_THREADS, int COUNT, typename PLACE>
+__device__ bool add_parts(float (&total)[COUNT], int* arrivals, int part, int split, PLACE place) {
     const auto has = [](int i) { return SUMS % BLOCK_THREADS == 0 || i * BLOCK_THREADS + threadIdx.x < SUMS; };
     const auto leave = [=](int at, const float(&sums)[COUNT]) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
-            if (has(i)) __stcg(parts + size_t(at) * SUMS + i * BLOCK_THREADS, sums[i]);
+            if (has(i)) __stcg(place(at) + threadIdx.x + i * BLOCK_THREADS, sums[i]);
     };
     const auto sum_up = [=](float (&sums)[COUNT], Parts added) {
         sum_parts(sums, added, [=](int p, int i) {
-            return has(i) ? __ldcg(parts + size_t(p) * SUMS + i * BLOCK_THREADS) : 0.0f;
+            return has(i) ? __ldcg(place(p) + threadIdx.x + i * BLOCK_THREADS) : 0.0f;
         });
     };
     leave(part, total);
-    const Parts rest = meet_parts(arrivals + tile * counters(split), part, split, [&](Parts group) {
+    const Parts rest = meet_parts(arrivals, part, split, [&](Parts group) {
         sum_up(total, group);
         leave(group.first, total);
     });
     if (rest.count == 0) return false;
     sum_up(total, rest);
     return true;
+}
+
+// The same where tiles are split alike, and each block has one part of one tile. The workspace begins with zeros,
+// counters(split) ints for each tile.
+template <int SUMS, int BLOCK_THREADS, int COUNT>
+__device__ bool add_splits(float (&total)[COUNT], void* workspace, int tiles, int split) {
+    const int tile = blockIdx.x / split, part = blockIdx.x % split;
+    int* const arrivals = static_cast<int*>(workspace);
+    float* const parts = static_cast<float*>(workspace) + (tiles * counters(split) + 3) / 4 * 4 +
+                         size_t(tile) * split * SUMS;
+    return add_parts<SUMS, BLOCK_THREADS>(total, arrivals + tile * counters(split), part, split,
+                                          [=](int p) { return parts + size_t(p) * SUMS; });
 }

@@ -19,20 +19,22 @@ let:
   step: 16 * THREADS // OUTPUTS # k that a block loads at once
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
-  fitting: BLOCKS * SMS // tiles  # parts of K that run at once
-  more: 3 if fitting == 0 else 2 * fitting + 1  # parts that may leave fewer places empty in four waves, or two
-  pays: more * tiles <= (4 if fitting == 0 else 2) * BLOCKS * SMS and K >= 16 * more * step * AHEAD
-  split: more if pays else max(1, min(fitting, K // (2 * step * AHEAD)))
-  counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
+  places: BLOCKS * SMS          # of blocks that run at once
+  split: max(1, min(places // tiles, K // (2 * step * AHEAD)))  # parts of each tile along K
+  waves: cdiv(tiles * split, places)
+  uneven: 20 * tiles * split < 19 * waves * places and tiles * (K // (step * AHEAD)) >= 8 * places
+  blocks: places if uneven else tiles * split
+  parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
+  counters: cdiv(tiles * (1 + cdiv(parts + 1, 8)), 4) * 16  # bytes
 require:
   - OUTPUTS <= 4 * THREADS
   - BLOCKS * THREADS <= 1536
   - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
   - LINES * (chunk + 4) <= 24576           # 96 KB
-workspace: counters + 4 * split * tiles * LINES * OUTPUTS if split > 1 else 0
-zeroed: counters if split > 1 else 0  # which the last blocks of a tile reset
+workspace: 0 if blocks == tiles else counters + 8 * blocks * LINES * OUTPUTS
+zeroed: 0 if blocks == tiles else counters  # which the last blocks of a tile reset
 grid:
-  - tiles * split
+  - blocks
 block:
   - THREADS
 shared: 4 * max(LINES * (chunk + 4), 4 * LINES * THREADS + step)
@@ -57,9 +59,9 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     | chunk  |     | 4 5 6 7 |                 columns and A as M x K) 0 and 1 are neighbours along
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
-// One wave of blocks, all resident at once: where there are fewer tiles than places, K is split
-// among blocks (parts.cuh). A long K is split further, into two waves or four, where that leaves
-// fewer places empty. The next launch is prepared meanwhile (pdl).
+// All blocks are resident at once: where there are fewer tiles than places, K is split among blocks
+// (parts.cuh). Where whole parts would leave places empty and K is long, all places get the same share
+// of all loads instead, as in sgemm_persistent. The next launch is prepared meanwhile (pdl).
 //
 // A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
 // neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
@@ -165,7 +167,7 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
             } else {
 #pragma unroll
                 for (int j = 0; j < 4; ++j)
-                    v[i][j] = k0 + (ALONG_K ? k_of(j) : depth + i) < end ? __ldg(step + (row[i] + column[j])) : 0;
+                    v[i][j] = k0 + (ALONG_K ? k_of(j) : depth + i) < end ? __ldg(step + row[i] + column[j]) : 0;
             }
         }
     }
@@ -219,34 +221,39 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     __syncthreads();
 }
 
-template <bool BY_ROWS, bool WIDE>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
-    extern __shared__ __align__(16) float shared[];
-    const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
-    const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS;
-    const int tiles = across * ((operands.lines + LINES - 1) / LINES);
-    const int split = gridDim.x / tiles, tile = blockIdx.x / split, part = blockIdx.x % split;
-    const int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
-    const int rounds = (K + kRound - 1) / kRound;
-    const int begin = int((long long)rounds * part / split) * kRound;
-    const int end = min(K, int((long long)rounds * (part + 1) / split) * kRound);
-    start_next_launch();
-    await_launch_before();
-    constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
-    multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, begin, end, shared);
+// How the rounds of all tiles, one tile after the other, are divided among the blocks: evenly. If there
+// are as many blocks as tiles, or a multiple, none has parts of two tiles.
+struct Shares {
+    int tiles, rounds, blocks;  // rounds of a tile
 
-    float total[kTotals];
-#pragma unroll
-    for (int i = 0; i < kTotals; ++i) {
-        const int e = i * THREADS + threadIdx.x;
-        total[i] = 0;
-        if (kSums % THREADS == 0 || e < kSums)
-#pragma unroll 8
-            for (int depth = 0; depth < kDepthThreads; ++depth) total[i] += shared[depth * kSumPitch + e];
-    }
-    if (split > 1 && !add_splits<kSums, THREADS>(total, workspace, tiles, split)) return;
+    __device__ Shares(const Operands& operands)
+        : tiles((operands.outputs + OUTPUTS - 1) / OUTPUTS * ((operands.lines + LINES - 1) / LINES)),
+          rounds(max(1, (operands.K + kRound - 1) / kRound)), blocks(gridDim.x) {}
 
+    __device__ long long all() const { return (long long)tiles * rounds; }
+    __device__ long long begin(int block) const { return all() * block / blocks; }
+    __device__ int block_of(long long round) const { return int(((round + 1) * blocks - 1) / all()); }
+    __device__ int most_parts() const { return max(1, (blocks + tiles - 1) / tiles) + 1; }  // of a tile
+};
+
+// Leaves the totals of a part of a tile in the workspace. The last block to do so replaces them by the
+// totals of the tile and returns true.
+__device__ bool add_up(float (&total)[kTotals], const Shares& shares, int tile, void* workspace) {
+    const long long start = (long long)tile * shares.rounds;
+    const int first = shares.block_of(start), parts = shares.block_of(start + shares.rounds - 1) - first + 1;
+    const int ints = counters(shares.most_parts());
+    int* const arrivals = static_cast<int*>(workspace) + tile * ints;
+    // A block has room for two parts: the end of a tile, and the beginning of another.
+    float* const slots = static_cast<float*>(workspace) + (shares.tiles * ints + 3) / 4 * 4;
+    const bool second = shares.begin(first) < start;
+    const auto place = [=](int p) { return slots + size_t(2 * (first + p) + (p == 0 && second)) * kSums; };
+    return add_parts<kSums, THREADS>(total, arrivals, blockIdx.x - first, parts, place);
+}
+
+// Stores the totals of a tile: thread i has number i, i + THREADS and so on.
+template <bool BY_ROWS>
+__device__ void store(const float (&total)[kTotals], const Operands& operands, int line0, int output0, float alpha,
+                      float beta, float* shared, TC* C) {
     // The lines of C are its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
     constexpr int PITCH = LINES + 1;
     if (!BY_ROWS) {
@@ -264,8 +271,42 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const int line = BY_ROWS ? e / OUTPUTS : e % LINES, output = BY_ROWS ? e % OUTPUTS : e / LINES;
         if (e >= kSums || line0 + line >= operands.lines || output0 + output >= operands.outputs) continue;
         const float value = alpha * (BY_ROWS ? total[i] : shared[output * PITCH + line]);
-        const int m = BY_ROWS ? line0 + line : output0 + output, n = BY_ROWS ? output0 + output : line0 + line;
-        TC* const c = C + size_t(m) * N + n;
+        TC* const c = C + (BY_ROWS ? size_t(line0 + line) * operands.outputs + output0 + output
+                                   : size_t(output0 + output) * operands.lines + line0 + line);
         *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
+    }
+}
+
+template <bool BY_ROWS, bool WIDE>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
+    extern __shared__ __align__(16) float shared[];
+    const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
+    const Shares shares(operands);
+    const long long begin = shares.begin(blockIdx.x);
+    int tile = int(begin / shares.rounds), from = int(begin % shares.rounds);
+    int left = int(shares.begin(blockIdx.x + 1) - begin);  // rounds
+    start_next_launch();
+    await_launch_before();
+    for (; left > 0; ++tile, from = 0) {
+        const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS;
+        const int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
+        const int to = min(shares.rounds, from + left);
+        const bool whole = to - from == shares.rounds;
+        left -= to - from;
+        constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
+        multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, from * kRound, min(K, to * kRound), shared);
+
+        float total[kTotals];
+#pragma unroll
+        for (int i = 0; i < kTotals; ++i) {
+            const int e = i * THREADS + threadIdx.x;
+            total[i] = 0;
+            if (kSums % THREADS == 0 || e < kSums)
+#pragma unroll 8
+                for (int depth = 0; depth < kDepthThreads; ++depth) total[i] += shared[depth * kSumPitch + e];
+        }
+        if (whole || add_up(total, shares, tile, workspace))
+            store<BY_ROWS>(total, operands, line0, output0, alpha, beta, shared, C);
     }
 }
