@@ -12,6 +12,7 @@ let:
   tall: cdiv(M, 128) * cdiv(N, 64)     # of 128 x 64
   wide: cdiv(M, 64) * cdiv(N, 128)     # of 64 x 128
   many: K <= 320 and tiles >= 5 * SMS  # tiles, and each has few stages
+  copied: (M * K if lda % 4 != 0 else 0) + (K * N if ldb % 4 != 0 else 0)  # elements, so that rows are aligned
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
   light: M * N * K <= (70000000 if min(M, N) <= 48 else 40000000)  # small tiles, so that there are enough
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
@@ -22,18 +23,27 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 8 and M * N < 2048 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 256}
-  - when: K <= 8 and M * N < 8192 * SMS
+  - when: K <= 8 and M * N < 6144 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 256}
+  - when: K <= 8 and M * N < 16384 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 128, THREADS: 256}
+  - when: K <= 8 and N % 4 != 0 and N > 64
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
   - when: K <= 8
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
-  - when: K <= 16 and M * N >= 32768 and M * N < 8192 * SMS and min(M, N) > 16
+  - when: K <= 16 and M * N >= 32768 and M * N < 4096 * SMS and min(M, N) > 16
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and M * N >= 4096 * SMS and M * N < 8192 * SMS and min(M, N) > 32
-    variant: sgemm_small
-    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
+  - when: K <= 32 and M * N >= 4096 * SMS and tiles <= 2 * SMS and min(M, N) > 32
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
+  - when: K <= 32 and M * N >= 4096 * SMS and tiles <= 3 * SMS and min(M, N) > 32
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 3, STREAM_K: 0}
   - when: K <= 32 and M * N >= 32768 and M * N < 8192 * SMS and min(M, N) > 16
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
@@ -52,9 +62,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 2 and K <= 256
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
-  - when: M > N and N <= 1
+  - when: M > N and N <= 1 and M <= 8 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 1}
+  - when: M > N and N <= 1
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 4
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 128, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -76,12 +89,27 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
-  - when: M <= 2 and N <= 32 * SMS
+  - when: M <= 2 and N <= 4 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 1}
+  - when: M <= 1 and K <= 256
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
+  - when: M <= 1 and N <= 32 * SMS
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 2 and K <= 256
+    variant: sgemm_stream
+    params: {LINES: 2, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
+  - when: M <= 2
+    variant: sgemm_stream
+    params: {LINES: 2, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 4 and K <= 512 and N > 32 * SMS
+    variant: sgemm_stream
+    params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
   - when: M <= 4 and deep
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -196,10 +224,19 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: many
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 256 and 4 * wide > 9 * SMS and wide <= 3 * SMS and 5 * M * N > 32768 * wide
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 256 and 4 * tall > 9 * SMS and tall <= 3 * SMS and 5 * M * N > 32768 * tall
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
   - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: K <= 128 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
+  - when: not aligned and K <= 256 and tiles > 3 * SMS and M > N
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
   - when: not aligned and K <= 256 and tiles > 3 * SMS
@@ -211,6 +248,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > 2 * SMS
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 256 and small > SMS // 2 and M * N <= 4096 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: K <= 256 and small > SMS // 2 and small <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
@@ -219,14 +259,17 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 96, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
   - when: lda % 4 != 0 and ldb % 4 != 0 and small * 4 <= SMS
     variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: not aligned and small * 4 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1, STREAM_K: 0}
+  - when: not aligned and K >= 4096 and small * 5 <= 2 * SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
   - when: not aligned and K < 1024 and (small * 2 <= SMS or min(M, N) <= 64) or not aligned and small * 5 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: not aligned and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
+  - when: copied > 1000000 and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: small * 8 <= SMS and K >= 8192
@@ -274,7 +317,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 512 and small <= 6 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-  - when: min(M, N) <= 96 and small <= 8 * SMS
+  - when: (min(M, N) <= 96 or min(M, N) > 132 and min(M, N) <= 192) and small <= 8 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
   - when: large <= SMS and large * 10 >= 9 * SMS
