@@ -7,6 +7,8 @@ let:
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)  # tiles of 64 x 64, as sgemm_splitk counts them
   clustered: SMS * 10 // 11     # SMs on which clusters of eight fit, each with two blocks of sgemm_splitk
   tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
+  fine: cdiv(M, 32) * cdiv(N, 32)    # of 32 x 32
+  third: cdiv(M, 128) * cdiv(N, 96)  # tiles of sgemm_persistent: of 128 x 96
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   square: cdiv(M, 128) * cdiv(N, 128)  # tiles of sgemm_persistent: of 128 x 128
   tall: cdiv(M, 128) * cdiv(N, 64)     # of 128 x 64
@@ -56,6 +58,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32 and M * N >= 8192 * SMS and min(M, N) > 32 and (tiles < 5 * SMS or min(M, N) <= 48)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2, EARLY: 0}
+  - when: M > N and N <= 1 and K > 128 and K <= 256 and M <= 4 * SMS
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 2 and K <= 256 and M >= 64 * SMS
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 2}
@@ -64,7 +69,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {LINES: 2, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 1 and M <= 8 * SMS
     variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 1}
+    params: {LINES: 1, OUTPUTS: 8, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -139,13 +144,16 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M * N * K <= 8000000 and M * N >= 131072 and K <= 48
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 8000000 and M * N >= 32768
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 8000000
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+  - when: M <= 32 and N >= 8 * SMS and N <= 24 * SMS and K > 512 and K <= 4096
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
   - when: light and M * N <= 200000 and K > 128 and max(M, N) <= 40 * SMS
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
@@ -158,6 +166,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: N <= 24
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
+  - when: N <= 32 and K <= 128 and M <= 64 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: N <= 32 and K <= 128
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
@@ -173,6 +184,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: N <= 40 and M <= 64 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 40, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: N <= 48 and M >= 16 * SMS and K >= 4096
+    variant: sgemm_small
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: N <= 48 and M <= 64 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
@@ -185,7 +199,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 24
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: M <= 32 and N <= 64 * SMS and N * K > 50000000 and 10 * cdiv(N, 64) * (3 * SMS // cdiv(N, 64)) >= 27 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: M <= 32 and N * K > 50000000
+    variant: sgemm_persistent
+    params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
+  - when: M <= 32 and N <= 64 * SMS and N * K > 16000000 and 10 * cdiv(N, 64) * (3 * SMS // cdiv(N, 64)) < 27 * SMS
     variant: sgemm_persistent
     params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
   - when: M <= 32 and max(N, K) > 64 * SMS
@@ -203,9 +223,21 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 48
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and fine <= 2 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and fine <= 3 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and M > N and 7 * cdiv(N, 48) <= 8 * cdiv(N, 64)
+    variant: sgemm_small
+    params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
+  - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 1024
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 128
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
@@ -230,12 +262,18 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and 4 * tall > 9 * SMS and tall <= 3 * SMS and 5 * M * N > 32768 * tall
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K > 128 and K <= 512 and third <= SMS and 10 * third >= 9 * SMS and 10 * M * N >= 9 * 12288 * third
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 96, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: K <= 128 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
+  - when: K <= 256 and M > N and 7 * cdiv(N, 48) <= 8 * cdiv(N, 64) and tiles > 3 * SMS
+    variant: sgemm_small
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: not aligned and K <= 256 and tiles > 3 * SMS and M > N
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
@@ -254,10 +292,16 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > SMS // 2 and small <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
+  - when: lda % 4 != 0 and N > 64 and N <= 96 and M * K > 10000000 and K > 256
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 96, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
+  - when: lda % 4 != 0 and N > 96 and N <= 128 and M * K > 10000000 and K > 256
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
   - when: ldb % 4 != 0 and M > 64 and M <= 96 and N * K > 30000000
     variant: sgemm_persistent
     params: {BM: 96, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
-  - when: lda % 4 != 0 and ldb % 4 != 0 and small * 4 <= SMS
+  - when: (lda % 4 != 0 and ldb % 4 != 0 or copied > 2000000) and small * 4 <= SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: not aligned and small * 4 <= SMS

@@ -167,7 +167,7 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
             } else {
 #pragma unroll
                 for (int j = 0; j < 4; ++j)
-                    v[i][j] = k0 + (ALONG_K ? k_of(j) : depth + i) < end ? __ldg(step + row[i] + column[j]) : 0;
+                    v[i][j] = k0 + (ALONG_K ? k_of(j) : depth + i) < end ? __ldcs(step + row[i] + column[j]) : 0;
             }
         }
     }
@@ -210,6 +210,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
             for (int i = 0; i < AHEAD; ++i) {
                 streamer.multiply(sum, v[i], shared + k - chunk + i * kStep);
                 streamer.load(v[i], k + kRound + i * kStep, end);
+                __syncwarp();  // or else ptxas moves all loads to the end, right before what waits for them
             }
     }
     __syncthreads();
