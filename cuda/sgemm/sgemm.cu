@@ -61,21 +61,30 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 1 and K > 128 and K <= 256 and M <= 4 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 1 and K > 128 and K <= 256 and M <= 8 * SMS
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 1}
   - when: M > N and N <= 2 and K <= 256 and M >= 64 * SMS
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 2 and K <= 256
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 1 and M <= 8 * SMS and K > 1024
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 1}
   - when: M > N and N <= 1 and M <= 8 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 8, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 4 and K <= 256
+    variant: sgemm_stream
+    params: {LINES: 4, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 4
     variant: sgemm_stream
-    params: {LINES: 4, OUTPUTS: 128, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+    params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 8 and M <= 8 * SMS
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -94,6 +103,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
+  - when: M <= 1 and N <= 4 * SMS and N % 4 != 0 and K > 256
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 2 and N <= 4 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 1}
@@ -103,6 +115,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 1 and N <= 32 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 1 and N > 80 * SMS
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
   - when: M <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -117,7 +132,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
   - when: M <= 4 and deep
     variant: sgemm_stream
-    params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+    params: {LINES: 4, OUTPUTS: 128, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 4
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -268,7 +283,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
-  - when: K <= 128 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
+  - when: K <= 256 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
   - when: K <= 256 and M > N and 7 * cdiv(N, 48) <= 8 * cdiv(N, 64) and tiles > 3 * SMS
