@@ -7,8 +7,12 @@ let:
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)  # tiles of 64 x 64, as sgemm_splitk counts them
   clustered: SMS * 10 // 11     # SMs on which clusters of eight fit, each with two blocks of sgemm_splitk
   tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
-  fine: cdiv(M, 32) * cdiv(N, 32)    # of 32 x 32
-  third: cdiv(M, 128) * cdiv(N, 96)  # tiles of sgemm_persistent: of 128 x 96
+  tiles_32: cdiv(M, 32) * cdiv(N, 32)
+  tiles_32x64: cdiv(M, 32) * cdiv(N, 64)
+  tiles_96: cdiv(M, 128) * cdiv(N, 96)  # of 128 x 96
+  columns_48: 7 * cdiv(N, 48) <= 8 * cdiv(N, 64)  # tiles of 48 columns leave clearly fewer empty than those of 64
+  rows_48: 7 * cdiv(M, 48) <= 8 * cdiv(M, 64)  # the same of rows
+  filled: cdiv(N, 64) * (3 * SMS // cdiv(N, 64))  # of 3 * SMS places, by tiles of 64 columns with K in parts
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   square: cdiv(M, 128) * cdiv(N, 128)  # tiles of sgemm_persistent: of 128 x 128
   tall: cdiv(M, 128) * cdiv(N, 64)     # of 128 x 64
@@ -52,6 +56,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32 and N <= 32 and M * N >= 8192 * SMS and min(M, N) > 16
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 1, BLOCKS: 4, EARLY: 1}
+  - when: K <= 16 and M * N >= 8192 * SMS and N % 4 != 0 and min(M, N) > 64
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
   - when: K <= 16 and M * N >= 8192 * SMS and min(M, N) > 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 128, ROWS: 64, THREADS: 256}
@@ -118,6 +125,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 1 and N > 80 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
+  - when: M <= 1 and N > 32 * SMS and K <= 2048
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -187,7 +197,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: N <= 32 and K <= 128
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: N <= 32 and not aligned and M * K > 30000000
+  - when: N <= 32 and lda % 4 != 0 and M * K > 30000000
     variant: sgemm_persistent
     params: {BM: 128, BN: 32, BK: 32, SLICES: 4, STAGES: 3, BLOCKS: 1, STREAM_K: 1}
   - when: N <= 32 and M <= 16 * SMS and K <= 2048
@@ -214,13 +224,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 24
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: M <= 32 and N <= 64 * SMS and N * K > 50000000 and 10 * cdiv(N, 64) * (3 * SMS // cdiv(N, 64)) >= 27 * SMS
+  - when: M <= 32 and N <= 64 * SMS and N * K > 50000000 and 10 * filled >= 27 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: M <= 32 and N * K > 50000000
     variant: sgemm_persistent
     params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
-  - when: M <= 32 and N <= 64 * SMS and N * K > 16000000 and 10 * cdiv(N, 64) * (3 * SMS // cdiv(N, 64)) < 27 * SMS
+  - when: M <= 32 and N <= 64 * SMS and N * K > 16000000 and 10 * filled < 27 * SMS
     variant: sgemm_persistent
     params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
   - when: M <= 32 and max(N, K) > 64 * SMS
@@ -238,13 +248,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 48
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and fine <= 2 * SMS
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and tiles_32 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and fine <= 3 * SMS
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and tiles_32 <= 3 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and M > N and 7 * cdiv(N, 48) <= 8 * cdiv(N, 64)
+  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and M > N and columns_48
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128
@@ -277,7 +287,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and 4 * tall > 9 * SMS and tall <= 3 * SMS and 5 * M * N > 32768 * tall
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: K > 128 and K <= 512 and third <= SMS and 10 * third >= 9 * SMS and 10 * M * N >= 9 * 12288 * third
+  - when: K > 192 and K <= 512 and tiles_96 <= SMS and 5 * tiles_96 >= 4 * SMS and 20 * M * N >= 17 * 12288 * tiles_96
     variant: sgemm_persistent
     params: {BM: 128, BN: 96, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
@@ -286,7 +296,10 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
-  - when: K <= 256 and M > N and 7 * cdiv(N, 48) <= 8 * cdiv(N, 64) and tiles > 3 * SMS
+  - when: K <= 256 and M <= N and rows_48 and small > 2 * SMS
+    variant: sgemm_small
+    params: {BM: 48, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 256 and M > N and columns_48 and tiles > 2 * SMS
     variant: sgemm_small
     params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: not aligned and K <= 256 and tiles > 3 * SMS and M > N
@@ -304,6 +317,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > SMS // 2 and M * N <= 4096 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: K > 128 and K <= 256 and small > SMS // 2 and tiles_32x64 <= 3 * SMS and 4 * tiles_32x64 >= 9 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
   - when: K <= 256 and small > SMS // 2 and small <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
@@ -322,13 +338,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: not aligned and small * 4 <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1, STREAM_K: 0}
-  - when: not aligned and K >= 4096 and small * 5 <= 2 * SMS
+  - when: not aligned and copied <= 2000000 and K >= 4096 and small * 5 <= 2 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
   - when: not aligned and K < 1024 and (small * 2 <= SMS or min(M, N) <= 64) or not aligned and small * 5 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: copied > 1000000 and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
+  - when: (copied > 1000000 or not aligned and K < 1024) and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: small * 8 <= SMS and K >= 8192
@@ -373,13 +389,16 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 512 and tiles <= 3 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+  - when: K <= 512 and small <= 4 * SMS and 20 * small >= 17 * 2 * SMS * cdiv(small, 2 * SMS)
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
   - when: K <= 512 and small <= 6 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-  - when: (min(M, N) <= 96 or min(M, N) > 132 and min(M, N) <= 192) and small <= 8 * SMS
+  - when: (min(M, N) <= 96 or 10 * tiles <= 34 * square) and small <= 8 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-  - when: large <= SMS and large * 10 >= 9 * SMS
+  - when: large <= SMS and large * 10 >= 9 * SMS and 10 * M * N >= 8 * 32768 * large
     variant: sgemm_tma
     params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 0}
   - when: large >= 1
@@ -396,29 +415,33 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      K is at most 8, or 16 with a large C         sgemm_outer, which streams C out
-//      K is at most 32, C not large                 sgemm_small, in tiles the smaller the smaller C
+//      K is at most 8, or 16 with a large C         sgemm_outer, which streams C out; sgemm_persistent if C is
+//                                                   large and its rows are not aligned
+//      K is at most 32, C not large                 sgemm_small, in tiles the smaller the smaller C;
+//                                                   sgemm_persistent where its tiles fill the SMs
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
 //                                                   else sgemm_small with tiles of 16 x 16 or 32 x 32
 //      at most 40 million, 70 if C is narrow        sgemm_small with tiles of 16 x 32, for a short K 32 x 32
-//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C; for 25 to 32, where
-//                                                   the other operand is large, sgemm_persistent, stream-K
+//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C; sgemm_persistent,
+//                                                   stream-K, for up to 32 where the other operand is large
 //      K is at most 320, C large                    sgemm_persistent; sgemm_tma if K is over 128 and tiles fit
 //      K is at most 256, C of middling size         sgemm_small; sgemm_persistent where its tiles just fill the SMs
-//      65 to 96 rows, B large with unaligned rows   sgemm_persistent, stream-K
+//      65 to 128 rows or columns, and the large     sgemm_persistent, stream-K
+//      operand has unaligned rows
 //      rows unaligned, few tiles or a narrow C      sgemm_small, which needs no copy of an operand
 //      at most two tiles per SM                     sgemm_splitk, K in as many parts as fill the SMs with one
 //                                                   or two blocks each, in clusters where these fit;
 //                                                   stream-K where no number of parts does
-//      K is at most 512, C of middling size         sgemm_small, then sgemm_splitk, stream-K
-//      C has at most 96 rows or columns             sgemm_splitk, stream-K
+//      K is at most 512, C of middling size         sgemm_small, then sgemm_splitk
+//      few rows or columns beyond whole tiles       sgemm_splitk, stream-K, if tiles of sgemm_tma would be
+//                                                   emptier than its own
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
 // Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what the searches
-// sgemm_pick_* and further ones found on an H100. Parameters are those that did best there, at the same shape
-// or at one close to it.
+// sgemm_pick_* and further ones at 480 drawn shapes found on an H100 and an H200. Parameters are those that
+// did best there, at the same shape or at one close to it.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

@@ -210,7 +210,9 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
             for (int i = 0; i < AHEAD; ++i) {
                 streamer.multiply(sum, v[i], shared + k - chunk + i * kStep);
                 streamer.load(v[i], k + kRound + i * kStep, end);
-                __syncwarp();  // or else ptxas moves all loads to the end, right before what waits for them
+                // Otherwise ptxas moves all loads to the end, right before what waits for them. Rows along K
+                // are loaded two steps at a time, so that more of each row is asked for at once.
+                if (!ALONG_K || i % 2 == 1) __syncwarp();
             }
     }
     __syncthreads();
