@@ -110,7 +110,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
-  - when: M <= 1 and N <= 4 * SMS and N % 4 != 0 and K > 256
+  - when: M <= 1 and N <= 8 * SMS and N % 4 != 0 and K > 2048
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 2 and N <= 4 * SMS
@@ -119,13 +119,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 1 and K <= 256
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
-  - when: M <= 1 and N <= 32 * SMS
+  - when: M <= 1 and N <= 40 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 1 and N > 80 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
-  - when: M <= 1 and N > 32 * SMS and K <= 2048
+  - when: M <= 1 and N > 40 * SMS and K <= 2048
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 1
@@ -185,6 +185,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 16000000 and M * N >= 32768 and min(M, N) <= 48
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: N <= 32 and lda % 4 != 0 and M * K > 30000000
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 32, BK: 32, SLICES: 4, STAGES: 3, BLOCKS: 1, STREAM_K: 1}
   - when: N <= 24 and K <= 256
     variant: sgemm_small
     params: {BM: 32, BN: 24, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
@@ -197,9 +200,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: N <= 32 and K <= 128
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: N <= 32 and lda % 4 != 0 and M * K > 30000000
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 32, BK: 32, SLICES: 4, STAGES: 3, BLOCKS: 1, STREAM_K: 1}
   - when: N <= 32 and M <= 16 * SMS and K <= 2048
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
@@ -213,6 +213,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     variant: sgemm_small
     params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: N <= 48 and M <= 64 * SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: N <= 48 and K <= 128
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
   - when: N <= 48
@@ -269,6 +272,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: aligned and K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 9 * 16384 * square
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
+  - when: many and K > 224 and min(M, N) >= 1024
+    variant: sgemm_tma
+    params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
   - when: many and tall < wide and tall > 3 * SMS and tall <= 4 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
@@ -314,7 +320,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > 2 * SMS
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 256 and small > SMS // 2 and M * N <= 4096 * SMS
+  - when: K <= 256 and small > SMS // 2 and M * N <= (6144 if min(M, N) <= 64 else 4096) * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: K > 128 and K <= 256 and small > SMS // 2 and tiles_32x64 <= 3 * SMS and 4 * tiles_32x64 >= 9 * SMS
@@ -347,6 +353,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: (copied > 1000000 or not aligned and K < 1024) and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+  - when: K >= 32768 and 16 * small <= 2 * SMS and 160 * small >= 18 * SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 8, STREAM_K: 0}
   - when: small * 8 <= SMS and K >= 8192
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}

@@ -210,8 +210,8 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
             for (int i = 0; i < AHEAD; ++i) {
                 streamer.multiply(sum, v[i], shared + k - chunk + i * kStep);
                 streamer.load(v[i], k + kRound + i * kStep, end);
-                // Otherwise ptxas moves all loads to the end, right before what waits for them. Rows along K
-                // are loaded two steps at a time, so that more of each row is asked for at once.
+                // Otherwise ptxas moves all loads to the end, right before the FFMA that need them. Rows along
+                // K are loaded two steps at a time, so that more of each row is asked for at once.
                 if (!ALONG_K || i % 2 == 1) __syncwarp();
             }
     }

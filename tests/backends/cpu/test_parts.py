@@ -21,6 +21,8 @@ STREAM = {"LINES": 8, "OUTPUTS": 16, "THREADS": 128, "AHEAD": 1, "BLOCKS": 1}
         ("sgemm_small", TINY, (9, 13, 5003), 75),  # ten groups
         ("sgemm_stream", STREAM, (5, 40, 9000), 60),  # three tiles, each with three groups
         ("sgemm_stream", STREAM, (40, 5, 9001), 60),
+        ("sgemm_stream", STREAM, (5, 40, 9000), 8),  # three tiles for eight blocks, two of which have parts of two
+        ("sgemm_stream", STREAM, (200, 5, 3000), 8),  # 13 tiles for eight blocks, which have whole ones between parts
     ],
 )
 def test_parts_are_added_in_the_order_of_k(bench, name, params, shape, sms):
