@@ -22,6 +22,7 @@ let:
   places: BLOCKS * SMS          # of blocks that run at once
   split: max(1, min(places // tiles, K // (2 * step * AHEAD)))  # parts of each tile along K
   waves: cdiv(tiles * split, places)
+  # Whole parts leave more than a twentieth of the places empty, and each has 8 rounds to do.
   uneven: 20 * tiles * split < 19 * waves * places and tiles * (K // (step * AHEAD)) >= 8 * places
   blocks: places if uneven else tiles * split
   parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
@@ -59,9 +60,9 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     | chunk  |     | 4 5 6 7 |                 columns and A as M x K) 0 and 1 are neighbours along
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
-// All blocks are resident at once: where there are fewer tiles than places, K is split among blocks
-// (parts.cuh). Where whole parts would leave places empty and K is long, all places get the same share
-// of all loads instead, as in sgemm_persistent. The next launch is prepared meanwhile (pdl).
+// Where there are fewer tiles than places for blocks, K is split among blocks (parts.cuh). Where that
+// would leave places empty and K is long, there is one block for each place, and all get the same
+// share of all loads, as in sgemm_persistent. The next launch is prepared meanwhile (pdl).
 //
 // A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
 // neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
