@@ -66,6 +66,19 @@ def test_no_two_searches_of_sgemm_write_the_same_row():
     assert [(when, sorted(names)) for when, names in rows.items() if len(names) > 1] == []
 
 
+def test_the_searches_of_sgemm_have_what_their_rows_pick_among_their_candidates():
+    catalog, lost = Catalog([ROOT / "cuda"]), []
+    variant = catalog.get("sgemm")
+    for path in (ROOT / "configs").glob("sgemm_pick*.yaml"):
+        sweep = read_sweep(str(path), SweepOverrides(), on_cpu=False)
+        for row in {find_picked(variant, problem) for problem in sweep.problems}:
+            default = {key: (value,) for key, value in catalog.get(row.variant).default().items()}
+            listed = [{**default, **choice.params} for choice in sweep.choices if choice.name == row.variant]
+            if not any(all(value in params[key] for key, value in row.params) for params in listed):
+                lost.append((path.stem, str(row.when)))
+    assert lost == []
+
+
 @pytest.mark.parametrize("path", ["sgemm/sgemm.cu", "tensor/tgemm.cu"])
 def test_a_pick_is_written_as_it_is_read(path):
     text = (ROOT / "cuda" / path).read_text()

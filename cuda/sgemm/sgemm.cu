@@ -11,7 +11,7 @@ let:
   tiles_32x64: cdiv(M, 32) * cdiv(N, 64)
   tiles_96: cdiv(M, 128) * cdiv(N, 96)  # of 128 x 96
   columns_48: 7 * cdiv(N, 48) <= 8 * cdiv(N, 64)  # tiles of 48 columns leave clearly fewer empty than those of 64
-  rows_48: 7 * cdiv(M, 48) <= 8 * cdiv(M, 64)  # the same of rows
+  rows_48: 7 * cdiv(M, 48) <= 8 * cdiv(M, 64)  # the same for rows
   filled: cdiv(N, 64) * (3 * SMS // cdiv(N, 64))  # of 3 * SMS places, by tiles of 64 columns with K in parts
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   square: cdiv(M, 128) * cdiv(N, 128)  # tiles of sgemm_persistent: of 128 x 128
@@ -110,7 +110,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
-  - when: M <= 1 and N <= 8 * SMS and N % 4 != 0 and K > 2048
+  - when: M <= 1 and N <= 4 * SMS and N % 4 != 0 and K > 256
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 2 and N <= 4 * SMS
@@ -119,13 +119,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 1 and K <= 256
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
-  - when: M <= 1 and N <= 40 * SMS
+  - when: M <= 1 and N <= 32 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 1 and N > 80 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
-  - when: M <= 1 and N > 40 * SMS and K <= 2048
+  - when: M <= 1 and N > 32 * SMS and K <= 2048
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 1
@@ -185,9 +185,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 16000000 and M * N >= 32768 and min(M, N) <= 48
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: N <= 32 and lda % 4 != 0 and M * K > 30000000
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 32, BK: 32, SLICES: 4, STAGES: 3, BLOCKS: 1, STREAM_K: 1}
   - when: N <= 24 and K <= 256
     variant: sgemm_small
     params: {BM: 32, BN: 24, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
@@ -200,6 +197,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: N <= 32 and K <= 128
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: N <= 32 and lda % 4 != 0 and M * K > 30000000
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 32, BK: 32, SLICES: 4, STAGES: 3, BLOCKS: 1, STREAM_K: 1}
   - when: N <= 32 and M <= 16 * SMS and K <= 2048
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
@@ -213,9 +213,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     variant: sgemm_small
     params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: N <= 48 and M <= 64 * SMS
-    variant: sgemm_small
-    params: {BM: 64, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-  - when: N <= 48 and K <= 128
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
   - when: N <= 48
@@ -272,9 +269,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: aligned and K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 9 * 16384 * square
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-  - when: many and K > 224 and min(M, N) >= 1024
-    variant: sgemm_tma
-    params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
   - when: many and tall < wide and tall > 3 * SMS and tall <= 4 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
@@ -320,7 +314,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 256 and small > 2 * SMS
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 256 and small > SMS // 2 and M * N <= (6144 if min(M, N) <= 64 else 4096) * SMS
+  - when: K <= 256 and small > SMS // 2 and M * N <= 4096 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: K > 128 and K <= 256 and small > SMS // 2 and tiles_32x64 <= 3 * SMS and 4 * tiles_32x64 >= 9 * SMS
@@ -353,9 +347,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: (copied > 1000000 or not aligned and K < 1024) and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-  - when: K >= 32768 and 16 * small <= 2 * SMS and 160 * small >= 18 * SMS
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 8, STREAM_K: 0}
   - when: small * 8 <= SMS and K >= 8192
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
@@ -443,14 +434,14 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //                                                   or two blocks each, in clusters where these fit;
 //                                                   stream-K where no number of parts does
 //      K is at most 512, C of middling size         sgemm_small, then sgemm_splitk
-//      few rows or columns beyond whole tiles       sgemm_splitk, stream-K, if tiles of sgemm_tma would be
-//                                                   emptier than its own
+//      at most 96 rows or columns, or tiles of      sgemm_splitk, stream-K
+//      128 x 128 much emptier than of 64 x 64
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
-// Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what the searches
-// sgemm_pick_* and further ones at 480 drawn shapes found on an H100 and an H200. Parameters are those that
-// did best there, at the same shape or at one close to it.
+// Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what searches found
+// on an H100 and an H200: sgemm_pick_*, and others at those of 600 drawn shapes where the list lost. Parameters
+// are those that did best there, at the same shape or at one close to it.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

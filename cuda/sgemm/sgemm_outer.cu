@@ -50,8 +50,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // left, so that its stores of 16 bytes are aligned all the same. With N = 5, memory and who stores it:
 //
 //      row 0   0 0 0 0 1           row 1 begins in the middle of the vector that thread 1 of row 0 would
-//      row 1           0 0 0 1 1   store. So both store their own part, element by element; what lies
-//      row 2     0 0 1 1 1         between the first and the last vector of a row is stored at once.
+//      row 1           0 0 0 1 1   store. So both store their own part, element by element; all between
+//      row 2     0 0 1 1 1         the first and the last vector of a row is stored 16 bytes at a time.
 //
 // Rows that are a multiple of four apart are shifted alike, and a thread has only such rows: its columns
 // of B stay the same.

@@ -22,7 +22,7 @@ let:
   places: BLOCKS * SMS          # of blocks that run at once
   split: max(1, min(places // tiles, K // (2 * step * AHEAD)))  # parts of each tile along K
   waves: cdiv(tiles * split, places)
-  # Whole parts leave more than a twentieth of the places empty, and each has 8 rounds to do.
+  # Whole parts leave more than a twentieth of the places empty, and there are 8 rounds for each place.
   uneven: 20 * tiles * split < 19 * waves * places and tiles * (K // (step * AHEAD)) >= 8 * places
   blocks: places if uneven else tiles * split
   parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
@@ -228,7 +228,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
 // How the rounds of all tiles, one tile after the other, are divided among the blocks: evenly. If there
 // are as many blocks as tiles, or a multiple, none has parts of two tiles.
 struct Shares {
-    int tiles, rounds, blocks;  // rounds of a tile
+    int tiles, rounds, blocks;  // `rounds` are those of one tile
 
     __device__ Shares(const Operands& operands)
         : tiles((operands.outputs + OUTPUTS - 1) / OUTPUTS * ((operands.lines + LINES - 1) / LINES)),
