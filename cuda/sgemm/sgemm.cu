@@ -9,62 +9,52 @@ let:
   tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
   tiles_32: cdiv(M, 32) * cdiv(N, 32)
   tiles_32x64: cdiv(M, 32) * cdiv(N, 64)
+  tiles_64x32: cdiv(M, 64) * cdiv(N, 32)
   tiles_96: cdiv(M, 128) * cdiv(N, 96)  # of 128 x 96
-  columns_48: 7 * cdiv(N, 48) <= 8 * cdiv(N, 64)  # tiles of 48 columns leave clearly fewer empty than those of 64
-  rows_48: 7 * cdiv(M, 48) <= 8 * cdiv(M, 64)  # the same for rows
-  filled: cdiv(N, 64) * (3 * SMS // cdiv(N, 64))  # of 3 * SMS places, by tiles of 64 columns with K in parts
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   square: cdiv(M, 128) * cdiv(N, 128)  # tiles of sgemm_persistent: of 128 x 128
   tall: cdiv(M, 128) * cdiv(N, 64)     # of 128 x 64
   wide: cdiv(M, 64) * cdiv(N, 128)     # of 64 x 128
-  many: K <= 320 and tiles >= 5 * SMS  # tiles, and each has few stages
   copied: (M * K if lda % 4 != 0 else 0) + (K * N if ldb % 4 != 0 else 0)  # elements, so that rows are aligned
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
-  light: M * N * K <= (70000000 if min(M, N) <= 48 else 40000000)  # small tiles, so that there are enough
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
 pick:                           # for another GPU run gemmbench tune sgemm -c sgemm_pick --write-pick
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}
-  - when: K <= 8 and M * N < 2048 * SMS
+  - when: K <= 8 and tiles_32 <= 3 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 256}
-  - when: K <= 8 and M * N < 6144 * SMS
+  - when: K <= 8 and 4 * tiles_32 <= 15 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4, EARLY: 1}
+  - when: K <= 8 and 2 * tiles_32 <= 9 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 256}
-  - when: K <= 8 and M * N < 16384 * SMS
+  - when: K <= 8 and tiles_64x32 > 12 * SMS and ldb % 4 == 0
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
+  - when: K <= 8 and tiles_64x32 > 12 * SMS
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 8, STREAM_K: 0}
+  - when: K <= 8 and tiles_64x32 <= 3 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 256}
+  - when: K <= 8 and ldb % 4 != 0 and tiles_64x32 <= 6 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 128}
+  - when: K <= 8 and ldb % 4 != 0
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 8 and 2 * wide <= 3 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 128, ROWS: 32, THREADS: 256}
+  - when: K <= 8 and tiles_64x32 <= 6 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 128, THREADS: 256}
-  - when: K <= 8 and N % 4 != 0 and N > 64
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
   - when: K <= 8
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
-  - when: K <= 16 and M * N >= 32768 and M * N < 4096 * SMS and min(M, N) > 16
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and M * N >= 4096 * SMS and tiles <= 2 * SMS and min(M, N) > 32
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
-  - when: K <= 32 and M * N >= 4096 * SMS and tiles <= 3 * SMS and min(M, N) > 32
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 3, STREAM_K: 0}
-  - when: K <= 32 and M * N >= 32768 and M * N < 8192 * SMS and min(M, N) > 16
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and N <= 32 and M * N >= 8192 * SMS and min(M, N) > 16
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 1, BLOCKS: 4, EARLY: 1}
-  - when: K <= 16 and M * N >= 8192 * SMS and N % 4 != 0 and min(M, N) > 64
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: K <= 16 and M * N >= 8192 * SMS and min(M, N) > 16
-    variant: sgemm_outer
-    params: {DEPTH: 16, COLUMNS: 128, ROWS: 64, THREADS: 256}
-  - when: K <= 32 and M * N >= 8192 * SMS and min(M, N) > 32 and (tiles < 5 * SMS or min(M, N) <= 48)
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2, EARLY: 0}
   - when: M > N and N <= 1 and K > 128 and K <= 256 and M <= 4 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: 2, BLOCKS: 2}
@@ -110,7 +100,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
-  - when: M <= 1 and N <= 4 * SMS and N % 4 != 0 and K > 256
+  - when: M <= 1 and N <= 8 * SMS and N % 4 != 0 and K > 2048
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 2 and N <= 4 * SMS
@@ -119,13 +109,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 1 and K <= 256
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
-  - when: M <= 1 and N <= 32 * SMS
+  - when: M <= 1 and N <= 40 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 1 and N > 80 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
-  - when: M <= 1 and N > 32 * SMS and K <= 2048
+  - when: M <= 1 and N > 40 * SMS and K <= 2048
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 4}
   - when: M <= 1
@@ -167,186 +157,321 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 8000000 and M * N <= 4096
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
-  - when: M * N * K <= 8000000 and M * N >= 131072 and K <= 48
+  - when: K <= 32 and small > 3 * SMS and square <= SMS and tiles_96 <= SMS
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 8000000 and M * N >= 32768
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 32 and small > 3 * SMS and square <= SMS
+    variant: sgemm_small
+    params: {BM: 128, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 1, EARLY: 1}
+  - when: K <= 32 and small > 3 * SMS and tall <= 3 * SMS
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 32 and small > 3 * SMS and tiles <= 8 * SMS
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 8, STREAM_K: 0}
+  - when: K <= 32 and small > 3 * SMS and ldb % 4 == 0
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 32 and small > 3 * SMS
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 32 and tiles_32 > 4 * SMS and tiles_32x64 <= 4 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 32 and tiles_32 > 4 * SMS and K <= 16
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+  - when: K <= 32 and tiles_32 > 4 * SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 0}
+  - when: K <= 32 and M * N <= 70000 and 4 * tiles_32 <= SMS
     variant: sgemm_small
     params: {BM: 16, BN: 16, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 8000000
-    variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
-  - when: M <= 32 and N >= 8 * SMS and N <= 24 * SMS and K > 512 and K <= 4096
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-  - when: light and M * N <= 200000 and K > 128 and max(M, N) <= 40 * SMS
+  - when: K <= 32 and M * N <= 70000
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 16000000 and M * N >= 32768 and min(M, N) <= 48
+  - when: K <= 32 and 4 * tiles_32 > 7 * SMS
     variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: N <= 24 and K <= 256
+    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 32 and K <= 16
     variant: sgemm_small
-    params: {BM: 32, BN: 24, BK: 32, TM: 4, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: N <= 24
+    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 32 and 2 * tiles_64x32 <= SMS
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-  - when: N <= 32 and K <= 128 and M <= 64 * SMS
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+  - when: K <= 32
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: N <= 32 and K <= 128
+  - when: M * N * K <= 40000000 and tiles_32 <= SMS and 2 * tiles_32 > SMS
     variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: N <= 32 and lda % 4 != 0 and M * K > 30000000
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 32, BK: 32, SLICES: 4, STAGES: 3, BLOCKS: 1, STREAM_K: 1}
-  - when: N <= 32 and M <= 16 * SMS and K <= 2048
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and 4 * tiles_32 <= 5 * SMS and 2 * tiles_32 > SMS and 4 * tiles_32x64 <= 3 * SMS
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-  - when: N <= 32
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: M * N * K <= 40000000 and 4 * tiles_32 <= 5 * SMS and 2 * tiles_32 > SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and 4 * tiles_32 <= 5 * SMS and K > 768
+    variant: sgemm_small
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and 4 * tiles_32 <= 5 * SMS and K <= 384
+    variant: sgemm_small
+    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and 4 * tiles_32 <= 5 * SMS and M * N <= 30000
+    variant: sgemm_small
+    params: {BM: 16, BN: 16, BK: 256, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and 4 * tiles_32 <= 5 * SMS
+    variant: sgemm_small
+    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and tiles_32 > 4 * SMS and K <= 48
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and tiles_32 > 4 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: N <= 40 and M <= 64 * SMS
+  - when: M * N * K <= 40000000 and tiles_32x64 <= SMS and K <= 56
     variant: sgemm_small
-    params: {BM: 64, BN: 40, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-  - when: N <= 48 and M >= 16 * SMS and K >= 4096
+    params: {BM: 32, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000 and tiles_32x64 <= SMS
     variant: sgemm_small
-    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: N <= 48 and M <= 64 * SMS
-    variant: sgemm_small
-    params: {BM: 64, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-  - when: N <= 48
-    variant: sgemm_small
-    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: M <= 24 and K <= 128
-    variant: sgemm_small
-    params: {BM: 24, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
-  - when: M <= 24
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: M <= 32 and N <= 64 * SMS and N * K > 50000000 and 10 * filled >= 27 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: M <= 32 and N * K > 50000000
-    variant: sgemm_persistent
-    params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
-  - when: M <= 32 and N <= 64 * SMS and N * K > 16000000 and 10 * filled < 27 * SMS
-    variant: sgemm_persistent
-    params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
-  - when: M <= 32 and max(N, K) > 64 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: M <= 32
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-  - when: M <= 40 and (K <= 256 or N <= 8 * SMS)
-    variant: sgemm_small
-    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
-  - when: M <= 40
-    variant: sgemm_small
-    params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: M <= 48
-    variant: sgemm_small
-    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and tiles_32 <= 2 * SMS
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: M * N * K <= 40000000 and tiles_32 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and tiles_32 <= 3 * SMS
+  - when: M * N * K <= 40000000 and K > 48
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128 and M > N and columns_48
+  - when: M * N * K <= 40000000 and tiles_32 <= 3 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: M * N * K <= 40000000
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4, EARLY: 1}
+  - when: N <= 48 and N <= 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: N <= 48 and M * N * K > 300000000 and lda % 4 == 0
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+  - when: N <= 48 and M * N * K > 300000000
+    variant: sgemm_small
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: N <= 48 and M * N * K > 70000000
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M * N * K <= 40000000 and M * N <= 700000 and K <= 128
+  - when: N <= 48 and K <= 128
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-  - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 1024
+    params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: N <= 48 and M <= 4096
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: (not aligned or small * 33 <= SMS) and M * N * K <= 120000000 and M * N <= 200000 and K > 128
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: N <= 48
     variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: aligned and K > 128 and K <= 256 and small >= 16 * SMS and 10 * M * N >= 9 * 16384 * square
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M <= 48 and M <= 32 and M * N * K <= 150000000 and tiles <= SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: M <= 48 and M <= 32 and M * N * K <= 150000000
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M <= 48 and M <= 32 and M * N * K <= 1000000000
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: M <= 48 and M <= 32 and ldb % 4 == 0
+    variant: sgemm_persistent
+    params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
+  - when: M <= 48 and M <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 128, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: M <= 48 and M * N * K > 500000000
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+  - when: M <= 48 and M <= 40 and 2 * tiles <= 3 * SMS
+    variant: sgemm_small
+    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
+  - when: M <= 48 and M <= 40
+    variant: sgemm_small
+    params: {BM: 40, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M <= 48 and M * N * K > 70000000
+    variant: sgemm_small
+    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M <= 48 and K <= 256
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: M <= 48
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: K <= 320 and tall > 2 * SMS and K > 80 and wide <= 3 * SMS and K <= 192
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 320 and tall > 2 * SMS and K > 80 and wide <= 3 * SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: K <= 320 and tall > 2 * SMS and K > 80 and K <= 224
+    variant: sgemm_tma
+    params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 0}
+  - when: K <= 320 and tall > 2 * SMS and K > 80
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-  - when: many and tall < wide and tall > 3 * SMS and tall <= 4 * SMS
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
-  - when: many and 4 * cdiv(wide, 4 * SMS) < 3 * cdiv(min(tall, wide), 3 * SMS)
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
-  - when: many and tall <= wide
+  - when: K <= 320 and tall > 2 * SMS and ldb % 4 == 0 and N <= 448
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: many
+  - when: K <= 320 and tall > 2 * SMS and ldb % 4 == 0
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: K <= 256 and 4 * wide > 9 * SMS and wide <= 3 * SMS and 5 * M * N > 32768 * wide
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: K <= 256 and 4 * tall > 9 * SMS and tall <= 3 * SMS and 5 * M * N > 32768 * tall
+  - when: K <= 320 and tall > 2 * SMS and lda % 4 == 0
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 320 and tall > 2 * SMS and tiles <= 6 * SMS
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 320 and tall > 2 * SMS
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 8, STREAM_K: 0}
+  - when: K <= 320 and tiles_64x32 <= 3 * SMS and tiles_32 <= 4 * SMS and 2 * tiles <= SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: K <= 320 and tiles_64x32 <= 3 * SMS and tiles_32 <= 4 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: K <= 320 and tiles_64x32 <= 3 * SMS and M <= 1024
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: K <= 320 and tiles_64x32 <= 3 * SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: K <= 320 and tiles <= 3 * SMS and tiles_32x64 > 4 * SMS and K <= 48
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+  - when: K <= 320 and tiles <= 3 * SMS and tiles_32x64 > 4 * SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 0}
+  - when: K <= 320 and tiles <= 3 * SMS and M * N * K <= 150000000
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 320 and tiles <= 3 * SMS and copied <= 500000
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: K <= 320 and tiles <= 3 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 320 and wide > 2 * SMS and tiles_64x32 <= 7 * SMS
+    variant: sgemm_small
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 320 and wide > 2 * SMS
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+  - when: K <= 320 and tiles_96 <= SMS
+    variant: sgemm_small
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 320 and tiles_32x64 <= 6 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: K <= 320
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
+  - when: not aligned and M * N * K <= 150000000 and tiles_32 <= 2 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: not aligned and M * N * K <= 150000000
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and M * N * K <= 500000000 and 2 * tiles_32x64 > 3 * SMS and copied <= 2000000
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: not aligned and M * N * K <= 500000000 and 2 * tiles_32x64 > 3 * SMS and tiles_64x32 <= 3 * SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and M * N * K <= 500000000 and 2 * tiles_32x64 > 3 * SMS
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and M * N * K <= 500000000 and N <= 96
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and M * N * K <= 500000000 and M <= 448
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and M * N * K <= 500000000 and copied <= 500000
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
+  - when: not aligned and M * N * K <= 500000000
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and small > 3 * SMS and min(M, N) > 320 and M * N * K <= 1000000000
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: not aligned and small > 3 * SMS and min(M, N) > 320
+    variant: sgemm_tma
+    params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
+  - when: not aligned and small > 3 * SMS and 2 * large <= SMS
+    variant: sgemm_tma
+    params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 1}
+  - when: not aligned and small > 3 * SMS and tiles_64x32 <= 6 * SMS
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 96, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
+  - when: not aligned and small > 3 * SMS and K <= 1024
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: not aligned and small > 3 * SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+  - when: not aligned and N <= 64 and lda % 4 == 0
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+  - when: not aligned and N <= 64 and M * N * K <= 2000000000
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and N <= 64
+    variant: sgemm_persistent
+    params: {BM: 96, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 4, STREAM_K: 1}
+  - when: not aligned and N <= 96 and 4 * tiles <= 3 * SMS
+    variant: sgemm_small
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+  - when: not aligned and N <= 96 and copied <= 1000000
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+  - when: not aligned and N <= 96
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 96, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
+  - when: not aligned and K > 1280 and M * N <= 50000
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and K > 1280
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+  - when: not aligned and small <= 2 * SMS and 2 * tiles <= 3 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: not aligned and small <= 2 * SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: not aligned and tiles_32x64 <= 5 * SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+  - when: not aligned
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 0}
+  - when: M * N * K <= 120000000 and tiles_32x64 <= SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: M * N * K <= 120000000
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: min(M, N) <= 128 and M * N * K <= 300000000 and M <= 96
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+  - when: min(M, N) <= 128 and M * N * K <= 300000000 and K <= 640
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+  - when: min(M, N) <= 128 and M * N * K <= 300000000
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: K > 192 and K <= 512 and tiles_96 <= SMS and 5 * tiles_96 >= 4 * SMS and 20 * M * N >= 17 * 12288 * tiles_96
     variant: sgemm_persistent
     params: {BM: 128, BN: 96, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
-  - when: K <= 256 and 5 * tiles > 8 * SMS and tiles <= 2 * SMS
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
-  - when: K <= 256 and M <= N and rows_48 and small > 2 * SMS
-    variant: sgemm_small
-    params: {BM: 48, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 256 and M > N and columns_48 and tiles > 2 * SMS
-    variant: sgemm_small
-    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: not aligned and K <= 256 and tiles > 3 * SMS and M > N
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 64, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 2, STREAM_K: 0}
-  - when: not aligned and K <= 256 and tiles > 3 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 256 and small > 2 * SMS and tiles <= 3 * SMS
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-  - when: K <= 256 and small > 2 * SMS
-    variant: sgemm_small
-    params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 256 and small > SMS // 2 and M * N <= 4096 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: K > 128 and K <= 256 and small > SMS // 2 and tiles_32x64 <= 3 * SMS and 4 * tiles_32x64 >= 9 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-  - when: K <= 256 and small > SMS // 2 and small <= 2 * SMS
-    variant: sgemm_small
-    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1, EARLY: 1}
-  - when: lda % 4 != 0 and N > 64 and N <= 96 and M * K > 10000000 and K > 256
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 96, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
-  - when: lda % 4 != 0 and N > 96 and N <= 128 and M * K > 10000000 and K > 256
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
-  - when: ldb % 4 != 0 and M > 64 and M <= 96 and N * K > 30000000
-    variant: sgemm_persistent
-    params: {BM: 96, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
-  - when: (lda % 4 != 0 and ldb % 4 != 0 or copied > 2000000) and small * 4 <= SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: not aligned and small * 4 <= SMS
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1, STREAM_K: 0}
-  - when: not aligned and copied <= 2000000 and K >= 4096 and small * 5 <= 2 * SMS
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-  - when: not aligned and K < 1024 and (small * 2 <= SMS or min(M, N) <= 64) or not aligned and small * 5 <= 2 * SMS
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: (copied > 1000000 or not aligned and K < 1024) and (min(M, N) <= 64 or small * 3 > 2 * SMS and small <= SMS)
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: small * 8 <= SMS and K >= 8192
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
