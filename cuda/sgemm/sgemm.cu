@@ -36,7 +36,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
   - when: K <= 8 and tiles_64x32 > 12 * SMS
     variant: sgemm_persistent
-    params: {BM: 64, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 8, STREAM_K: 0}
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
   - when: K <= 8 and tiles_64x32 <= 3 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 256}
@@ -268,6 +268,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: N <= 48
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+  - when: M <= 48 and M > 32 and M <= 40 and N > 8 * SMS and K > 256
+    variant: sgemm_small
+    params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: M <= 48 and M <= 32 and M * N * K <= 150000000 and tiles <= SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
@@ -301,6 +304,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 48
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+  - when: K > 192 and K <= 512 and tiles_96 <= SMS and 5 * tiles_96 >= 4 * SMS and 20 * M * N >= 17 * 12288 * tiles_96
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 96, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
+  - when: K <= 128 and tiles >= 5 * SMS and 4 * cdiv(wide, 4 * SMS) < 3 * cdiv(min(tall, wide), 3 * SMS)
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
   - when: K <= 320 and tall > 2 * SMS and K > 80 and wide <= 3 * SMS and K <= 192
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
@@ -370,6 +379,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 320
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
+  - when: not aligned and copied <= 4000000 and 2 * small > SMS and 3 * small <= 2 * SMS and K >= 768
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
+  - when: not aligned and copied > 2000000 and 4 * small <= SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: not aligned and M * N * K <= 150000000 and tiles_32 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
@@ -457,18 +472,15 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 120000000
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
-  - when: min(M, N) <= 128 and M * N * K <= 300000000 and M <= 96
+  - when: min(M, N) <= 128 and M * N * K <= 300000000 and 11 * small < 9 * SMS and M <= 96
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: min(M, N) <= 128 and M * N * K <= 300000000 and K <= 640
+  - when: min(M, N) <= 128 and M * N * K <= 300000000 and 11 * small < 9 * SMS and K <= 640
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
-  - when: min(M, N) <= 128 and M * N * K <= 300000000
+  - when: min(M, N) <= 128 and M * N * K <= 300000000 and 11 * small < 9 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: K > 192 and K <= 512 and tiles_96 <= SMS and 5 * tiles_96 >= 4 * SMS and 20 * M * N >= 17 * 12288 * tiles_96
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 96, BK: 16, SLICES: 2, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
