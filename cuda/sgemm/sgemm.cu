@@ -552,21 +552,23 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      K is at most 8, or 16 with a large C         sgemm_outer, which streams C out; sgemm_persistent if C is
+//      K is at most 8                               sgemm_outer, which streams C out; sgemm_persistent if C is
 //                                                   large and its rows are not aligned
-//      K is at most 32, C not large                 sgemm_small, in tiles the smaller the smaller C;
-//                                                   sgemm_persistent where its tiles fill the SMs
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
-//      at most 8 million multiply-adds              sgemm_stream if C has at most 4096 elements, row by row,
-//                                                   else sgemm_small with tiles of 16 x 16 or 32 x 32
-//      at most 40 million, 70 if C is narrow        sgemm_small with tiles of 16 x 32, for a short K 32 x 32
-//      C has at most 48 rows or columns             sgemm_small with tiles as narrow as C; sgemm_persistent,
-//                                                   stream-K, for up to 32 where the other operand is large
-//      K is at most 320, C large                    sgemm_persistent; sgemm_tma if K is over 128 and tiles fit
-//      K is at most 256, C of middling size         sgemm_small; sgemm_persistent where its tiles just fill the SMs
-//      65 to 128 rows or columns, and the large     sgemm_persistent, stream-K
-//      operand has unaligned rows
-//      rows unaligned, few tiles or a narrow C      sgemm_small, which needs no copy of an operand
+//      at most 8 million multiply-adds, and C       sgemm_stream, row by row
+//      has at most 4096 elements
+//      K is at most 32                              sgemm_small, in tiles the smaller the smaller C;
+//                                                   sgemm_persistent for a large C
+//      at most 40 million multiply-adds             sgemm_small, in tiles of 16 x 16 to 64 x 32
+//      C has at most 48 columns or rows             sgemm_small, with tiles as narrow as C; sgemm_persistent or
+//                                                   sgemm_splitk, stream-K, where the other operand is large
+//      K is at most 320                             sgemm_persistent where its tiles fill the SMs, sgemm_tma if
+//                                                   there are more, sgemm_small if there are fewer
+//      rows unaligned                               sgemm_small, which needs no copy of an operand, for up to 500
+//                                                   million multiply-adds; then sgemm_splitk, sgemm_persistent
+//                                                   for 65 to 128 columns, sgemm_tma
+//      at most 120 million multiply-adds, or 300    sgemm_small or sgemm_splitk
+//      and at most 128 rows or columns
 //      at most two tiles per SM                     sgemm_splitk, K in as many parts as fill the SMs with one
 //                                                   or two blocks each, in clusters where these fit;
 //                                                   stream-K where no number of parts does
@@ -576,9 +578,10 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
-// Conditions follow from bytes, waves, empty tiles and copies, counted by hand, and from what searches found
-// on an H100 and an H200: sgemm_pick_*, and others at those of 600 drawn shapes where the list lost. Parameters
-// are those that did best there, at the same shape or at one close to it.
+// Conditions for large problems and for sgemm_stream follow from bytes and waves, counted by hand. The others
+// are the branches of a tree: of 11,000 drawn shapes, a model of the times of all kernels, fitted to what
+// searches measured on an H100 and an H200, said which configuration is fastest, and the tree loses least of
+// that with about 110 branches. Parameters are those of the branches.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

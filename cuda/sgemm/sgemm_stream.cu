@@ -6,18 +6,17 @@ precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
   LINES: [8, 1, 2, 4, 12, 16, 24, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
-  OUTPUTS: [64, 16, 32, 128]    # of each line in a block
+  OUTPUTS: [64, 16, 32, 128]    # of each line in a block; a thread has 4
   THREADS: [128, 256, 384]
-  AHEAD: [2, 1, 4]              # loads of 4 x PER_THREAD elements that a thread has in flight
+  AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
   BLOCKS: [3, 1, 2, 4]          # per SM: there must be registers for them, and K is split until there are so many
-  PER_THREAD: [4, 8]            # outputs of each line that a thread has
 let:
   lines: min(M, N)
   outputs: max(M, N)
   by_rows: M <= N               # the lines are those of C
   along_k: TRANS_B if by_rows else not TRANS_A  # rows of the large operand run along K
   wide: (K if along_k else outputs) % 4 == 0    # they are multiples of 16 bytes
-  step: 4 * THREADS * PER_THREAD // OUTPUTS  # k that a block loads at once
+  step: 16 * THREADS // OUTPUTS # k that a block loads at once
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
   places: BLOCKS * SMS          # of blocks that run at once
@@ -28,20 +27,18 @@ let:
   blocks: places if uneven else tiles * split
   parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
   counters: cdiv(tiles * (1 + cdiv(parts + 1, 8)), 4) * 16  # bytes
-  bytes: 4 * max(LINES * (chunk + 4), LINES * PER_THREAD * THREADS + step)  # of shared memory: a chunk, or all sums
 require:
-  - OUTPUTS <= PER_THREAD * THREADS
+  - OUTPUTS <= 4 * THREADS
   - BLOCKS * THREADS <= 1536
-  - BLOCKS * THREADS * (LINES * PER_THREAD + 4 * PER_THREAD * AHEAD + (76 if PER_THREAD == 4 else 64)) <= 65536
+  - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
   - LINES * (chunk + 4) <= 24576           # 96 KB
-  - bytes <= SMEM
 workspace: 0 if blocks == tiles else counters + 8 * blocks * LINES * OUTPUTS
 zeroed: 0 if blocks == tiles else counters  # which the last blocks of a tile reset
 grid:
   - blocks
 block:
   - THREADS
-shared: bytes
+shared: 4 * max(LINES * (chunk + 4), 4 * LINES * THREADS + step)
 pdl: true
 sass:
   - spills == 0
@@ -50,10 +47,10 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 
 // For a C of few rows (or columns), B (or A) is nearly all that moves, and each of its elements
 // serves a few multiply-adds only. So there is nothing to gain from a tile of it in shared memory:
-// every thread loads 4 k of PER_THREAD outputs straight to registers, multiplies them with all lines,
-// and has the next loads in flight meanwhile. What is shared is the small operand, a chunk along K at a time.
+// every thread loads 4 x 4 elements straight to registers, multiplies them with all lines, and has
+// the next loads in flight meanwhile. What is shared is the small operand, a chunk along K at a time.
 //
-//                    B (C has fewer rows)        THREADS = 8, OUTPUTS = 16, PER_THREAD = 4:
+//                    B (C has fewer rows)        THREADS = 8, OUTPUTS = 16:
 //                       OUTPUTS                    0 1 2 3   the thread that loads these 4 x 4 elements.
 //                    +---------+-- - -             4 5 6 7   Each then has 4 sums for every line, over
 //               step | 0 1 2 3 |                   0 1 2 3   its own k. At the end the threads of a
@@ -70,19 +67,16 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
 // neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
 //
-// Bound by memory while LINES is small. For each 4 PER_THREAD FFMA a thread loads 16 bytes from shared
-// memory, and an SM needs 4 cycles to return those to a warp. With 4 outputs per thread that is as long
-// as it needs for the 16 FFMA, so from about 12 lines on this path is the bound. With 8 outputs the same
-// load serves 32 FFMA, and the path is busy half as long. That leaves few registers: see kCrowded.
+// Bound by memory while LINES is small. A thread needs one load of 16 bytes and LINES / 4 from
+// shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
 
 #include "overlap.cuh"
 #include "parts.cuh"
 
-constexpr int kOutputThreads = OUTPUTS / PER_THREAD, kDepthThreads = THREADS / kOutputThreads;
+constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThreads;
 constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight
 constexpr int kChunk = kRound * (LINES * kRound > 8192 ? 1 : 8192 / (LINES * kRound));
 constexpr int kPitch = kChunk + 4;
-constexpr bool kCrowded = PER_THREAD > 4;                        // registers are scarce
 constexpr int kSums = LINES * OUTPUTS, kSumPitch = kSums + 4;    // of the threads with the same k
 constexpr int kTotals = (kSums + THREADS - 1) / THREADS;         // that a thread adds up
 
@@ -134,57 +128,53 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
 // A thread's share of a tile of the large operand. ALONG_K: its rows in memory run along K. Beyond the
 // last output that one is loaded again, and never stored.
 template <bool ALONG_K, bool WIDE> struct Streamer {
-    static constexpr int ROWS = ALONG_K ? PER_THREAD : 4, COLUMNS = ALONG_K ? 4 : PER_THREAD;  // of a load, in memory
     static constexpr bool FOURS_K = WIDE || !ALONG_K, FOURS_OUTPUT = WIDE || ALONG_K;  // four side by side, or apart
-    static constexpr int WIDTH = WIDE ? 4 : 1;  // floats loaded at once
-    const float* from;                          // the tile; if kCrowded, the step to load next
+    const float* from;  // the tile
     size_t per_k;
-    unsigned row[ROWS], column[COLUMNS / WIDTH];  // in the tile, of the first step: floats
+    unsigned row[4], column[WIDE ? 1 : 4];  // in the tile, of the first step: floats
     int depth;
 
-    __device__ Streamer(const Operands& operands, int output0, int begin)
+    __device__ Streamer(const Operands& operands, int output0)
         : from(operands.large + output0 * size_t(ALONG_K ? operands.K : 1)), per_k(ALONG_K ? 1 : operands.outputs),
           depth(k_of(0)) {
-        if (kCrowded) from += begin * per_k;
         const int last = operands.outputs - output0 - 1;
 #pragma unroll
-        for (int i = 0; i < ROWS; ++i)
+        for (int i = 0; i < 4; ++i)
             row[i] = ALONG_K ? min(output_of(i), last) * operands.K : k_of(i) * operands.outputs;
+        if (WIDE) column[0] = ALONG_K ? depth : min(output_of(0), last - 3);
+        else
 #pragma unroll
-        for (int j = 0; j < COLUMNS; j += WIDTH)
-            column[j / WIDTH] = ALONG_K ? WIDE ? depth : k_of(j) : min(output_of(j), last - WIDTH + 1);
+            for (int i = 0; i < 4; ++i) column[i] = ALONG_K ? k_of(i) : min(output_of(i), last);
     }
 
-    // The i-th of the thread's outputs in the tile, and of its four k in a step. Eight outputs are two fours half a
-    // tile apart, so that neighbouring threads load neighbouring fours.
+    // The i-th of the thread's four outputs in the tile, and of its four k in a step.
     static __device__ int output_of(int i) {
         const int place = ALONG_K ? threadIdx.x / kDepthThreads : threadIdx.x % kOutputThreads;
-        return FOURS_OUTPUT ? 4 * (place + i / 4 * kOutputThreads) + i % 4 : place + i * kOutputThreads;
+        return FOURS_OUTPUT ? 4 * place + i : place + i * kOutputThreads;
     }
     static __device__ int k_of(int i) {
         const int place = ALONG_K ? threadIdx.x % kDepthThreads : threadIdx.x / kOutputThreads;
         return FOURS_K ? 4 * place + i : place + i * kDepthThreads;
     }
 
-    // v[i] is a row in memory: one output of four k, or one k of all outputs. Zeros from `end` on.
-    __device__ void load(float (&v)[ROWS][COLUMNS], int k0, int end) {
-        const float* const step = kCrowded ? from : from + k0 * per_k;
+    // v[i] is a row in memory: one output of four k, or one k of four outputs. Zeros from `end` on.
+    __device__ void load(float (&v)[4][4], int k0, int end) const {
+        const float* const step = from + k0 * per_k;
 #pragma unroll
-        for (int i = 0; i < ROWS; ++i)
+        for (int i = 0; i < 4; ++i) {
+            if (WIDE) {
+                const float4* const at = reinterpret_cast<const float4*>(step + (row[i] + column[0]));
+                copy4(v[i], k0 + depth + (ALONG_K ? 0 : i) < end ? __ldcs(at) : make_float4(0, 0, 0, 0));
+            } else {
 #pragma unroll
-            for (int j = 0; j < COLUMNS; j += WIDTH)
-                if (WIDE) {
-                    const float4* const at = reinterpret_cast<const float4*>(step + (row[i] + column[j / 4]));
-                    copy4(v[i] + j, k0 + depth + (ALONG_K ? 0 : i) < end ? __ldcs(at) : make_float4(0, 0, 0, 0));
-                } else {
+                for (int j = 0; j < 4; ++j)
                     v[i][j] = k0 + (ALONG_K ? k_of(j) : depth + i) < end ? __ldcs(step + row[i] + column[j]) : 0;
-                }
-        if (kCrowded) from += kStep * per_k;
+            }
+        }
     }
 
     // Adds the products with a step of the small operand.
-    __device__ void multiply(float (&sum)[LINES][PER_THREAD], const float (&v)[ROWS][COLUMNS],
-                             const float* small) const {
+    __device__ void multiply(float (&sum)[LINES][4], const float (&v)[4][4], const float* small) const {
 #pragma unroll
         for (int line = 0; line < LINES; ++line) {
             const float* const a = small + line * kPitch + depth;
@@ -196,9 +186,8 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
 #pragma unroll
             for (int k = 0; k < 4; ++k)
 #pragma unroll
-                for (int output = 0; output < PER_THREAD; ++output)
+                for (int output = 0; output < 4; ++output)
                     sum[line][output] += each[k] * (ALONG_K ? v[output][k] : v[k][output]);
-            if (kCrowded && line % 4 == 3) __syncwarp();  // otherwise ptxas moves the next loads before these FFMA
         }
     }
 };
@@ -206,9 +195,8 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
 // The sums of a block, over begin <= k < end, go to shared memory: kDepthThreads times kSums, kSumPitch apart.
 template <bool ALONG_K, bool SMALL_ALONG_K, bool WIDE>
 __device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, float* shared) {
-    using Stream = Streamer<ALONG_K, WIDE>;
-    Stream streamer(operands, output0, begin);
-    float v[AHEAD][Stream::ROWS][Stream::COLUMNS], sum[LINES][PER_THREAD] = {};
+    const Streamer<ALONG_K, WIDE> streamer(operands, output0);
+    float v[AHEAD][4][4], sum[LINES][4] = {};
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + i * kStep, end);
     for (int chunk = begin; chunk < end; chunk += kChunk) {
@@ -233,7 +221,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
 #pragma unroll
     for (int line = 0; line < LINES; ++line)
 #pragma unroll
-        for (int i = 0; i < PER_THREAD; ++i) mine[line * OUTPUTS + streamer.output_of(i)] = sum[line][i];
+        for (int i = 0; i < 4; ++i) mine[line * OUTPUTS + streamer.output_of(i)] = sum[line][i];
     __syncthreads();
 }
 
@@ -293,18 +281,11 @@ __device__ void store(const float (&total)[kTotals], const Operands& operands, i
     }
 }
 
-// What a block must remember of its tile. If kCrowded, it is in shared memory while the block multiplies.
-struct Position {
-    int tile, line0, output0, left;
-    bool whole;
-};
-
 template <bool BY_ROWS, bool WIDE>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
     const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
-    __shared__ Position position;
     const Shares shares(operands);
     const long long begin = shares.begin(blockIdx.x);
     int tile = int(begin / shares.rounds), from = int(begin % shares.rounds);
@@ -313,20 +294,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     await_launch_before();
     for (; left > 0; ++tile, from = 0) {
         const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS;
-        int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
+        const int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
         const int to = min(shares.rounds, from + left);
-        bool whole = to - from == shares.rounds;
+        const bool whole = to - from == shares.rounds;
         left -= to - from;
-        if (kCrowded) {
-            __syncthreads();  // all threads have read the one before
-            if (threadIdx.x == 0) position = {tile, line0, output0, left, whole};
-        }
         constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
         multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, from * kRound, min(K, to * kRound), shared);
-        if (kCrowded) {
-            tile = position.tile, line0 = position.line0, output0 = position.output0;
-            left = position.left, whole = position.whole;
-        }
 
         float total[kTotals];
 #pragma unroll
