@@ -178,7 +178,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32 and tiles_32 > 4 * SMS and tiles_32x64 <= 4 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and tiles_32 > 4 * SMS and K <= 16
+  - when: K <= 16 and tiles_32 > 4 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: K <= 32 and tiles_32 > 4 * SMS
@@ -193,7 +193,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32 and 4 * tiles_32 > 7 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and K <= 16
+  - when: K <= 16
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: K <= 32 and 2 * tiles_64x32 <= SMS
@@ -247,7 +247,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 40000000
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4, EARLY: 1}
-  - when: N <= 48 and N <= 32
+  - when: N <= 32
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
   - when: N <= 48 and M * N * K > 300000000 and lda % 4 == 0
@@ -268,31 +268,31 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: N <= 48
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M <= 48 and M > 32 and M <= 40 and N > 8 * SMS and K > 256
+  - when: M <= 40 and M > 32 and N > 8 * SMS and K > 256
     variant: sgemm_small
     params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: M <= 48 and M <= 32 and M * N * K <= 150000000 and tiles <= SMS
+  - when: M <= 32 and M * N * K <= 150000000 and tiles <= SMS
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-  - when: M <= 48 and M <= 32 and M * N * K <= 150000000
+  - when: M <= 32 and M * N * K <= 150000000
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: M <= 48 and M <= 32 and M * N * K <= 1000000000
+  - when: M <= 32 and M * N * K <= 1000000000
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: M <= 48 and M <= 32 and ldb % 4 == 0
+  - when: M <= 32 and ldb % 4 == 0
     variant: sgemm_persistent
     params: {BM: 32, BN: 128, BK: 16, SLICES: 2, STAGES: 4, BLOCKS: 2, STREAM_K: 1}
-  - when: M <= 48 and M <= 32
+  - when: M <= 32
     variant: sgemm_small
     params: {BM: 32, BN: 128, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
   - when: M <= 48 and M * N * K > 500000000
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-  - when: M <= 48 and M <= 40 and 2 * tiles <= 3 * SMS
+  - when: M <= 40 and 2 * tiles <= 3 * SMS
     variant: sgemm_small
     params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
-  - when: M <= 48 and M <= 40
+  - when: M <= 40
     variant: sgemm_small
     params: {BM: 40, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
   - when: M <= 48 and M * N * K > 70000000
@@ -310,13 +310,13 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 128 and tiles >= 5 * SMS and 4 * cdiv(wide, 4 * SMS) < 3 * cdiv(min(tall, wide), 3 * SMS)
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
-  - when: K <= 320 and tall > 2 * SMS and K > 80 and wide <= 3 * SMS and K <= 192
+  - when: K <= 192 and tall > 2 * SMS and K > 80 and wide <= 3 * SMS
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
   - when: K <= 320 and tall > 2 * SMS and K > 80 and wide <= 3 * SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
-  - when: K <= 320 and tall > 2 * SMS and K > 80 and K <= 224
+  - when: K <= 224 and tall > 2 * SMS and K > 80
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 0}
   - when: K <= 320 and tall > 2 * SMS and K > 80
@@ -349,7 +349,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 320 and tiles_64x32 <= 3 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: K <= 320 and tiles <= 3 * SMS and tiles_32x64 > 4 * SMS and K <= 48
+  - when: K <= 48 and tiles <= 3 * SMS and tiles_32x64 > 4 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
   - when: K <= 320 and tiles <= 3 * SMS and tiles_32x64 > 4 * SMS
@@ -481,7 +481,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: min(M, N) <= 128 and M * N * K <= 300000000 and 11 * small < 9 * SMS
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
-  - when: square <= SMS and tiles > 3 * SMS and (K <= 128 or K <= 384 and 10 * M * N < 9 * 4096 * tiles)
+  - when: square <= SMS and tiles > 3 * SMS and K <= 384 and 10 * M * N < 9 * 4096 * tiles
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
   - when: small * 8 <= SMS and K >= 8192
@@ -552,8 +552,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      K is at most 8                               sgemm_outer, which streams C out; sgemm_persistent if C is
-//                                                   large and its rows are not aligned
+//      K is at most 8, or 16 with at most 16        sgemm_outer, which streams C out; sgemm_persistent if C is
+//      columns                                      large and its rows are not aligned
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds, and C       sgemm_stream, row by row
 //      has at most 4096 elements
@@ -578,10 +578,10 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
-// Conditions for large problems and for sgemm_stream follow from bytes and waves, counted by hand. The others
-// are the branches of a tree: of 11,000 drawn shapes, a model of the times of all kernels, fitted to what
-// searches measured on an H100 and an H200, said which configuration is fastest, and the tree loses least of
-// that with about 110 branches. Parameters are those of the branches.
+// Conditions for large problems and for sgemm_stream follow from bytes and waves, counted by hand, and from
+// searches on an H100 and an H200. Most others are the branches of a decision tree. A model of the times of
+// all kernels, fitted to what those searches measured, said for 11,000 drawn shapes how long each
+// configuration takes, and the tree loses as little of the best as 110 branches can.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.
