@@ -31,7 +31,7 @@ require:
   - threads <= 512
   - BK * (cover_m + cover_n) <= 40 * fetchers      # registers for what a thread fetches
   - BLOCKS * threads <= 1024
-  - cdiv(BLOCKS * threads, 128) * 128 * (TM * TN + BK * (cover_m + cover_n) // fetchers + 56) <= 65536
+  - cdiv(BLOCKS * threads, 128) * 128 * (TM * TN + BK * (cover_m + cover_n) // fetchers + 44) <= 65536
   - max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4)) * 4 * BLOCKS <= 232448 - 1024 * BLOCKS
 tile: [BM, BN]
 workspace: counters + 4 * split * tiles * BM * BN if split > 1 else 0
@@ -66,6 +66,12 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // follows from the number of SMs: blocks fill one wave, all resident at once. Parts are added in a
 // fixed order, so every run gives the same bits.
 //
+// An FFMA that needs two registers of the same bank (even or odd) at once takes a second cycle; .reuse spares it one of
+// the three. A load of 16 bytes puts b0 b1 b2 b3 into even, odd, even and odd registers, and a store of 16 bytes wants
+// its sums like that. So the sums are stored in the order 1 0 3 2: then b and the sum that it is added to are always in
+// different banks, and a is reused over a row. A loop body of two k leaves the sums where they are; with four, ptxas
+// moves them about. Of 256 FFMA 10 have such a conflict, and 62 had.
+//
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
 // are fetched element by element, by neighbouring threads, instead of being copied beforehand. The next
@@ -80,6 +86,7 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kBuffer = BK * (kPitchA + kPitchB);
+constexpr int kDepth = BK / SLICES, kUnroll = TM * TN < 64 ? 4 : 2;  // k of a slice in a stage, and of the loop's body
 constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
 constexpr int kSums = kFours < 4 * kThreads ? (kFours + kThreads - 1) / kThreads : 4;  // float4 a thread adds at once
 
@@ -118,14 +125,14 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
         return (kThreads == kFetchers || active) && (COVER == TILE || x0 + p * STEP_X < TILE) &&
                (BK % STEP_K == 0 || k0 + s * STEP_K < BK);
     }
-    // The next stage, whose first `depth` k come from the matrix; zeros for the others.
-    __device__ void fetch(int depth) {
+    // The next stage, whose first `depth` k come from the matrix; zeros for the others. WHOLE: depth is BK.
+    template <bool WHOLE> __device__ void fetch(int depth) {
 #pragma unroll
         for (int s = 0; s < STEPS; ++s)
 #pragma unroll
             for (int p = 0; p < PASSES; ++p) {
                 const float* const at = from + offset[p] + (ALONG_K ? s * STEP_K : s * STEP_K * stride);
-                const bool inside = has(s, p) && k0 + s * STEP_K < depth;
+                const bool inside = has(s, p) && (WHOLE || k0 + s * STEP_K < depth);
                 if constexpr (WIDE) {
                     const float4 v = inside ? __ldg(reinterpret_cast<const float4*>(at)) : make_float4(0, 0, 0, 0);
                     reinterpret_cast<float4&>(values[s][p]) = v;
@@ -149,81 +156,98 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
     }
 };
 
-// The sums over begin <= k < end go to shared memory, slice after slice, scaled by alpha: stored as they
-// are, ptxas would keep them by fours, in the register banks of the b that they meet. The first stage has
-// the remainder.
+// The sums over begin <= k < end go to shared memory, slice after slice, the columns of each pair swapped. The first
+// stage has the remainder.
 template <bool WIDE_A, bool WIDE_B>
 __device__ void multiply(const float* A, const float* B, int M, int N, int K, int2 at, int begin, int end,
-                         float alpha, float* shared) {
-    float sum[TM][TN] = {};
+                         float* shared) {
     const int slice = threadIdx.x / kTile, ty = threadIdx.x % kTile / kAcross * 4, tx = threadIdx.x % kAcross * 4;
     Fetcher<BM, !TRANS_A, WIDE_A> fetch_a(A, M, K, at.x, begin);
     Fetcher<BN, TRANS_B, WIDE_B> fetch_b(B, N, K, at.y, begin);
-    const int stages = (end - begin + BK - 1) / BK;
-    const auto fetch = [&](int depth) { fetch_a.fetch(depth), fetch_b.fetch(depth); };
     const auto store = [&](int buffer) {
         fetch_a.store(shared + buffer * kBuffer);
         fetch_b.store(shared + buffer * kBuffer + BK * kPitchA);
     };
-    fetch(end - begin - (stages - 1) * BK);
+    const float* const a_from = shared + slice * kPitchA + ty;
+    const float* const b_from = shared + BK * kPitchA + slice * kPitchB + tx;
+    const float *as = a_from, *bs = b_from;
+    float a[2][TM], b[2][TN];  // for this k and the next
+    const auto load = [&](int to, int k) {
+#pragma unroll
+        for (int i = 0; i < TM; i += 4)
+            reinterpret_cast<float4&>(a[to][i]) =
+                reinterpret_cast<const float4&>(as[k * SLICES * kPitchA + i * (BM / TM)]);
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            reinterpret_cast<float4&>(b[to][j]) =
+                reinterpret_cast<const float4&>(bs[k * SLICES * kPitchB + j * (BN / TN)]);
+    };
+
+    int stages = (end - begin + BK - 1) / BK, buffer = 0;
+    const int first = end - begin - (stages - 1) * BK;
+    fetch_a.template fetch<false>(first), fetch_b.template fetch<false>(first);
     store(0);
     __syncthreads();
+    load(0, 0);
+    float sum[TM][TN] = {};
 #pragma unroll 1
-    for (int stage = 0; stage < stages; ++stage) {
-        if (stage + 1 < stages) fetch(BK);
-        const float* const a_from = shared + stage % 2 * kBuffer + slice * kPitchA + ty;
-        const float* const b_from = shared + stage % 2 * kBuffer + BK * kPitchA + slice * kPitchB + tx;
-#pragma unroll 4
-        for (int k = 0; k < BK / SLICES; ++k) {
-            float a[TM], b[TN];
+    for (; stages > 0; --stages) {
+        if (stages > 1) fetch_a.template fetch<true>(BK), fetch_b.template fetch<true>(BK);
+#pragma unroll 1
+        for (int k0 = 0; k0 < kDepth; k0 += kUnroll)
 #pragma unroll
-            for (int i = 0; i < TM; i += 4)
-                reinterpret_cast<float4&>(a[i]) =
-                    reinterpret_cast<const float4&>(a_from[k * SLICES * kPitchA + i * (BM / TM)]);
-#pragma unroll
-            for (int j = 0; j < TN; j += 4)
-                reinterpret_cast<float4&>(b[j]) =
-                    reinterpret_cast<const float4&>(b_from[k * SLICES * kPitchB + j * (BN / TN)]);
-#pragma unroll
-            for (int i = 0; i < TM; ++i)
-#pragma unroll
-                for (int j = 0; j < TN; ++j) {
-                    const int column = i % 2 ? TN - 1 - j : j;  // back and forth, which reuses registers
-                    sum[i][column] += a[i] * b[column];
+            for (int k = 0; k < kUnroll; ++k) {
+                if (k + 1 == kUnroll) {  // the next k may be the first of the next stage
+                    as += kUnroll * SLICES * kPitchA, bs += kUnroll * SLICES * kPitchB;
+                    if (k0 + kUnroll == kDepth) {
+                        buffer ^= 1;
+                        if (stages > 1) store(buffer);
+                        __syncthreads();
+                        as = a_from + buffer * kBuffer, bs = b_from + buffer * kBuffer;
+                    }
                 }
-        }
-        if (stage + 1 < stages) store((stage + 1) % 2);
-        __syncthreads();
+                load((k + 1) % 2, (k + 1) % kUnroll);
+#pragma unroll
+                for (int i = 0; i < TM; ++i)
+#pragma unroll
+                    for (int step = 0; step < TN; ++step) {
+                        const int j = i % 2 ? TN - 1 - step : step;  // back and forth, which reuses registers
+                        sum[i][j] += a[k % 2][i] * b[k % 2][j];
+                    }
+            }
     }
+    __syncthreads();
 #pragma unroll
     for (int i = 0; i < TM; ++i)
 #pragma unroll
         for (int j = 0; j < TN; j += 4)
             reinterpret_cast<float4&>(
                 shared[(slice * BM + ty + i / 4 * 4 * (BM / TM) + i % 4) * kPitchC + tx + j * (BN / TN)]) =
-                make_float4(alpha * sum[i][j], alpha * sum[i][j + 1], alpha * sum[i][j + 2], alpha * sum[i][j + 3]);
+                make_float4(sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]);
 }
 
-// Stores four sums of a row, from column n on; rows of C are multiples of 16 bytes.
-__device__ void store4(float* C, int M, int N, int m, int n, float beta, float4 sum) {
+// Stores four sums of a row, from column n on; rows of C are multiples of 16 bytes. The pairs are swapped.
+__device__ void store4(float* C, int M, int N, int m, int n, float alpha, float beta, float4 swapped) {
     if (m >= M || n >= N) return;
     float4* const c = reinterpret_cast<float4*>(C + size_t(m) * N + n);
+    float4 sum = make_float4(alpha * swapped.y, alpha * swapped.x, alpha * swapped.w, alpha * swapped.z);
     if (beta != 0) add(sum, make_float4(beta * c->x, beta * c->y, beta * c->z, beta * c->w));  // otherwise C is not read
     *c = sum;
 }
 
 // Stores a tile of any C, an element to a thread: lanes that stored four neighbours each, one after the other, would
 // write every sector of L2 four times. The sums are those of SLICED slices in shared memory.
-template <int SLICED> __device__ void store_elements(float* C, int M, int N, int2 at, float beta, const float* shared) {
+template <int SLICED>
+__device__ void store_elements(float* C, int M, int N, int2 at, float alpha, float beta, const float* shared) {
 #pragma unroll 4
     for (int e = threadIdx.x; e < BM * BN; e += kThreads) {
         const int row = e / BN, column = e % BN, m = at.x + row, n = at.y + column;
         if (m >= M || n >= N) continue;
-        float sum = shared[row * kPitchC + column];
+        float sum = shared[row * kPitchC + (column ^ 1)];
 #pragma unroll
-        for (int s = 1; s < SLICED; ++s) sum += shared[(s * BM + row) * kPitchC + column];
+        for (int s = 1; s < SLICED; ++s) sum += shared[(s * BM + row) * kPitchC + (column ^ 1)];
         float* const c = C + size_t(m) * N + n;
-        *c = beta == 0 ? sum : sum + beta * *c;
+        *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
     }
 }
 
@@ -243,7 +267,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     if (EARLY) start_next_launch();
     await_launch_before();
 
-    multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, alpha, shared);
+    multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, shared);
     __syncthreads();
 
     int* const counters = static_cast<int*>(workspace);
@@ -251,7 +275,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         reinterpret_cast<float4*>(counters + (tiles * ::counters(split) + 3) / 4 * 4) + size_t(tile) * split * kFours;
     const bool wide = N % 4 == 0;
     if (split == 1 && !wide) {
-        store_elements<SLICES>(C, M, N, at, beta, shared);
+        store_elements<SLICES>(C, M, N, at, alpha, beta, shared);
         return;
     }
 #pragma unroll 2
@@ -261,7 +285,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
 #pragma unroll
         for (int s = 1; s < SLICES; ++s)
             add(total, reinterpret_cast<const float4&>(shared[(s * BM + m) * kPitchC + n]));
-        if (split == 1) store4(C, M, N, at.x + m, at.y + n, beta, total);
+        if (split == 1) store4(C, M, N, at.x + m, at.y + n, alpha, beta, total);
         else __stcg(parts + size_t(part) * kFours + e, total);
     }
     if (split == 1) return;
@@ -285,10 +309,10 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     if (rest.count == 0) return;
     add_up(rest, [=](int e, float4 total) {
         const int m = e / (BN / 4), n = e % (BN / 4) * 4;
-        if (wide) store4(C, M, N, at.x + m, at.y + n, beta, total);
+        if (wide) store4(C, M, N, at.x + m, at.y + n, alpha, beta, total);
         else reinterpret_cast<float4&>(shared[m * kPitchC + n]) = total;
     });
     if (wide) return;
     __syncthreads();
-    store_elements<1>(C, M, N, at, beta, shared);
+    store_elements<1>(C, M, N, at, alpha, beta, shared);
 }
