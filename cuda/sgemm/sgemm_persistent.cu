@@ -79,7 +79,7 @@ constexpr int WN = BN % 64 == 0 ? 64 : 32, WM = 2048 / WN;  // of a warp
 constexpr int kLanesM = WM / TM, kLanesN = WN / TN;
 constexpr int kWarpsN = BN / WN, kTile = BM / WM * kWarpsN * 32, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kCopiers = kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;  // threads that copy
-constexpr int kDepth = BK / SLICES, kUnroll = 8;        // k of a slice in a stage, and in the body of the main loop
+constexpr int kDepth = BK / SLICES, kUnroll = SLICES == 1 ? 8 : 2;  // k of a slice in a stage, and in the loop's body
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kStage = BK * (kPitchA + kPitchB);
 constexpr int kPitchC = WN + 4;
 constexpr int kMostParts = 16;                          // of a tile
@@ -147,20 +147,8 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Copier {
     }
 };
 
-// Volatile, so that the result has registers of its own. Otherwise ptxas groups the sums themselves by
-// fours, as a store wants them.
-__device__ float4 scaled(float factor, const float* sum) {
-    float v[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(factor), "f"(sum[j]));
-    return make_float4(v[0], v[1], v[2], v[3]);
-}
-
-__device__ void add_to(float* sum, float4 v) {  // likewise
-    const float each[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-    for (int j = 0; j < 4; ++j) asm volatile("add.rn.f32 %0, %0, %1;" : "+f"(sum[j]) : "f"(each[j]));
-}
+// Four neighbouring sums in an order that spares bank conflicts: sgemm_small says why.
+__device__ float4 swapped(const float* sum) { return make_float4(sum[1], sum[0], sum[3], sum[2]); }
 
 // What a block has left to do: `left` stages, the next of which is stage `stage` of tile `tile`. It
 // takes whole tiles, as many apart as there are blocks; with STREAM_K its share of all stages.
@@ -210,23 +198,22 @@ __device__ void store(const Place& at, int M, int N, float factor, float beta, c
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
-        float4 v[2];
-#pragma unroll
-        for (int h = 0; h < 2; ++h) v[h] = scaled(factor, sum[i] + 4 * h);
         if (wide) {
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 const int m = at.row(i), n = at.column(4 * h);
                 if (m >= M || n >= N) continue;
                 float4* const c = reinterpret_cast<float4*>(C + size_t(m) * N + n);
-                if (beta != 0) add(v[h], make_float4(beta * c->x, beta * c->y, beta * c->z, beta * c->w));  // else not read
-                *c = v[h];
+                const float* const s = sum[i] + 4 * h;
+                float4 v = make_float4(factor * s[0], factor * s[1], factor * s[2], factor * s[3]);
+                if (beta != 0) add(v, make_float4(beta * c->x, beta * c->y, beta * c->z, beta * c->w));  // else not read
+                *c = v;
             }
             continue;
         }
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-            reinterpret_cast<float4&>(rows[at.lane_m * kPitchC + h * (WN / 2) + 4 * at.lane_n]) = v[h];
+            reinterpret_cast<float4&>(rows[at.lane_m * kPitchC + h * (WN / 2) + 4 * at.lane_n]) = swapped(sum[i] + 4 * h);
         __syncwarp();
 #pragma unroll
         for (int e = 0; e < kLanesM * WN / 32; ++e) {
@@ -234,7 +221,7 @@ __device__ void store(const Place& at, int M, int N, float factor, float beta, c
             const int m = at.m0 + i / 4 * (WM / 2) + 4 * down + i % 4, n = at.n0 + across;
             if (m >= M || n >= N) continue;
             float* const c = C + size_t(m) * N + n;
-            const float value = rows[down * kPitchC + across];
+            const float value = factor * rows[down * kPitchC + (across ^ 1)];
             *c = beta == 0 ? value : value + beta * *c;
         }
         __syncwarp();
@@ -325,10 +312,10 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
                     }
                     load((k + 1) % 2, (k + 1) % kUnroll);
 #pragma unroll
-                    for (int j = 0; j < TN; ++j)
+                    for (int i = 0; i < TM; ++i)
 #pragma unroll
-                        for (int step = 0; step < TM; ++step) {
-                            const int i = j % 2 ? TM - 1 - step : step;  // back and forth, which reuses registers
+                        for (int step = 0; step < TN; ++step) {
+                            const int j = i % 2 ? TN - 1 - step : step;  // back and forth, which reuses registers
                             sum[i][j] += a[k % 2][i] * b[k % 2][j];
                         }
                 }
@@ -346,11 +333,15 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
             if (slice > 0)
 #pragma unroll
                 for (int q = 0; q < kFours; ++q)
-                    sums[((slice - 1) * kFours + q) * kTile] = scaled(1, sum[q / 2] + q % 2 * 4);
+                    sums[((slice - 1) * kFours + q) * kTile] = swapped(sum[q / 2] + q % 2 * 4);
             __syncthreads();
             if (slice == 0)
 #pragma unroll
-                for (int q = 0; q < (SLICES - 1) * kFours; ++q) add_to(sum[q % kFours / 2] + q % 2 * 4, sums[q * kTile]);
+                for (int q = 0; q < (SLICES - 1) * kFours; ++q) {
+                    const float4 v = sums[q * kTile];
+                    float* const s = sum[q % kFours / 2] + q % 2 * 4;
+                    s[0] += v.y, s[1] += v.x, s[2] += v.w, s[3] += v.z;
+                }
         }
         if (slice == 0)
             store({(whole ? start.x : 0) + warp_m, (whole ? start.y : 0) + warp_n, lane_m, lane_n}, whole ? M : BM,
