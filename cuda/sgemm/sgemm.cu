@@ -17,8 +17,8 @@ let:
   wide: cdiv(M, 64) * cdiv(N, 128)     # of 64 x 128
   tiles_128x32: cdiv(M, 128) * cdiv(N, 32)
   tiles_32x128: cdiv(M, 32) * cdiv(N, 128)
-  # How K is split where sgemm_small has so many blocks per SM, and what part of those places then computes results,
-  # in percent: the rest are empty at the end of a wave, or beyond the edge of C.
+  # For tiles of 64 x 64, three to an SM, and so on: in how many parts sgemm_small takes K, and what percentage of its
+  # work ends up in C. The rest is places that stay empty in the last wave, and tiles that extend past C.
   split_64x64: max(1, min(3 * SMS // tiles, K // 64))
   used_64x64: 100 * M * N * split_64x64 // (64 * 64 * 3 * SMS * cdiv(tiles * split_64x64, 3 * SMS))
   split_64x32: max(1, min(4 * SMS // tiles_64x32, K // 64))
@@ -646,11 +646,11 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //                                                   sgemm_persistent for a large C
 //      at most 40 million multiply-adds             sgemm_small, in tiles of 16 x 16 to 64 x 32
 //      C has at most 48 columns or rows             sgemm_small, with tiles as narrow as C; sgemm_splitk,
-//                                                   stream-K, for large problems of 41 to 48
-//      K is at most 320                             sgemm_small, in the tiles that fill the SMs best; sgemm_persistent
-//                                                   or sgemm_tma for more than 4.5 tiles per SM
-//      rows unaligned                               sgemm_small, which needs no copy of an operand, likewise; for
-//                                                   more than a billion multiply-adds mostly sgemm_splitk or sgemm_tma
+//                                                   stream-K, for the largest of 33 to 48
+//      K is at most 320                             sgemm_small, in the tiles that fill the SMs best; mostly
+//                                                   sgemm_persistent or sgemm_tma from 4.5 tiles per SM on
+//      rows unaligned                               sgemm_small likewise, which needs no copy of an operand; for more
+//                                                   than a billion multiply-adds also sgemm_splitk and sgemm_tma
 //      at most 120 million multiply-adds, or 300    sgemm_small or sgemm_splitk
 //      and at most 128 rows or columns
 //      at most two tiles per SM                     sgemm_splitk, K in as many parts as fill the SMs with one

@@ -213,7 +213,8 @@ __device__ void store(const Place& at, int M, int N, float factor, float beta, c
         }
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-            reinterpret_cast<float4&>(rows[at.lane_m * kPitchC + h * (WN / 2) + 4 * at.lane_n]) = swapped(sum[i] + 4 * h);
+            reinterpret_cast<float4&>(rows[at.lane_m * kPitchC + h * (WN / 2) + 4 * at.lane_n]) =
+                swapped(sum[i] + 4 * h);
         __syncwarp();
 #pragma unroll
         for (int e = 0; e < kLanesM * WN / 32; ++e) {

@@ -31,6 +31,7 @@ require:
   - threads <= 512
   - BK * (cover_m + cover_n) <= 40 * fetchers      # registers for what a thread fetches
   - BLOCKS * threads <= 1024
+  # Registers: the sums, what a thread fetches, and 44 for a, b and addresses.
   - cdiv(BLOCKS * threads, 128) * 128 * (TM * TN + BK * (cover_m + cover_n) // fetchers + 44) <= 65536
   - max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4)) * 4 * BLOCKS <= 232448 - 1024 * BLOCKS
 tile: [BM, BN]
@@ -231,7 +232,7 @@ __device__ void store4(float* C, int M, int N, int m, int n, float alpha, float 
     if (m >= M || n >= N) return;
     float4* const c = reinterpret_cast<float4*>(C + size_t(m) * N + n);
     float4 sum = make_float4(alpha * swapped.y, alpha * swapped.x, alpha * swapped.w, alpha * swapped.z);
-    if (beta != 0) add(sum, make_float4(beta * c->x, beta * c->y, beta * c->z, beta * c->w));  // otherwise C is not read
+    if (beta != 0) add(sum, make_float4(beta * c->x, beta * c->y, beta * c->z, beta * c->w));  // else C is not read
     *c = sum;
 }
 
