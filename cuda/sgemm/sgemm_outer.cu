@@ -11,8 +11,9 @@ params:
   THREADS: [256, 128]
 let:
   width: 4 if DEPTH <= 32 else 2
-  shifted: N % width != 0       # rows of C do not all begin at multiples of what a thread stores
-  across: cdiv(N + width - 1, COLUMNS) if shifted else cdiv(N, COLUMNS)
+  unit: min(8, THREADS * width // COLUMNS)  # floats: a sector of 32 bytes, or less
+  shifted: N % unit != 0        # rows of C do not all begin at multiples of it
+  across: cdiv(N + unit - 1, COLUMNS) if shifted else cdiv(N, COLUMNS)
 require:
   - ROWS * COLUMNS % (THREADS * width) == 0
   - THREADS % COLUMNS == 0        # all rows of a thread are shifted alike
@@ -21,7 +22,7 @@ grid:
   - cdiv(M, ROWS) * across
 block:
   - THREADS
-shared: 4 * DEPTH * (ROWS + COLUMNS + width)
+shared: 4 * DEPTH * (ROWS + COLUMNS + unit)
 pdl: true
 sass:
   - spills == 0
@@ -46,15 +47,17 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // padded with zeros to DEPTH, so every layout and size takes the same path. The next launch is
 // prepared meanwhile (pdl).
 //
-// Where rows of C are no multiples of 16 bytes, a block takes each row from up to three columns further
-// left, so that its stores of 16 bytes are aligned all the same. With N = 5, memory and who stores it:
+// Where rows of C are no multiples of a sector, 32 bytes, a block takes each row from up to seven columns
+// further left. So no sector belongs to two blocks, and all stores of 16 bytes are aligned. With N = 5:
 //
-//      row 0   0 0 0 0 1           row 1 begins in the middle of the vector that thread 1 of row 0 would
-//      row 1           0 0 0 1 1   store. So both store their own part, element by element; all between
-//      row 2     0 0 1 1 1         the first and the last vector of a row is stored 16 bytes at a time.
+//      memory   0 1 2 3 4 5 6 7    the column, modulo 8, and the thread that stores it
+//      row 0    0 0 0 0 1          Row 1 begins in the middle of the vector that thread 1 of row 0 would
+//      row 1              1 1 1    store. So both store their own part, element by element; all between
+//               2 2                the first and the last vector of a row is stored 16 bytes at a time.
+//      row 2        0 0 1 1 1
 //
-// Rows that are a multiple of four apart are shifted alike, and a thread has only such rows: its columns
-// of B stay the same.
+// Rows that are a multiple of eight apart are shifted alike, and a thread has only such rows: its columns
+// of B stay the same. Threads that cover fewer rows at once shift by units of that many.
 //
 // Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per
 // 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.
@@ -63,6 +66,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 
 constexpr int kWidth = DEPTH <= 32 ? 4 : 2;                      // columns of a thread
 constexpr int kAcross = COLUMNS / kWidth, kDown = THREADS / kAcross;  // threads along a row, rows at once
+constexpr int kUnit = kDown < 8 ? kDown : 8;                     // floats: a sector, or less
 constexpr int kBlocks = (DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;  // per SM: one fetches, others store
 
 template <int WIDTH> struct Vector;
@@ -88,7 +92,7 @@ template <bool SHIFTED, int LEFT>
 __device__ void store_rows(int M, int N, float alpha, float beta, const float* As, const float* Bs, int row0,
                            int column0, float* C) {
     const int down = threadIdx.x / kAcross;
-    const int shift = SHIFTED ? (row0 + down) % kWidth * (N % kWidth) % kWidth : 0;  // beyond whole vectors
+    const int shift = SHIFTED ? (row0 + down) % kUnit * (N % kUnit) % kUnit : 0;  // beyond whole units
     const int place = threadIdx.x % kAcross * kWidth - shift, column = column0 + place;
     float b[DEPTH][kWidth];
 #pragma unroll
@@ -128,8 +132,8 @@ __global__ void __launch_bounds__(THREADS, kBlocks)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C) {
     extern __shared__ __align__(16) float As[];
     float* const Bs = As + ROWS * DEPTH;
-    constexpr int LEFT = SHIFTED ? kWidth : 0;
-    const int across = (N + (SHIFTED ? kWidth - 1 : 0) + COLUMNS - 1) / COLUMNS;
+    constexpr int LEFT = SHIFTED ? kUnit : 0;
+    const int across = (N + (SHIFTED ? kUnit - 1 : 0) + COLUMNS - 1) / COLUMNS;
     const int row0 = blockIdx.x / across * ROWS, column0 = blockIdx.x % across * COLUMNS;
     start_next_launch();
     await_launch_before();

@@ -16,9 +16,11 @@ let:
   by_rows: M <= N               # the lines are those of C
   along_k: TRANS_B if by_rows else not TRANS_A  # rows of the large operand run along K
   wide: (K if along_k else outputs) % 4 == 0    # they are multiples of 16 bytes
+  shifted: not (wide or along_k)
+  span: OUTPUTS - 4 if shifted else OUTPUTS     # outputs of a tile
   step: 16 * THREADS // OUTPUTS # k that a block loads at once
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
-  tiles: cdiv(lines, LINES) * cdiv(outputs, OUTPUTS)
+  tiles: cdiv(lines, LINES) * cdiv(outputs, span)
   places: BLOCKS * SMS          # of blocks that run at once
   split: max(1, min(places // tiles, K // (2 * step * AHEAD)))  # parts of each tile along K
   waves: cdiv(tiles * split, places)
@@ -28,7 +30,7 @@ let:
   parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
   counters: cdiv(tiles * (1 + cdiv(parts + 1, 8)), 4) * 16  # bytes
 require:
-  - OUTPUTS <= 4 * THREADS
+  - OUTPUTS <= (THREADS if shifted else 4 * THREADS)
   - BLOCKS * THREADS <= 1536
   - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
   - LINES * (chunk + 4) <= 24576           # 96 KB
@@ -64,8 +66,19 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // would leave places empty and K is long, there is one block for each place, and all get the same
 // share of all loads, as in sgemm_persistent. The next launch is prepared meanwhile (pdl).
 //
-// A row that is no multiple of 16 bytes is loaded element by element; then neighbouring threads take
-// neighbouring elements. C^T = B^T A^T makes a C of few columns one of few rows.
+// Where rows are no multiples of 16 bytes, a block takes each from up to three outputs further left, at
+// a multiple of 16 bytes in memory. Rows that are four apart are shifted alike, so a thread takes rows
+// k, k + 4, k + 8 and k + 12, and always has the same four outputs. With N = 45 and OUTPUTS = 8:
+//
+//                       0 1 2 3 4 5 6 7   outputs of the block
+//      row 0            0 0 0 0 1 1 1 1
+//      row 1          2 2 2 2 3 3 3 3     the thread that loads an element
+//      row 2        4 4 4 4 5 5 5 5
+//      row 3      6 6 6 6 7 7 7 7
+//      row 4            0 0 0 0 1 1 1 1   The block keeps outputs 0 to 3, of which it has all k.
+//
+// Rows along K are loaded element by element then, by neighbouring threads. C^T = B^T A^T makes a C of
+// few columns one of few rows.
 //
 // Bound by memory while LINES is small. A thread needs one load of 16 bytes and LINES / 4 from
 // shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
@@ -88,9 +101,14 @@ struct Operands {
 
 __device__ void copy4(float* to, float4 v) { to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w; }
 
+// Where k of the small operand is in shared memory. SHIFTED: the four k of a thread are side by side.
+template <bool SHIFTED> __device__ unsigned slot(unsigned k) {
+    return SHIFTED ? k / 16 * 16 + k % 4 * 4 + k / 4 % 4 : k;
+}
+
 // Copies the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of
 // kRound. Lines that C does not have may hold anything.
-template <bool ALONG_K, typename T>
+template <bool ALONG_K, bool SHIFTED, typename T>
 __device__ void stage(float* to, const Operands& operands, int line0, int k0, int end) {
     constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(float) : 1;
     constexpr int BATCH = LINES < 8 ? 8 / LINES : 1, AT_ONCE = 16;  // at least 8 loads in flight
@@ -103,7 +121,7 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
             for (int line = 0; line < LINES; ++line) {
                 const bool inside = line < lines && k0 + k < end;
                 const T* const at = reinterpret_cast<const T*>(from + size_t(line) * operands.K + k);
-                reinterpret_cast<T&>(to[line * kPitch + k]) = inside ? __ldg(at) : T{};
+                reinterpret_cast<T&>(to[line * kPitch + slot<SHIFTED>(k)]) = inside ? __ldg(at) : T{};
             }
     } else {  // its rows are those of K: where they are no longer than LINES, all of it is side by side
         const float* const from = operands.small + size_t(k0) * operands.lines + line0;
@@ -120,41 +138,48 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
             each([&](float& element, unsigned k, unsigned line) {
                 element = k0 + k < end ? __ldg(from + size_t(k) * operands.lines + line) : 0;
             });
-            each([&](float element, unsigned k, unsigned line) { to[line * kPitch + k] = element; });
+            each([&](float element, unsigned k, unsigned line) { to[line * kPitch + slot<SHIFTED>(k)] = element; });
         }
     }
 }
 
 // A thread's share of a tile of the large operand. ALONG_K: its rows in memory run along K. Beyond the
-// last output that one is loaded again, and never stored.
+// last output another is loaded again, and never stored.
 template <bool ALONG_K, bool WIDE> struct Streamer {
-    static constexpr bool FOURS_K = WIDE || !ALONG_K, FOURS_OUTPUT = WIDE || ALONG_K;  // four side by side, or apart
+    static constexpr bool SHIFTED = !WIDE && !ALONG_K, VECTORS = WIDE || SHIFTED;  // loads of 16 bytes
+    static constexpr int SPAN = SHIFTED ? OUTPUTS - 4 : OUTPUTS;                   // outputs of a tile
     const float* from;  // the tile
     size_t per_k;
-    unsigned row[4], column[WIDE ? 1 : 4];  // in the tile, of the first step: floats
-    int depth;
+    unsigned row[4];  // in the tile, of the first step: floats
+    int column[VECTORS ? 1 : 4], depth, shift, last;
+    int whole;  // SHIFTED: from this k on, which is the last, a vector would end beyond the matrix
 
     __device__ Streamer(const Operands& operands, int output0)
         : from(operands.large + output0 * size_t(ALONG_K ? operands.K : 1)), per_k(ALONG_K ? 1 : operands.outputs),
-          depth(k_of(0)) {
-        const int last = operands.outputs - output0 - 1;
+          depth(k_of(0)), shift(SHIFTED ? depth % 4 * (operands.outputs % 4) % 4 : 0),
+          last(operands.outputs - output0 - 1), whole(operands.K) {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
             row[i] = ALONG_K ? min(output_of(i), last) * operands.K : k_of(i) * operands.outputs;
-        if (WIDE) column[0] = ALONG_K ? depth : min(output_of(0), last - 3);
+        if (SHIFTED) {  // a vector may begin in the row before, or end in the next
+            column[0] = output_of(0) <= last ? output_of(0) : -shift;
+            if (column[0] + 3 > last) --whole;
+        } else if (WIDE) column[0] = ALONG_K ? depth : min(output_of(0), last - 3);
         else
 #pragma unroll
-            for (int i = 0; i < 4; ++i) column[i] = ALONG_K ? k_of(i) : min(output_of(i), last);
+            for (int i = 0; i < 4; ++i) column[i] = k_of(i);
     }
 
+    static __device__ int place_along_k() {
+        return ALONG_K ? threadIdx.x % kDepthThreads : threadIdx.x / kOutputThreads;
+    }
     // The i-th of the thread's four outputs in the tile, and of its four k in a step.
-    static __device__ int output_of(int i) {
-        const int place = ALONG_K ? threadIdx.x / kDepthThreads : threadIdx.x % kOutputThreads;
-        return FOURS_OUTPUT ? 4 * place + i : place + i * kOutputThreads;
+    __device__ int output_of(int i) const {
+        return 4 * (ALONG_K ? threadIdx.x / kDepthThreads : threadIdx.x % kOutputThreads) + i - shift;
     }
     static __device__ int k_of(int i) {
-        const int place = ALONG_K ? threadIdx.x % kDepthThreads : threadIdx.x / kOutputThreads;
-        return FOURS_K ? 4 * place + i : place + i * kDepthThreads;
+        const int place = place_along_k();
+        return WIDE ? 4 * place + i : SHIFTED ? place / 4 * 16 + place % 4 + 4 * i : place + i * kDepthThreads;
     }
 
     // v[i] is a row in memory: one output of four k, or one k of four outputs. Zeros from `end` on.
@@ -162,24 +187,31 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
         const float* const step = from + k0 * per_k;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            if (WIDE) {
-                const float4* const at = reinterpret_cast<const float4*>(step + (row[i] + column[0]));
-                copy4(v[i], k0 + depth + (ALONG_K ? 0 : i) < end ? __ldcs(at) : make_float4(0, 0, 0, 0));
+            if (VECTORS) {
+                const float4* const at = reinterpret_cast<const float4*>(step + row[i] + column[0]);
+                const int k = k0 + depth + (ALONG_K ? 0 : SHIFTED ? 4 * i : i);
+                copy4(v[i], k < (SHIFTED ? min(end, whole) : end) ? __ldcs(at) : make_float4(0, 0, 0, 0));
             } else {
 #pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    v[i][j] = k0 + (ALONG_K ? k_of(j) : depth + i) < end ? __ldcs(step + row[i] + column[j]) : 0;
+                for (int j = 0; j < 4; ++j) v[i][j] = k0 + k_of(j) < end ? __ldcs(step + row[i] + column[j]) : 0;
             }
         }
+        if (SHIFTED && whole < end && k0 + kStep > whole)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    if (k0 + depth + 4 * i == whole && column[0] + j <= last)
+                        v[i][j] = __ldcs(step + row[i] + column[0] + j);
     }
 
     // Adds the products with a step of the small operand.
     __device__ void multiply(float (&sum)[LINES][4], const float (&v)[4][4], const float* small) const {
 #pragma unroll
         for (int line = 0; line < LINES; ++line) {
-            const float* const a = small + line * kPitch + depth;
+            const float* const a = small + line * kPitch + slot<SHIFTED>(depth);
             float each[4];
-            if (FOURS_K) copy4(each, reinterpret_cast<const float4&>(*a));
+            if (VECTORS) copy4(each, reinterpret_cast<const float4&>(*a));
             else
 #pragma unroll
                 for (int i = 0; i < 4; ++i) each[i] = a[i * kDepthThreads];
@@ -201,9 +233,10 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + i * kStep, end);
     for (int chunk = begin; chunk < end; chunk += kChunk) {
         __syncthreads();  // the chunk before is no longer needed
-        if (SMALL_ALONG_K && operands.K % 4 == 0)
-            stage<SMALL_ALONG_K, float4>(shared, operands, line0, chunk, end);
-        else stage<SMALL_ALONG_K, float>(shared, operands, line0, chunk, end);
+        constexpr bool SHIFTED = streamer.SHIFTED;
+        if (SMALL_ALONG_K && !SHIFTED && operands.K % 4 == 0)
+            stage<SMALL_ALONG_K, SHIFTED, float4>(shared, operands, line0, chunk, end);
+        else stage<SMALL_ALONG_K, SHIFTED, float>(shared, operands, line0, chunk, end);
         __syncthreads();
 #pragma unroll 1
         for (int k = chunk; k < min(chunk + kChunk, end); k += kRound)
@@ -217,11 +250,14 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
             }
     }
     __syncthreads();
-    float* const mine = shared + streamer.depth / (streamer.FOURS_K ? 4 : 1) * kSumPitch;
+    float* const mine = shared + streamer.place_along_k() * kSumPitch;
 #pragma unroll
     for (int line = 0; line < LINES; ++line)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) mine[line * OUTPUTS + streamer.output_of(i)] = sum[line][i];
+        for (int i = 0; i < 4; ++i) {
+            const unsigned output = streamer.output_of(i);
+            if (!streamer.SHIFTED || output < streamer.SPAN) mine[line * OUTPUTS + output] = sum[line][i];
+        }
     __syncthreads();
 }
 
@@ -230,8 +266,8 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
 struct Shares {
     int tiles, rounds, blocks;  // `rounds` are those of one tile
 
-    __device__ Shares(const Operands& operands)
-        : tiles((operands.outputs + OUTPUTS - 1) / OUTPUTS * ((operands.lines + LINES - 1) / LINES)),
+    __device__ Shares(const Operands& operands, int span)
+        : tiles((operands.outputs + span - 1) / span * ((operands.lines + LINES - 1) / LINES)),
           rounds(max(1, (operands.K + kRound - 1) / kRound)), blocks(gridDim.x) {}
 
     __device__ long long all() const { return (long long)tiles * rounds; }
@@ -255,7 +291,7 @@ __device__ bool add_up(float (&total)[kTotals], const Shares& shares, int tile, 
 }
 
 // Stores the totals of a tile: thread i has number i, i + THREADS and so on.
-template <bool BY_ROWS>
+template <bool BY_ROWS, int SPAN>
 __device__ void store(const float (&total)[kTotals], const Operands& operands, int line0, int output0, float alpha,
                       float beta, float* shared, TC* C) {
     // The lines of C are its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
@@ -273,7 +309,8 @@ __device__ void store(const float (&total)[kTotals], const Operands& operands, i
     for (int i = 0; i < kTotals; ++i) {
         const int e = i * THREADS + threadIdx.x;
         const int line = BY_ROWS ? e / OUTPUTS : e % LINES, output = BY_ROWS ? e % OUTPUTS : e / LINES;
-        if (e >= kSums || line0 + line >= operands.lines || output0 + output >= operands.outputs) continue;
+        if (e >= kSums || line0 + line >= operands.lines) continue;
+        if (output >= SPAN || output0 + output >= operands.outputs) continue;
         const float value = alpha * (BY_ROWS ? total[i] : shared[output * PITCH + line]);
         TC* const c = C + (BY_ROWS ? size_t(line0 + line) * operands.outputs + output0 + output
                                    : size_t(output0 + output) * operands.lines + line0 + line);
@@ -286,19 +323,20 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
     const Operands operands = {BY_ROWS ? A : B, BY_ROWS ? B : A, BY_ROWS ? M : N, BY_ROWS ? N : M, K};
-    const Shares shares(operands);
+    constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
+    constexpr int SPAN = Streamer<ALONG_K, WIDE>::SPAN;
+    const Shares shares(operands, SPAN);
     const long long begin = shares.begin(blockIdx.x);
     int tile = int(begin / shares.rounds), from = int(begin % shares.rounds);
     int left = int(shares.begin(blockIdx.x + 1) - begin);  // rounds
     start_next_launch();
     await_launch_before();
     for (; left > 0; ++tile, from = 0) {
-        const int across = (operands.outputs + OUTPUTS - 1) / OUTPUTS;
-        const int line0 = tile / across * LINES, output0 = tile % across * OUTPUTS;
+        const int across = (operands.outputs + SPAN - 1) / SPAN;
+        const int line0 = tile / across * LINES, output0 = tile % across * SPAN;
         const int to = min(shares.rounds, from + left);
         const bool whole = to - from == shares.rounds;
         left -= to - from;
-        constexpr bool ALONG_K = BY_ROWS ? TRANS_B : !TRANS_A, SMALL_ALONG_K = BY_ROWS ? !TRANS_A : TRANS_B;
         multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, from * kRound, min(K, to * kRound), shared);
 
         float total[kTotals];
@@ -311,6 +349,6 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int depth = 0; depth < kDepthThreads; ++depth) total[i] += shared[depth * kSumPitch + e];
         }
         if (whole || add_up(total, shares, tile, workspace))
-            store<BY_ROWS>(total, operands, line0, output0, alpha, beta, shared, C);
+            store<BY_ROWS, SPAN>(total, operands, line0, output0, alpha, beta, shared, C);
     }
 }
