@@ -91,6 +91,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             `block`, `shared` and `pdl`. All have the same arguments, and the time is that of all of them.
         pick: Rules that choose another variant for a problem. A file with `pick` has no kernel of
             its own.
+        estimates: How long entries of `pick` with `costs` take: for each variant that they name,
+            expressions with names, the last of which is the time in any unit. They may read what
+            `let` may, `let` itself, and the `params` and `costs` of the entry.
         sass: Conditions on the machine code of the hottest loop, one expression per line.
             `gemmbench inspect --sass-mix` checks them.
         class: The class of its products, if it is weaker than that of the precision: `bf16x6`,
@@ -135,6 +138,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     tensor_maps: list[TensorMapFields] = []
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []
+    estimates: dict[str, dict[str, Text]] = {}
     sass: list[str] = []
     product_class: str = msgspec.field(name="class", default="")
     packages: list[str] = []

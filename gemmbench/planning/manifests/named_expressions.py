@@ -1,10 +1,10 @@
-"""The key `let` of a manifest: expressions with a name, which later expressions may read."""
+"""Expressions with a name, which later expressions may read: the keys `let` and `estimates` of a manifest."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gemmbench.planning.manifests.expressions import FUNCTIONS, Expression, ExpressionError, parse
 from gemmbench.planning.yaml_document import Document, Path
@@ -16,29 +16,47 @@ _MOST = 100
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
 
 
-def read_lets(document: Document, written: Mapping[str, Text], names: Sequence[str]) -> dict[str, Expression]:
-    """Parse the named expressions in order; each may read `names` and those above it. Raises SpecError."""
+def read_lets(
+    document: Document,
+    written: Mapping[str, Text],
+    names: Sequence[str],
+    at: Path = ("let",),
+    known: Mapping[str, Expression] | None = None,
+) -> dict[str, Expression]:
+    """Parse the named expressions at `at` in order; each may read `names`, the expressions `known` and those above it.
+
+    Raises SpecError.
+    """
+    known, key = known or {}, join_path(at)
     if len(written) > _MOST:
-        raise document.error_at(("let",), f"let: {len(written)} names are too many; at most {_MOST}")
+        raise document.error_at(at, f"{key}: {len(written)} names are too many; at most {_MOST}")
     lets: dict[str, Expression] = {}
     for name, text in written.items():
-        path = ("let", name)
-        if name in names or name in FUNCTIONS or keyword.iskeyword(name):
-            raise document.error_at(path, f"let: the name '{name}' is taken; choose another")
-        if not _NAME.match(name):
-            raise document.error_at(path, f"let: the name '{name}' must be lower-case letters, digits and _")
+        path = (*at, name)
+        check_name(document, path, name, (*names, *known))
         _refuse_later_names(document, path, text, [other for other in written if other not in lets])
-        lets[name] = parse_at(document, path, text, names, lets)
+        lets[name] = parse_at(document, path, text, names, {**known, **lets})
     return lets
 
 
-def _refuse_later_names(document: Document, path: tuple[str, str], text: Text, later: Sequence[str]) -> None:
+def check_name(document: Document, path: Path, name: str, taken: Collection[str]) -> None:
+    """Raise SpecError for a name that is taken, or not in lower case."""
+    key = join_path(path[:-1])
+    if name in taken or name in FUNCTIONS or keyword.iskeyword(name):
+        raise document.error_at(path, f"{key}: the name '{name}' is taken; choose another")
+    if not _NAME.match(name):
+        raise document.error_at(path, f"{key}: the name '{name}' must be lower-case letters, digits and _")
+
+
+def _refuse_later_names(document: Document, path: Path, text: Text, later: Sequence[str]) -> None:
     """Raise SpecError for an expression that reads itself or one below it."""
     for word in re.findall(r"[A-Za-z_]\w*", str(text)):
-        if word == path[1]:
-            raise document.error_at(path, f"let.{path[1]}: it reads itself")
+        if word == path[-1]:
+            raise document.error_at(path, f"{join_path(path)}: it reads itself")
         if word in later:
-            raise document.error_at(path, f"let.{path[1]}: reads '{word}', which is defined below; move '{word}' up")
+            raise document.error_at(
+                path, f"{join_path(path)}: reads '{word}', which is defined below; move '{word}' up"
+            )
 
 
 def parse_at(
@@ -48,8 +66,12 @@ def parse_at(
     try:
         return parse(text, names, document.line(path), lets)
     except ExpressionError as fault:
-        key = ".".join(step for step in path if isinstance(step, str))
-        raise document.error_at(path, f"{key}: {fault}") from None
+        raise document.error_at(path, f"{join_path(path)}: {fault}") from None
+
+
+def join_path(path: Path) -> str:
+    """The keys of a path, as messages show them."""
+    return ".".join(step for step in path if isinstance(step, str))
 
 
 def list_names(expression: Expression) -> set[str]:

@@ -11,7 +11,7 @@ from gemmbench.errors import nearest
 from gemmbench.planning.manifests.code.model import Part
 from gemmbench.planning.manifests.code.symbols import split_template
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError, parse
-from gemmbench.planning.manifests.named_expressions import Text, list_names, parse_at
+from gemmbench.planning.manifests.named_expressions import Text, check_name, list_names, parse_at, read_lets
 from gemmbench.planning.manifests.variant import Launch, Pick, TensorMap
 from gemmbench.planning.yaml_document import Document, Path
 
@@ -86,11 +86,14 @@ class PickFields(msgspec.Struct, forbid_unknown_fields=True):
         when: A condition. The first entry whose condition holds, and that can run here, is used;
             the last entry may have none.
         params: Values of its parameters; the others keep their defaults.
+        costs: Numbers, with names in lower case, from which `estimates` says how long this entry
+            takes. Of neighbouring entries that have them, the fastest is tried first.
     """
 
     variant: str
     when: Text | None = None
     params: dict[str, int] = {}
+    costs: dict[str, int] = {}
 
 
 class SectionReader:
@@ -195,14 +198,40 @@ class SectionReader:
             message = f"pitch: {pitches} for {rank} dimensions; give one for each but the innermost"
             raise self.document.error_at((*path, "pitch"), message)
 
-    def read_picks(self, rows: Sequence[PickFields]) -> tuple[Pick, ...]:
-        """Read the rows of `pick`, in order."""
+    def read_picks(self, rows: Sequence[PickFields], estimates: Mapping[str, Mapping[str, Text]]) -> tuple[Pick, ...]:
+        """Read the rows of `pick`, in order; `estimates` has the named expressions of each variant."""
         for index, row in enumerate(rows[:-1]):
-            if row.when is None:
+            if row.when is None and not row.costs:
                 message = "pick: this row has no `when`, so no row below it is reached; move it to the end"
                 raise self.document.error_at(("pick", index), message)
-        return tuple(self._read_pick(("pick", index), row) for index, row in enumerate(rows))
+        estimated = {row.variant for row in rows if row.costs}
+        for name, written in estimates.items():
+            if name not in estimated or not written:
+                message = f"estimates.{name}: it is empty, or no row of `pick` with `costs` names it; remove it"
+                raise self.document.error_at(("estimates", name), message)
+        return tuple(self._read_pick(("pick", index), row, estimates) for index, row in enumerate(rows))
 
-    def _read_pick(self, path: Path, row: PickFields) -> Pick:
+    def _read_pick(self, path: Path, row: PickFields, estimates: Mapping[str, Mapping[str, Text]]) -> Pick:
         when = self.read_optional((*path, "when"), row.when)
-        return Pick(row.variant, tuple(row.params.items()), when, self.document.line((*path, "variant")))
+        estimate = self._read_estimate(path, row, estimates) if row.costs else None
+        line = self.document.line((*path, "variant"))
+        return Pick(row.variant, tuple(row.params.items()), when, tuple(row.costs.items()), estimate, line)
+
+    def _read_estimate(self, path: Path, row: PickFields, estimates: Mapping[str, Mapping[str, Text]]) -> Expression:
+        """The last of the named expressions for the variant of a row."""
+        if row.variant not in estimates:
+            message = f"costs: `estimates` has no expressions for {row.variant}; add them, or remove `costs`"
+            raise self.document.error_at((*path, "costs"), message)
+        written, at = estimates[row.variant], ("estimates", row.variant)
+        for name in row.costs:
+            check_name(self.document, (*path, "costs", name), name, (*self.names, *self.lets, *written))
+        names = dict.fromkeys((*self.names, *row.params, *row.costs))
+        lets = read_lets(self.document, written, tuple(names), at, self.lets)
+        estimate = lets[list(written)[-1]]
+        read = list_names(estimate) | {list(written)[-1]}
+        for name in written:
+            if name not in read:
+                message = f"estimates.{row.variant}.{name}: nothing reads it; remove it"
+                raise self.document.error_at((*at, name), message)
+        self._read |= read
+        return estimate

@@ -64,12 +64,15 @@ class Pick:
     """A row of a variant that dispatches: `variant` computes the problems for which `when` holds.
 
     Without `when` the row takes all problems that are left. `params` are the values that differ from
-    the defaults. The catalog fills in `code`.
+    the defaults. `estimate` is the time it takes, from `params`, `costs` and the problem; None for a
+    row without costs. The catalog fills in `code`.
     """
 
     variant: str
     params: tuple[tuple[str, int], ...]
     when: Expression | None
+    costs: tuple[tuple[str, int], ...] = ()
+    estimate: Expression | None = None
     line: int = field(default=0, compare=False)
     code: Variant | None = None
 

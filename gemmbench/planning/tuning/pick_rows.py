@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.expansion import list_rows, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
 from gemmbench.planning.plans.suitability import Refusal
 from gemmbench.planning.problems.problem import Problem
@@ -22,8 +22,8 @@ def find_row(
     problem: Problem, variant: Variant, device: str, targets: Mapping[str, Target], why_refused: Refusal
 ) -> int | None:
     """The number of the row that computes a problem; None if there is none. The rest is as in make_plans."""
-    for number, pick in enumerate(variant.picks):
-        chosen = [(replace(variant, picks=(pick,)), [Config()])]
+    for number in list_rows(problem, variant, device, targets):
+        chosen = [(replace(variant, picks=(variant.picks[number],)), [Config()])]
         (plan,) = make_plans([problem], chosen, device, targets, why_refused)
         if isinstance(plan, Plan):
             return number

@@ -87,6 +87,8 @@ def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scor
     row = ChosenRow(number, str(pick.when) if pick.when else "", tuple(problems), None, math.nan)
     if not problems:
         return replace(row, reason="no problem of this search falls to it")
+    if pick.estimate is not None:
+        return replace(row, reason="it has `costs`, which are those of its configuration")
     if pick.when is None:
         return replace(row, reason="it has no condition: it is for what no other row takes")
     assert pick.code is not None, "the catalog fills it in"
