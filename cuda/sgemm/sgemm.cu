@@ -5,6 +5,7 @@ precisions: [f32]
 layouts: [nn, nt, tn, tt]
 let:
   small: max(1, (M + 59) // 64) * max(1, (N + 59) // 64)  # tiles of 64 x 64, as sgemm_splitk counts them
+  clustered: SMS * 10 // 11     # SMs on which clusters of four or eight fit
   tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
   tiles_32: cdiv(M, 32) * cdiv(N, 32)
   tiles_32x64: cdiv(M, 32) * cdiv(N, 64)
@@ -16,6 +17,7 @@ let:
   aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
   estimated: not aligned or K <= 320 or min(M, N) <= 48 or M * N * K <= 3000000000  # rows compete by estimate
+  straight: M > 64 or ldb % 4 == 0  # otherwise sgemm_splitk reads B element by element
   odd_a: 1 if lda % 4 != 0 else 0
   odd_b: 1 if ldb % 4 != 0 else 0
   inputs: (M * K + K * N) // 1000  # thousands of elements
@@ -41,9 +43,10 @@ estimates:                      # of rows with `costs`, in picoseconds; what the
   sgemm_splitk:
     stages: cdiv(K, 8 * SLICES)
     places: 8 // SLICES         # blocks of an SM
+    sms: clustered if CLUSTER > 2 else SMS
     share: cdiv(small * stages, places * SMS) if STREAM_K else cdiv(stages, CLUSTER * SPLIT)
-    blocks: cdiv(min(small * stages, places * SMS) if STREAM_K else small * CLUSTER * SPLIT, SMS)
-    per_k: each * blocks + round * cdiv(blocks, places)
+    blocks: cdiv(min(small * stages, places * SMS) if STREAM_K else small * CLUSTER * SPLIT, sms)
+    per_k: each * blocks + round * cdiv(blocks, places) + odd * blocks * (odd_a + odd_b) // 2
     copied: (M * K * odd_a + (K * N * odd_b if M > BM else 0)) // 1000  # so that rows are aligned
     operands: load * inputs + store * outputs + copy * copied + (1000 * call if copied else 0)
     time: 1000 * (start + ends * cdiv(blocks, places)) + per_k * 8 * SLICES * share + operands + part * small
@@ -61,12 +64,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 8 and tiles_32 <= 3 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 256}
-  - when: K <= 8 and tiles_32 <= 5 * SMS
+  - when: K <= 8 and tiles_32 <= 6 * SMS
     variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 256}
-  - when: K <= 8 and ldb % 4 == 0 and 2 * wide <= 3 * SMS and tiles_64x32 <= 3 * SMS
-    variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 256}
+    params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 128}
   - when: K <= 8 and ldb % 4 == 0 and 2 * wide <= 3 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 128, ROWS: 32, THREADS: 256}
@@ -76,9 +76,6 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 8 and ldb % 4 == 0
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
-  - when: K <= 8 and tiles_32 <= 6 * SMS
-    variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 128}
   - when: K <= 8 and tiles_64x32 <= 7 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 128}
@@ -181,6 +178,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 16 and deep
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M <= 16 and N % 4 != 0 and N > 24 * SMS
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
   - when: M <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
@@ -286,115 +286,120 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: estimated
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-    costs: {start: 972, each: 0, round: 13300, odd: 1670, ends: 2110, load: 174, store: 0, part: 23800}
+    costs: {start: 898, each: 0, round: 13100, odd: 1770, ends: 2130, load: 268, store: 0, part: 20400}
   - when: estimated
     variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 874, each: 3420, round: 26300, odd: 968, ends: 2240, load: 130, store: 0, part: 11300}
+    costs: {start: 691, each: 3010, round: 27600, odd: 988, ends: 2370, load: 140, store: 0, part: 10800}
   - when: estimated
     variant: sgemm_small
     params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-    costs: {start: 1170, each: 3860, round: 57400, odd: 2420, ends: 2530, load: 109, store: 0, part: 15400}
+    costs: {start: 941, each: 3330, round: 60300, odd: 2310, ends: 2580, load: 87, store: 0, part: 15000}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 1190, each: 2800, round: 29900, odd: 437, ends: 2160, load: 115, store: 0, part: 10900}
+    costs: {start: 1140, each: 1340, round: 34700, odd: 305, ends: 2100, load: 92, store: 0, part: 11300}
   - when: estimated
     variant: sgemm_small
     params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 911, each: 2420, round: 22900, odd: 1030, ends: 1820, load: 208, store: 0, part: 8910}
+    costs: {start: 956, each: 2300, round: 22400, odd: 1130, ends: 1870, load: 235, store: 0, part: 8790}
   - when: estimated
     variant: sgemm_small
     params: {BM: 32, BN: 128, BK: 64, TM: 8, TN: 8, SLICES: 4, BLOCKS: 1, EARLY: 1}
-    costs: {start: 850, each: 0, round: 25200, odd: 3550, ends: 1690, load: 113, store: 1080, part: 30600}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-    costs: {start: 854, each: 3510, round: 55600, odd: 1810, ends: 3150, load: 147, store: 0, part: 15100}
+    costs: {start: 812, each: 0, round: 25100, odd: 3150, ends: 1560, load: 145, store: 1520, part: 31400}
   - when: estimated
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 1060, each: 4060, round: 28100, odd: 2250, ends: 2370, load: 141, store: 0, part: 16700}
+    costs: {start: 998, each: 7200, round: 22000, odd: 2080, ends: 2410, load: 92, store: 0, part: 18300}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 2010, each: 8890, round: 2250, odd: 509, ends: 0, load: 208, store: 1380, part: 9130}
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+    costs: {start: 993, each: 4790, round: 52700, odd: 1780, ends: 3040, load: 143, store: 0, part: 14700}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 966, each: 2970, round: 34300, odd: 919, ends: 2540, load: 124, store: 0, part: 18400}
+    costs: {start: 993, each: 2820, round: 35000, odd: 513, ends: 2550, load: 96, store: 0, part: 18800}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 3, EARLY: 1}
-    costs: {start: 1400, each: 12400, round: 97000, odd: 1950, ends: 4190, load: 76, store: 0, part: 21900}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-    costs: {start: 713, each: 7710, round: 62400, odd: 1700, ends: 3270, load: 201, store: 0, part: 20300}
+    costs: {start: 1570, each: 11000, round: 101000, odd: 1500, ends: 3220, load: 148, store: 435, part: 22700}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4, EARLY: 1}
-    costs: {start: 1100, each: 11500, round: 44700, odd: 3220, ends: 3160, load: 260, store: 0, part: 10400}
+    costs: {start: 1300, each: 7270, round: 60000, odd: 3760, ends: 2870, load: 275, store: 0, part: 10600}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4, EARLY: 1}
-    costs: {start: 834, each: 9060, round: 64600, odd: 1350, ends: 3360, load: 142, store: 0, part: 12500}
+    costs: {start: 766, each: 6950, round: 70600, odd: 1690, ends: 3390, load: 202, store: 0, part: 11800}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+    costs: {start: 395, each: 6840, round: 64200, odd: 848, ends: 3480, load: 260, store: 0, part: 21000}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
+    costs: {start: 2350, each: 6210, round: 9970, odd: 490, ends: 0, load: 152, store: 862, part: 8650}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 1120, each: 6890, round: 36600, odd: 1940, ends: 2490, load: 460, store: 0, part: 13800}
+    costs: {start: 1020, each: 5770, round: 38300, odd: 1570, ends: 2320, load: 578, store: 302, part: 14100}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+    costs: {start: 1090, each: 4730, round: 2560, odd: 503, ends: 1300, load: 270, store: 0, part: 6970}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 1240, each: 11400, round: 34700, odd: 1040, ends: 2260, load: 95, store: 0, part: 17700}
+    costs: {start: 1220, each: 10400, round: 36400, odd: 1100, ends: 2260, load: 92, store: 0, part: 18200}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 4550, each: 29900, round: 28700, odd: 12600, ends: 1250, load: 1290, store: 0, part: 0}
+    costs: {start: 5270, each: 30600, round: 29800, odd: 12700, ends: 418, load: 888, store: 174, part: 0}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
-    costs: {start: 2710, each: 0, round: 83800, odd: 20700, ends: 1200, load: 991, store: 0, part: 0}
+    costs: {start: 2610, each: 82600, round: 0, odd: 20500, ends: 1270, load: 1280, store: 5, part: 0}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
-    costs: {start: 2290, each: 46000, round: 64300, odd: 14800, ends: 3160, load: 3360, store: 0, part: 0}
+    costs: {start: 3200, each: 40300, round: 77900, odd: 14500, ends: 3160, load: 1080, store: 0, part: 0}
   - when: estimated
     variant: sgemm_persistent
-    params: {BM: 128, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 3, STREAM_K: 1}
-    costs: {start: 13200, each: 32400, round: 35000, odd: 6660, ends: 0, load: 611, store: 0, part: 11300}
-  - when: estimated
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 0, each: 14700, round: 7010, ends: 4470, load: 136, store: 0, part: 0, copy: 2340, call: 2090}
-  - when: estimated
+    params: {BM: 96, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 4, STREAM_K: 1}
+    costs: {start: 18300, each: 0, round: 137000, odd: 3340, ends: 0, load: 324, store: 0, part: 6130}
+  - when: estimated and straight
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 1630, each: 16300, round: 2880, ends: 4740, load: 240, store: 0, part: 2870, copy: 2370, call: 2480}
-  - when: estimated
+    costs: {start: 1670, each: 16100, round: 2960, odd: 35, ends: 4910, load: 230, store: 0, part: 2350,
+      copy: 2450, call: 2280}
+  - when: estimated and straight
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+    costs: {start: 0, each: 14200, round: 8330, odd: 0, ends: 4450, load: 36, store: 0, part: 0,
+      copy: 2340, call: 2140}
+  - when: estimated and straight
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
-    costs: {start: 3220, each: 15800, round: 3820, ends: 4740, load: 209, store: 0, part: 0, copy: 2430, call: 2410}
-  - when: estimated
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 13300, each: 19300, round: 0, ends: 0, load: 224, store: 0, part: 8560, copy: 2250, call: 2840}
-  - when: estimated
+    costs: {start: 3490, each: 15200, round: 4460, odd: 343, ends: 4340, load: 240, store: 0, part: 4050,
+      copy: 2340, call: 2480}
+  - when: estimated and straight
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 13000, each: 0, round: 19400, ends: 0, load: 198, store: 1890, part: 0, copy: 2430, call: 6620}
-  - when: estimated
+    costs: {start: 12700, each: 0, round: 19100, odd: 1080, ends: 0, load: 250, store: 0, part: 9360,
+      copy: 1610, call: 7200}
+  - when: estimated and straight
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 4, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 1110, each: 19700, round: 0, ends: 4070, load: 219, store: 1960, part: 16200, copy: 2180, call: 1680}
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+    costs: {start: 13600, each: 0, round: 38000, odd: 366, ends: 0, load: 290, store: 1860, part: 0,
+      copy: 1970, call: 5970}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-    costs: {start: 15600, each: 139000, load: 813, store: 936, part: 0, copy: 2740, call: 2000}
+    costs: {start: 16200, each: 140000, load: 652, store: 824, part: 0, copy: 2790, call: 2660}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 1}
-    costs: {start: 14600, each: 140000, load: 555, store: 995, part: 0, copy: 2310, call: 3650}
+    costs: {start: 15200, each: 141000, load: 357, store: 863, part: 0, copy: 2380, call: 3670}
   - when: small * 8 <= SMS and K >= 8192
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
