@@ -48,6 +48,36 @@ def test_a_file_that_picks_needs_no_code(write_kernel, line_of):
     assert (first.line, last.line) == (line_of(path, "variant: a"), line_of(path, "variant: b"))
 
 
+COSTS = "variant: a\n    params: {BM: 8}\n    costs: {start: 2}"
+
+
+def test_rows_with_costs_have_an_estimate_of_their_own_names(write_kernel):
+    estimates = "\n  a:\n    blocks: edge * cdiv(M, BM)\n    time: start + blocks"
+    variant = read_variant(write_kernel(**PICK | {"let": {"edge": "N + 1"}, "estimates": estimates, "pick": [COSTS]}))
+    (row,) = variant.picks
+    assert (row.costs, row.when) == ((("start", 2),), None)
+    assert row.estimate.value({"M": 9, "N": 4, "BM": 8, "start": 2}) == 12
+
+
+@pytest.mark.parametrize(
+    ("at", "estimates", "message"),
+    [
+        ("costs:", "\n  b:\n    time: 1", "estimates.b: it is empty, or no row of `pick` with `costs` names it"),
+        ("costs:", "", "costs: `estimates` has no expressions for a; add them, or remove `costs`"),
+        ("a: {}", "\n  a: {}", "estimates.a: it is empty, or no row"),
+        ("time:", "\n  a:\n    time: start + BN", "estimates.a.time: 'start + BN': unknown name 'BN'"),
+        ("time: x", "\n  a:\n    time: x\n    x: start", "estimates.a.time: reads 'x', which is defined below"),
+        ("x: 1", "\n  a:\n    x: 1\n    time: start", "estimates.a.x: nothing reads it; remove it"),
+        ("M: 1", "\n  a:\n    M: 1\n    time: start", "estimates.a: the name 'M' is taken"),
+        ("costs:", "\n  a:\n    start: 1\n    time: start", "pick.costs: the name 'start' is taken"),
+    ],
+)
+def test_a_faulty_estimate_is_named_with_its_line(faulty, at, estimates, message):
+    keys = {**PICK, "pick": [COSTS]} | ({"estimates": estimates} if estimates else {})
+    at = "b:" if message.startswith("estimates.b") else at
+    assert faulty(at, **keys).startswith(message)
+
+
 def test_the_trailing_arguments_have_one_order(write_kernel):
     assert read_variant(write_kernel()).trailing == ()
     keys = {"workspace": "0", "tensor_maps": [MAP], "epilogue": "[bias, relu]"}

@@ -9,11 +9,17 @@ from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.plans.suitability import explain_unready
 from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.tuning.pick_rows import find_row
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
 CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33, is_gpu=False, has_graphs=False)
 BARE = {"symbol": None, "grid": None, "block": None, "body": ""}
 SMALL = "variant: small\n    when: M * N <= 64 * 64\n    params: {BM: 8}"
+OF_SMALL = "\n  small:\n    blocks: cdiv(M, BM)\n    time: start + each * blocks"
+OF_LARGE = "\n  large:\n    time: M // (K - 5) + start"
+EIGHT = "variant: small\n    when: N < 100\n    params: {BM: 8}\n    costs: {start: 10, each: 1}"
+SIXTEEN = "variant: small\n    params: {BM: 16}\n    costs: {start: 7, each: 3}"
+LARGE = "variant: large\n    costs: {start: 20}"
 
 
 @pytest.fixture
@@ -25,6 +31,19 @@ def kernels(write_kernel, tmp_path):
         write_kernel("large.cu", **{"require": ["K % 2 == 0"], "min_sm": "90", "order": "2", **large})
         write_kernel("best.cu", **BARE, order="7", pick=list(rows))
         return Catalog([tmp_path / "kernels"])
+
+    return make
+
+
+@pytest.fixture
+def competing(kernels, write_kernel):
+    """A catalog as `kernels` makes it, whose `best` has estimates of `small` and `large`."""
+
+    def make(*rows, **large):
+        catalog = kernels(SMALL, **large)
+        estimates = OF_SMALL + OF_LARGE * any("large" in row and "costs" in row for row in rows)
+        write_kernel("best.cu", **BARE, order="7", estimates=estimates, pick=list(rows))
+        return catalog
 
     return make
 
@@ -136,3 +155,41 @@ def test_a_launcher_can_be_picked(kernels, write_kernel):
     found = plan(catalog, Problem(64, 64, 64))
     assert (found.variant.name, found.config.picked, found.variant.call.host) == ("best", "launched", "run")
     assert plan(catalog, Problem(5000, 1, 8)).config.picked == "small"
+
+
+@pytest.mark.parametrize(
+    ("shape", "picked"),
+    [((16, 8, 8), "small: BM=16"), ((32, 8, 8), "small: BM=16"), ((160, 8, 8), "small: BM=8")],
+    ids=["12 and 10", "14 and 13", "30 and 37"],
+)
+def test_of_neighbouring_rows_with_costs_the_fastest_is_planned(competing, shape, picked):
+    catalog = competing(EIGHT, SIXTEEN, "variant: large")
+    assert str(plan(catalog, Problem(*shape)).config) == picked
+
+
+def test_a_row_with_costs_whose_condition_fails_does_not_compete(competing):
+    catalog = competing(EIGHT, SIXTEEN, "variant: large")
+    assert str(plan(catalog, Problem(160, 100, 8)).config) == "small: BM=16"
+
+
+def test_rows_with_costs_compete_only_with_their_neighbours(competing):
+    catalog = competing("variant: large\n    when: M > 100", EIGHT, "variant: small\n    when: K == 1", SIXTEEN, LARGE)
+    assert str(plan(catalog, Problem(160, 8, 8)).config) == "large"
+    assert str(plan(catalog, Problem(16, 8, 8)).config) == "small: BM=8"
+
+
+def test_where_the_fastest_cannot_run_the_next_in_time_is_tried(competing):
+    rows = (LARGE.replace("20", "0"), SIXTEEN, EIGHT)
+    assert str(plan(competing(*rows), Problem(32, 8, 8)).config) == "large"
+    assert str(plan(competing(*rows), Problem(160, 8, 7)).config) == "small: BM=8"
+
+
+def test_a_row_whose_estimate_has_no_value_is_passed_over(competing):
+    catalog = competing(LARGE, SIXTEEN, EIGHT, require=["K > 0"])
+    assert str(plan(catalog, Problem(160, 8, 5)).config) == "small: BM=8"
+
+
+def test_the_row_of_a_problem_is_the_fastest_that_can_run(competing):
+    variant = competing(EIGHT, SIXTEEN, LARGE).get("best")
+    found = [find_row(Problem(m, 8, 8), variant, "cuda", {"cuda": GPU}, lambda *_: "") for m in (16, 160)]
+    assert found == [1, 0]

@@ -55,6 +55,18 @@ def test_a_row_gets_what_is_fastest_on_average(choose):
     assert (rows[1].candidate, rows[1].reason) == (None, "no problem of this search falls to it")
 
 
+def test_a_row_with_costs_keeps_its_configuration(tmp_path, write_kernel):
+    write_kernel("slow.cu", params={"P": [1]})
+    rows = ["variant: slow\n    params: {P: 1}\n    costs: {start: 1}", "variant: slow"]
+    bare = {"symbol": None, "grid": None, "block": None, "body": ""}
+    write_kernel("best.cu", **bare, order=7, estimates="\n  slow:\n    time: start", pick=rows)
+    variant = Catalog([tmp_path / "kernels"]).get("best")
+    task = SimpleNamespace(problem=Problem(8, 8, 8), name="slow")
+    outcomes = [SimpleNamespace(task=task, relative_values={SLOW[1]: 1.0})]
+    rows, _ = choose_rows(variant, outcomes, find_machine("fake", SILENT), 0.0, 0)
+    assert (rows[0].candidate, rows[0].reason) == (None, "it has `costs`, which are those of its configuration")
+
+
 def test_problems_that_are_held_out_do_not_count(choose):
     edges = (8, 12, 16, 24)
     _, held = choose(dict.fromkeys(edges, (1.0, 2.0)), share=0.5, precisions=["f32", "f16"])
