@@ -471,7 +471,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      load    ps for 1000 elements of A and B; store: of C; part: for a part of a tile that is added up
 //      copy    ps for 1000 elements that are copied so that rows are aligned; call: ns if there are any
 //
-// Searches on an H100 and an H200 gave times of all kernels at about 1000 shapes, a model of them (gradient boosting)
+// Searches on an H100 and an H200 gave times of all kernels at about 900 shapes, a model of them (gradient boosting)
 // times for 11,000 drawn shapes, and a fit to these the costs: least squares, nothing below 0, again and again
 // with more weight where a slow kernel would be picked. At shapes that fit and model had not seen, the kernels
 // picked so took 2 to 4 % longer than the best; those of a decision tree of 155 branches 6 to 7 %. Other
