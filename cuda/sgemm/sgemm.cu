@@ -464,14 +464,16 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //                                                   round 2   block | block
 //      time = start + k of a block x (each x 5 blocks + round x 2 rounds) + ends x 2 rounds + ...
 //
-//      start   ns        a launch, until blocks run; ends: of a round, its first loads and its stores
-//      each    ps per k  and block of an SM: what they take from each other, mostly the issue of FFMA
-//      round   ps per k  and round: what a block takes alone, mostly latency
-//      odd     ps per k  and block, if rows are no multiples of 16 bytes
-//      load    ps for 1000 elements of A and B; store: of C; part: for a part of a tile that is added up
-//      copy    ps for 1000 elements that are copied so that rows are aligned; call: ns if there are any
+//      start   ns                     a launch, until blocks run
+//      ends    ns per round           its first loads and its stores
+//      each    ps per k and block     what the blocks of an SM take from each other, mostly the issue of FFMA
+//      round   ps per k and round     what a block takes alone, mostly latency
+//      odd     ps per k and block     if rows are no multiples of 16 bytes
+//      load    ps per 1000 elements   of A and B, for the time of DRAM; store: of C
+//      part    ps per tile and part   if parts are added up
+//      copy    ps per 1000 elements   that are copied first, so that rows are aligned; call: ns if there are any
 //
-// Searches on an H100 and an H200 gave times of all kernels at about 900 shapes, a model of them (gradient boosting)
+// Searches on an H100 and an H200 gave times of all kernels at about 1200 shapes, a model of them (gradient boosting)
 // times for 11,000 drawn shapes, and a fit to these the costs: least squares, nothing below 0, again and again
 // with more weight where a slow kernel would be picked. At shapes that fit and model had not seen, the kernels
 // picked so took 2 to 4 % longer than the best; those of a decision tree of 155 branches 6 to 7 %. Other
