@@ -317,3 +317,34 @@ def test_a_pick_is_judged_by_the_best_candidate_of_recorded_searches(load, make_
     finals += [make_record(name, [2e-6] * 2, config=dict(values), **{**shape, "phase": "final"}, batch=2)]
     (choice,) = program.judge_pick(sgemm, target, program.collect_speeds([*records, *finals], "cublas"))
     assert round(choice.speed, 6) == 1
+
+
+def test_costs_are_found_again_from_the_times_that_they_give(load):
+    program, problems = (
+        load("fit_costs"),
+        [(m, n, k) for m in (200, 700, 2500) for n in (96, 1000) for k in (60, 411, 3000)],
+    )
+    target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
+    sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
+    number, pick = next((n, row) for n, row in enumerate(sgemm.picks) if row.variant == "sgemm_tma" and row.estimate)
+    costs = {name: 1000 * (place + 1) for place, (name, _) in enumerate(pick.costs)}
+    times = {}
+    for shape in problems:
+        names = {**program.collect_names(sgemm, program.Problem(*shape), target), **dict(pick.params), **costs}
+        times[program.Problem(*shape)] = pick.estimate.value(names) * 1e-12
+    candidate = pick.variant, program.make_key({**pick.code.default(), **dict(pick.params)})
+    fits = program.fit_rows(sgemm, {candidate: times}, target, 1e-12)
+    found = next(fit for fit in fits if fit.number == number)
+    assert found.error < 0.01 < found.error_before
+    assert all(abs(found.costs[name] - cost) <= 0.1 * cost for name, cost in costs.items() if name in ("start", "each"))
+    assert "too few" in str(next(fit for fit in fits if fit.number != number))
+
+
+def test_no_cost_is_below_0_and_far_times_count_less(load):
+    fit = load("fit_costs").fit_nonnegative
+    terms = np.array([[1.0, x] for x in range(1, 11)])
+    assert np.allclose(fit(terms, 3 + 2 * terms[:, 1]), [3, 2], rtol=1e-3)
+    assert np.allclose(fit(terms, 2 * terms[:, 1] - 1)[0], 0)
+    spoilt = 3 + 2 * terms[:, 1]
+    spoilt[4] *= 3
+    assert np.allclose(fit(terms, spoilt), [3, 2], rtol=0.05)

@@ -85,7 +85,7 @@ def list_rows(problem: Problem, variant: Variant, primary: str, targets: Mapping
     target = targets.get(choose_backend(variant, primary, targets))
     if target is None:
         return
-    for found in _order_rows(variant, _collect_names(variant, problem, target)):
+    for found in _order_rows(variant, collect_names(variant, problem, target)):
         if isinstance(found, int):
             yield found
 
@@ -117,7 +117,7 @@ def _order_rows(variant: Variant, names: Names) -> Iterator[int | Excluded]:
 def _plan_pick(problem: Problem, variant: Variant, device: str, target: Target, refuses: Refusal) -> Plan | Skip:
     """Plan the first row of `pick` that matches and can run, under the name of `variant`."""
     reason = f"no row of its `pick` matches this problem ({variant.path})"
-    for found in _order_rows(variant, _collect_names(variant, problem, target)):
+    for found in _order_rows(variant, collect_names(variant, problem, target)):
         if isinstance(found, Excluded):
             reason = str(found)
             continue
@@ -147,7 +147,7 @@ def plan_network(
 def _make_plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    names = {**_collect_names(variant, problem, target, network), **dict(config.values)}
+    names = {**collect_names(variant, problem, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
         launches = evaluate_launches(variant, names, target, problem)
@@ -177,7 +177,7 @@ def _make_plan(
     )
 
 
-def _collect_names(variant: Variant, problem: Problem, target: Target, network: Network | None = None) -> Names:
+def collect_names(variant: Variant, problem: Problem, target: Target, network: Network | None = None) -> Names:
     """Return what the expressions of a variant may read besides its parameters."""
     column_major = variant.call.column_major
     seen = problem.column_major if column_major else problem
