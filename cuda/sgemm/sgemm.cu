@@ -14,12 +14,11 @@ let:
   square: cdiv(M, 128) * cdiv(N, 128)  # tiles of sgemm_persistent: of 128 x 128
   tall: cdiv(M, 128) * cdiv(N, 64)     # of 128 x 64
   wide: cdiv(M, 64) * cdiv(N, 128)     # of 64 x 128
-  aligned: lda % 4 == 0 and ldb % 4 == 0  # rows of A and B are multiples of 16 bytes
-  deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
-  estimated: not aligned or K <= 320 or min(M, N) <= 48 or M * N * K <= 3000000000  # rows compete by estimate
-  straight: M > 64 or ldb % 4 == 0  # otherwise sgemm_splitk reads B element by element
-  odd_a: 1 if lda % 4 != 0 else 0
+  odd_a: 1 if lda % 4 != 0 else 0  # rows of A are no multiples of 16 bytes
   odd_b: 1 if ldb % 4 != 0 else 0
+  deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
+  estimated: odd_a or odd_b or K <= 320 or min(M, N) <= 48 or M * N * K <= 3000000000  # rows compete by estimate
+  suits_splitk: M > 64 or not odd_b  # otherwise it reads B element by element
   inputs: (M * K + K * N) // 1000  # thousands of elements
   outputs: M * N // 1000
 estimates:                      # of rows with `costs`, in picoseconds; what they mean is said below
@@ -30,8 +29,8 @@ estimates:                      # of rows with `costs`, in picoseconds; what the
     depth: BK * cdiv(cdiv(K, BK), parts)
     per_k: each * blocks + round * cdiv(blocks, BLOCKS) + odd * blocks * (BM * odd_a + BN * odd_b) // (BM + BN)
     operands: load * inputs + store * outputs
-    added: part * parts * count if parts > 1 else 0
-    time: 1000 * (start + ends * cdiv(blocks, BLOCKS)) + per_k * depth + operands + added
+    adding: part * parts * count if parts > 1 else 0
+    time: 1000 * (start + ends * cdiv(blocks, BLOCKS)) + per_k * depth + operands + adding
   sgemm_persistent:
     count: cdiv(M, BM) * cdiv(N, BN)
     stages: cdiv(K, BK)
@@ -42,14 +41,14 @@ estimates:                      # of rows with `costs`, in picoseconds; what the
     time: 1000 * (start + ends * cdiv(blocks, BLOCKS)) + per_k * BK * share + operands + part * count
   sgemm_splitk:
     stages: cdiv(K, 8 * SLICES)
-    places: 8 // SLICES         # blocks of an SM
+    room: 8 // SLICES           # for blocks on an SM
     sms: clustered if CLUSTER > 2 else SMS
-    share: cdiv(small * stages, places * SMS) if STREAM_K else cdiv(stages, CLUSTER * SPLIT)
-    blocks: cdiv(min(small * stages, places * SMS) if STREAM_K else small * CLUSTER * SPLIT, sms)
-    per_k: each * blocks + round * cdiv(blocks, places) + odd * blocks * (odd_a + odd_b) // 2
+    share: cdiv(small * stages, room * SMS) if STREAM_K else cdiv(stages, CLUSTER * SPLIT)
+    blocks: cdiv(min(small * stages, room * SMS) if STREAM_K else small * CLUSTER * SPLIT, sms)
+    per_k: each * blocks + round * cdiv(blocks, room) + odd * blocks * (odd_a + odd_b) // 2
     copied: (M * K * odd_a + (K * N * odd_b if M > BM else 0)) // 1000  # so that rows are aligned
     operands: load * inputs + store * outputs + copy * copied + (1000 * call if copied else 0)
-    time: 1000 * (start + ends * cdiv(blocks, places)) + per_k * 8 * SLICES * share + operands + part * small
+    time: 1000 * (start + ends * cdiv(blocks, room)) + per_k * 8 * SLICES * share + operands + part * small
   sgemm_tma:
     count: cdiv(M, 128) * cdiv(N, BN)
     places: 256 // BN * SMS
@@ -367,27 +366,27 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     variant: sgemm_persistent
     params: {BM: 96, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 4, STREAM_K: 1}
     costs: {start: 18300, each: 0, round: 137000, odd: 3340, ends: 0, load: 324, store: 0, part: 6130}
-  - when: estimated and straight
+  - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
     costs: {start: 1670, each: 16100, round: 2960, odd: 35, ends: 4910, load: 230, store: 0, part: 2350,
       copy: 2450, call: 2280}
-  - when: estimated and straight
+  - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
     costs: {start: 0, each: 14200, round: 8330, odd: 0, ends: 4450, load: 36, store: 0, part: 0,
       copy: 2340, call: 2140}
-  - when: estimated and straight
+  - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
     costs: {start: 3490, each: 15200, round: 4460, odd: 343, ends: 4340, load: 240, store: 0, part: 4050,
       copy: 2340, call: 2480}
-  - when: estimated and straight
+  - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
     costs: {start: 12700, each: 0, round: 19100, odd: 1080, ends: 0, load: 250, store: 0, part: 9360,
       copy: 1610, call: 7200}
-  - when: estimated and straight
+  - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
     costs: {start: 13600, each: 0, round: 38000, odd: 366, ends: 0, load: 290, store: 1860, part: 0,
@@ -445,8 +444,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds, and C       sgemm_stream, row by row
 //      has at most 4096 elements
-//      K is at most 32                              sgemm_small, in tiles the smaller the smaller C;
-//                                                   sgemm_persistent for a large C
+//      K is at most 32                              sgemm_small, in tiles the smaller the smaller C, or up to a
+//                                                   K of 16 sgemm_outer; sgemm_persistent for a large C
 //      at most 40 million multiply-adds             sgemm_small, in tiles of 16 x 16 to 64 x 32
 //      rows unaligned, K at most 320, C of at       the configuration of sgemm_small, sgemm_persistent,
 //      most 48 rows or columns, or at most 3        sgemm_splitk or sgemm_tma with the shortest
