@@ -47,12 +47,12 @@ _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace"
 _RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
-_ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl")
+_ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl", "cluster")
 _FIRST_TMA = 90  # compute capability
 _COMPILED = ("file", "define", "include", "flags", "maxregcount")
 _CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
-_CUDA = ("grid", "block", "pdl", "sass", *_COMPILED, *_CALLED)
+_CUDA = ("grid", "block", "pdl", "cluster", "sass", *_COMPILED, *_CALLED)
 _LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", "sass", "epilogue")
 _DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
@@ -278,7 +278,9 @@ class ManifestReader:
         self.check_symbol(("symbol",), manifest.symbol)
         if self.host:
             return (Launch(manifest.symbol, (), (), sections.read_expression(("shared",), manifest.shared)),)
-        written = LaunchFields(manifest.symbol, manifest.grid, manifest.block, manifest.shared, manifest.pdl)
+        written = LaunchFields(
+            *(manifest.symbol, manifest.grid, manifest.block), manifest.shared, manifest.pdl, manifest.cluster
+        )
         return (self.mark_mangled(sections.read_launch((), written)),)
 
     def read_tile(self, sections: SectionReader) -> tuple[Expression, ...]:

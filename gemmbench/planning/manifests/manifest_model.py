@@ -57,6 +57,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         shared: Bytes of dynamic shared memory per block, an expression.
         pdl: `true` for programmatic dependent launch: the kernel may begin before the launch before it has
             ended, and waits with `griddepcontrol.wait`. Has no effect below compute capability 9.0.
+        cluster: Blocks, along x, of each thread block cluster, an expression: 1 to 8. The kernel reads how many
+            there are, as `%cluster_nctaid.x`: below compute capability 9.0 and on the CPU it is 1.
         min_sm: The lowest compute capability that can run it: 80 means 8.0.
         arch: Architectures whose code runs only there, such as `[90a]`. Empty: any from `min_sm`
             on.
@@ -88,7 +90,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
             (`#include <cuda.h>`).
         launches: Kernels that are launched one after the other, instead of `symbol`, `grid`,
-            `block`, `shared` and `pdl`. All have the same arguments, and the time is that of all of them.
+            `block`, `shared`, `pdl` and `cluster`. All have the same arguments, and the time is that of all of them.
         pick: Rules that choose another variant for a problem. A file with `pick` has no kernel of
             its own.
         estimates: How long entries of `pick` with `costs` take: for each variant that they name,
@@ -123,6 +125,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     block: list[str | int] = []
     shared: str | int = 0
     pdl: bool = False
+    cluster: Text = 1
     min_sm: int = 50
     arch: list[str | int] = []
     params: dict[str, Any] = {}

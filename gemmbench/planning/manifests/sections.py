@@ -30,6 +30,7 @@ class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
         block: Threads per block in x, y and z.
         shared: Bytes of dynamic shared memory per block.
         pdl: `true` if it may begin before the launch before it has ended.
+        cluster: Blocks, along x, of each thread block cluster.
         when: A condition; where it is 0, the launch is left out.
     """
 
@@ -38,6 +39,7 @@ class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
     block: list[Text]
     shared: Text = 0
     pdl: bool = False
+    cluster: Text = 1
     when: Text | None = None
 
 
@@ -152,6 +154,7 @@ class SectionReader:
             block=self.read_expressions((*path, "block"), written.block),
             shared=self.read_expression((*path, "shared"), written.shared),
             pdl=written.pdl,
+            cluster=self.read_expression((*path, "cluster"), written.cluster),
             when=self.read_optional((*path, "when"), written.when),
             line=self.document.line((*path, "symbol")),
         )

@@ -25,8 +25,8 @@ class Launch:
     """One kernel launch: `grid` and `block` have 1 to 3 expressions, `shared` is dynamic bytes.
 
     `template` are the template arguments of the kernel. Unless `mangled`, its name in the machine code is
-    its name. With `pdl` it may begin before the launch before it has ended. It does not take place where
-    `when` is 0.
+    its name. With `pdl` it may begin before the launch before it has ended. `cluster` is the blocks, along x, of
+    a cluster, where there are clusters. It does not take place where `when` is 0.
     """
 
     symbol: str
@@ -34,6 +34,7 @@ class Launch:
     block: tuple[Expression, ...]
     shared: Expression
     pdl: bool = False
+    cluster: Expression | None = None
     when: Expression | None = None
     template: tuple[Part, ...] = ()
     mangled: bool = False

@@ -15,7 +15,8 @@ from gemmbench.planning.problems.storage import StorageType
 
 _MOST_THREADS = 1024
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-_FIRST_PDL = 90  # compute capability
+_MOST_OF_CLUSTER = 8  # blocks, on every GPU that has clusters
+_FIRST_PDL = _FIRST_CLUSTER = 90  # compute capability
 # What cuTensorMapEncodeTiled requires, without interleaving (CUDA driver API, "Tensor Map Object Management").
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
 _SWAPPED = {"A": "B", "B": "A"}
@@ -78,9 +79,24 @@ def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: T
     grid = _triple(evaluate(variant, expression, names) for expression in launch.grid)
     block = _triple(evaluate(variant, expression, names) for expression in launch.block)
     pdl = launch.pdl and target.is_gpu and target.sm >= _FIRST_PDL
-    geometry = Geometry(grid, block, evaluate(variant, launch.shared, names), pdl)
+    geometry = Geometry(
+        *(grid, block, evaluate(variant, launch.shared, names), pdl),
+        cluster=_evaluate_cluster(variant, launch, names, target, grid),
+    )
     _check_limits(variant, launch, geometry, target)
     return geometry
+
+
+def _evaluate_cluster(
+    variant: Variant, launch: Launch, names: Names, target: Target, grid: tuple[int, int, int]
+) -> int:
+    if launch.cluster is None:
+        return 1
+    cluster = evaluate(variant, launch.cluster, names)
+    if not 1 <= cluster <= _MOST_OF_CLUSTER or grid[0] % cluster:
+        needed = f"a cluster has 1 to {_MOST_OF_CLUSTER}, and divides the {grid[0]} blocks along x"
+        raise Excluded(f"clusters of {cluster} blocks; {needed} ({variant.path}:{launch.cluster.line})")
+    return cluster if target.is_gpu and target.sm >= _FIRST_CLUSTER else 1
 
 
 def _triple(values: Iterator[int]) -> tuple[int, int, int]:

@@ -37,13 +37,15 @@ class Target:
 class Geometry:
     """The numbers of one launch: blocks, threads per block, dynamic shared bytes.
 
-    With `pdl` (programmatic dependent launch) it may begin before the launch before it has ended.
+    With `pdl` (programmatic dependent launch) it may begin before the launch before it has ended. `cluster`
+    blocks, neighbours along x, form a thread block cluster.
     """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared: int
     pdl: bool = False
+    cluster: int = 1
 
     @property
     def blocks(self) -> int:

@@ -71,6 +71,22 @@ def test_launches_overlap_from_compute_capability_9_on(plan):
     assert not plan(Problem(8, 4, 33), ampere, pdl="true").pdl
 
 
+def test_clusters_exist_from_compute_capability_9_on(plan):
+    ampere = Target("cuda", sm=80, sms=108, smem=1 << 16, l2=40 << 20, memory=1 << 34)
+    keys = {"grid": ["3 * N"], "cluster": "N // 2"}
+    assert plan(Problem(8, 4, 33), GPU, **keys).geometry.cluster == 2
+    assert plan(Problem(8, 4, 33), ampere, **keys).geometry.cluster == 1
+    assert plan(Problem(8, 4, 33), GPU, grid=["N"]).geometry.cluster == 1
+
+
+@pytest.mark.parametrize("cluster", [0, 9, 5])
+def test_a_cluster_divides_the_blocks_along_x(plan, cluster):
+    skip = plan(Problem(8, 4, 33), grid=["3 * N"], cluster=str(cluster))
+    assert skip.reason.startswith(
+        f"clusters of {cluster} blocks; a cluster has 1 to 8, and divides the 12 blocks along x ("
+    )
+
+
 def test_a_plan_without_overlap_differs_in_nothing_else(plan):
     found = plan(Problem(8, 4, 33), pdl="true")
     assert found.without_pdl() != found

@@ -37,12 +37,12 @@ class Kernel:
     def __init__(self, path: str, arch: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
         """Load a cubin for `arch` ("90a").
 
-        If one of its launches may overlap with the one before it, all are launched through cuda.bindings, so that
-        they share the variables of one module. Raises LaunchError if a block needs more shared memory than
-        `smem`, NotOffered, BindingsError, and pycuda's errors.
+        If one of its launches may overlap with the one before it, or has clusters, all are launched through
+        cuda.bindings, so that they share the variables of one module. Raises LaunchError if a block needs more shared
+        memory than `smem`, NotOffered, BindingsError, and pycuda's errors.
         """
-        overlaps = any(geometry.pdl for _, geometry in launches)
-        module = BindingsModule(path) if overlaps else load_cubin(path, arch)
+        attributes = any(geometry.pdl or geometry.cluster > 1 for _, geometry in launches)
+        module = BindingsModule(path) if attributes else load_cubin(path, arch)
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
 
@@ -82,11 +82,13 @@ class _KernelLaunch:
         function, geometry = self._function, self._geometry
         launch = geometry.grid, geometry.block, stream, layout, *arguments
         if isinstance(function, BindingsFunction):
-            return pack_overlapping_launch(function, *launch, shared=geometry.shared, pdl=geometry.pdl)
+            attributes = {"pdl": geometry.pdl, "cluster": geometry.cluster}
+            return pack_overlapping_launch(function, *launch, shared=geometry.shared, **attributes)
         return pack_launch(function, *launch, shared=geometry.shared)
 
 
 def _describe_launch(symbol: str, geometry: Geometry, registers: int) -> str:
     grid, block = ("x".join(map(str, shape)) for shape in (geometry.grid, geometry.block))
+    clusters = f" in clusters of {geometry.cluster}" if geometry.cluster > 1 else ""
     threads = f"{geometry.threads} threads per block, {registers} registers per thread"
-    return f"{symbol}: grid {grid}, block {block}, {threads}, {geometry.shared} dynamic shared bytes"
+    return f"{symbol}: grid {grid}{clusters}, block {block}, {threads}, {geometry.shared} dynamic shared bytes"

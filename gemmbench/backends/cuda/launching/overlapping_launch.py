@@ -1,4 +1,4 @@
-"""Launches with programmatic dependent launch (PDL), which may begin before the launch before them has ended.
+"""Launches with attributes: those in clusters, and those that may begin before the launch before them has ended (PDL).
 
 pycuda launches without attributes and shows no handle of a function. Therefore cuda.bindings, which
 shares its context and its streams, loads the cubins of such kernels and launches them.
@@ -70,9 +70,15 @@ def pack_overlapping_launch(
     *arguments: float,
     shared: int = 0,
     pdl: bool = True,
+    cluster: int = 1,
 ) -> OverlappingLaunch:
-    """A callable that queues one launch, as pack_launch makes it of pycuda's functions; without `pdl` a usual one."""
-    config = _make_config(kernel.driver, grid, block, stream, shared, pdl)
+    """A callable that queues one launch, as pack_launch makes it of pycuda's functions.
+
+    With `pdl` it may begin before the launch before it has ended; `cluster` blocks along x form a cluster.
+    """
+    config = _make_config(kernel.driver, grid, block, stream, shared)
+    config.attrs = _list_attributes(kernel.driver, pdl, cluster)
+    config.numAttrs = len(config.attrs)
     return OverlappingLaunch(kernel, config, struct.pack(f"@{layout}", *arguments))
 
 
@@ -99,17 +105,27 @@ class OverlappingLaunch:
             raise BindingsError(_describe_error(self._kernel.driver, "cuLaunchKernelEx", code))
 
 
-def _make_config(driver: Any, grid: Shape, block: Shape, stream: Any, shared: int, pdl: bool) -> Any:
+def _make_config(driver: Any, grid: Shape, block: Shape, stream: Any, shared: int) -> Any:
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid
     config.blockDimX, config.blockDimY, config.blockDimZ = block
     config.sharedMemBytes, config.hStream = shared, driver.CUstream(stream.handle)
-    if pdl:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-        attribute.value.programmaticStreamSerializationAllowed = 1
-        config.attrs, config.numAttrs = [attribute], 1
     return config
+
+
+def _list_attributes(driver: Any, pdl: bool, cluster: int) -> list[Any]:
+    attributes = []
+    if pdl:
+        overlap = driver.CUlaunchAttribute()
+        overlap.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        overlap.value.programmaticStreamSerializationAllowed = 1
+        attributes.append(overlap)
+    if cluster > 1:
+        shape = driver.CUlaunchAttribute()
+        shape.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        shape.value.clusterDim.x, shape.value.clusterDim.y, shape.value.clusterDim.z = cluster, 1, 1
+        attributes.append(shape)
+    return attributes
 
 
 def _ask(driver: Any, call: str, *arguments: Any) -> Any:

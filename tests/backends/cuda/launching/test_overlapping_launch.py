@@ -1,4 +1,4 @@
-"""Launches with programmatic dependent launch, on cuda.bindings that only write down what they are given."""
+"""Launches with attributes, on cuda.bindings that only write down what they are given."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import gc
 import struct
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -30,7 +31,9 @@ class Bindings:
 
     CU_LAUNCH_PARAM_END, CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE = range(3)
     CUlaunchConfig = SimpleNamespace
-    CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION=6)
+    CUlaunchAttributeID = SimpleNamespace(
+        CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION=4, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION=6
+    )
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED=2)
     CUresult = SimpleNamespace(CUDA_SUCCESS=OK)
     CUstream = staticmethod(lambda handle: handle)
@@ -43,7 +46,7 @@ class Bindings:
 
     @staticmethod
     def CUlaunchAttribute():
-        return SimpleNamespace(value=SimpleNamespace())
+        return SimpleNamespace(value=SimpleNamespace(clusterDim=SimpleNamespace()))
 
     def __getattr__(self, call):
         """Calls that only succeed."""
@@ -120,11 +123,23 @@ def test_only_the_launch_that_may_overlap_has_the_attribute(bindings, plan):
         "blockDimZ": 1,
         "sharedMemBytes": 0,
         "hStream": 7,
+        "attrs": [],
+        "numAttrs": 0,
     }
     assert (second.gridDimX, second.gridDimY, second.blockDimX, second.sharedMemBytes) == (3, 4, 128, 100 << 10)
     ((attribute,), count) = second.attrs, second.numAttrs
     assert (attribute.id, attribute.value.programmaticStreamSerializationAllowed, count) == (6, 1, 1)
     assert arguments == struct.pack("@iiifPPfP", 32, 24, 16, 1.0, 0x40000, 0x50000, 0.0, 0x60000)
+
+
+def test_clusters_are_an_attribute_of_their_launch(bindings, plan):
+    clustered = Geometry((8, 1, 1), (64, 1, 1), 0, cluster=4)
+    calls = load(replace(plan, launches=(("gemm", clustered),))).calls(plan, SETS)
+    calls.queue[0]()
+    ((config, *_),) = bindings.launches
+    (attribute,) = config.attrs
+    assert (attribute.id, vars(attribute.value.clusterDim), config.numAttrs) == (4, {"x": 4, "y": 1, "z": 1}, 1)
+    assert calls.launch.startswith("gemm: grid 8x1x1 in clusters of 4, block 64x1x1,")
 
 
 def test_a_launch_is_converted_once(bindings, plan):
