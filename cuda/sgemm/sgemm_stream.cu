@@ -1,7 +1,7 @@
 /*---
 summary: the large operand streamed once from memory to registers, for results of a few rows or columns
 order: 48.1
-symbol: gemm<by_rows, wide>
+symbol: gemm<by_rows, wide, early>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
@@ -22,11 +22,17 @@ let:
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, span)
   places: BLOCKS * SMS          # of blocks that run at once
-  split: max(1, min(places // tiles, K // (2 * step * AHEAD)))  # parts of each tile along K
+  most: K // (2 * step * AHEAD) # parts of each tile along K
+  # Up to eight parts of a tile meet in a cluster. Of more than two blocks, not all SMs have room for one.
+  met: min(8, most, max(min(2, places // tiles), places * 7 // 8 // tiles))
+  cluster: met if met >= 2 and places // tiles <= 12 else 1
+  split: cluster if cluster > 1 else max(1, min(places // tiles, most))
   waves: cdiv(tiles * split, places)
   # Whole parts leave more than a twentieth of the places empty, and there are 8 rounds for each place.
-  uneven: 20 * tiles * split < 19 * waves * places and tiles * (K // (step * AHEAD)) >= 8 * places
+  uneven: cluster == 1 and 20 * tiles * split < 19 * waves * places and tiles * (K // (step * AHEAD)) >= 8 * places
   blocks: places if uneven else tiles * split
+  short: K * tiles <= 2 * step * AHEAD * blocks  # loads of a block: no more than it has in flight twice
+  early: 2 if short else 1 if blocks > (BLOCKS - 1) * SMS else 0
   parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
   counters: cdiv(tiles * (1 + cdiv(parts + 1, 8)), 4) * 16  # bytes
 require:
@@ -42,6 +48,7 @@ block:
   - THREADS
 shared: 4 * max(LINES * (chunk + 4), 4 * LINES * THREADS + step)
 pdl: true
+cluster: cluster
 sass:
   - spills == 0
 source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda-cc/
@@ -62,9 +69,10 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     | chunk  |     | 4 5 6 7 |                 columns and A as M x K) 0 and 1 are neighbours along
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
-// Where there are fewer tiles than places for blocks, K is split among blocks (parts.cuh). Where that
-// would leave places empty and K is long, there is one block for each place, and all get the same
-// share of all loads, as in sgemm_persistent. The next launch is prepared meanwhile (pdl).
+// Where there are fewer tiles than places for blocks, K is split among blocks: up to eight form a cluster and read
+// each other's sums from shared memory, more of them meet in memory (parts.cuh). Where that would leave places
+// empty and K is long, there is one block for each place, and all get the same share of all loads, as in
+// sgemm_persistent. The next launch is prepared meanwhile (pdl).
 //
 // Where rows are no multiples of 16 bytes, a block takes each from up to three outputs further left, at
 // a multiple of 16 bytes in memory. Rows that are four apart are shifted alike, so a thread takes rows
@@ -83,6 +91,7 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // Bound by memory while LINES is small. A thread needs one load of 16 bytes and LINES / 4 from
 // shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
 
+#include "cluster.cuh"
 #include "overlap.cuh"
 #include "parts.cuh"
 
@@ -90,6 +99,7 @@ constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThr
 constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight
 constexpr int kChunk = kRound * (LINES * kRound > 8192 ? 1 : 8192 / (LINES * kRound));
 constexpr int kPitch = kChunk + 4;
+constexpr int kMostOfCluster = 8;                                // blocks
 constexpr int kSums = LINES * OUTPUTS, kSumPitch = kSums + 4;    // of the threads with the same k
 constexpr int kTotals = (kSums + THREADS - 1) / THREADS;         // that a thread adds up
 
@@ -290,35 +300,52 @@ __device__ bool add_up(float (&total)[kTotals], const Shares& shares, int tile, 
     return add_parts<kSums, THREADS>(total, arrivals, blockIdx.x - first, parts, place);
 }
 
-// Stores the totals of a tile: thread i has number i, i + THREADS and so on.
+// Stores the totals of a tile: thread i has number i, i + THREADS and so on. In a cluster each block has those of its
+// part, and adds up and stores its share of all.
 template <bool BY_ROWS, int SPAN>
 __device__ void store(const float (&total)[kTotals], const Operands& operands, int line0, int output0, float alpha,
                       float beta, float* shared, TC* C) {
-    // The lines of C are its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
+    // The lines of C may be its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
     constexpr int PITCH = LINES + 1;
-    if (!BY_ROWS) {
+    const int blocks = count_blocks_of_cluster(), rank = rank_in_cluster();
+    if (!BY_ROWS || blocks > 1) {
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < kTotals; ++i) {
             const int e = i * THREADS + threadIdx.x;
-            if (kSums % THREADS == 0 || e < kSums) shared[e % OUTPUTS * PITCH + e / OUTPUTS] = total[i];
+            if (kSums % THREADS == 0 || e < kSums) shared[BY_ROWS ? e : e % OUTPUTS * PITCH + e / OUTPUTS] = total[i];
         }
-        __syncthreads();
+        if (blocks > 1) sync_cluster();
+        else __syncthreads();
     }
-#pragma unroll
-    for (int i = 0; i < kTotals; ++i) {
-        const int e = i * THREADS + threadIdx.x;
+    const auto keep = [&](int e, const auto& sum) {
         const int line = BY_ROWS ? e / OUTPUTS : e % LINES, output = BY_ROWS ? e % OUTPUTS : e / LINES;
-        if (e >= kSums || line0 + line >= operands.lines) continue;
-        if (output >= SPAN || output0 + output >= operands.outputs) continue;
-        const float value = alpha * (BY_ROWS ? total[i] : shared[output * PITCH + line]);
+        if (e >= kSums || line0 + line >= operands.lines) return;
+        if (output >= SPAN || output0 + output >= operands.outputs) return;
         TC* const c = C + (BY_ROWS ? size_t(line0 + line) * operands.outputs + output0 + output
                                    : size_t(output0 + output) * operands.lines + line0 + line);
+        const float value = alpha * sum(shared + (BY_ROWS ? e : output * PITCH + line));
         *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
-    }
+    };
+    if (blocks == 1)
+#pragma unroll
+        for (int i = 0; i < kTotals; ++i)
+            keep(i * THREADS + threadIdx.x, [&](const float* place) { return BY_ROWS ? total[i] : *place; });
+    else
+#pragma unroll 1
+        for (int e = rank * THREADS + threadIdx.x; e < kSums; e += blocks * THREADS)
+            keep(e, [=](const float* place) {
+                float part[kMostOfCluster], sum = 0;
+#pragma unroll
+                for (int p = 0; p < kMostOfCluster; ++p) part[p] = p < blocks ? *find_in_block(place, p) : 0;
+#pragma unroll
+                for (int p = 0; p < kMostOfCluster; ++p) sum += part[p];
+                return sum;
+            });
+    if (blocks > 1) sync_cluster();  // no block may exit while another reads from it
 }
 
-template <bool BY_ROWS, bool WIDE>
+template <bool BY_ROWS, bool WIDE, int EARLY>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
@@ -329,7 +356,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const long long begin = shares.begin(blockIdx.x);
     int tile = int(begin / shares.rounds), from = int(begin % shares.rounds);
     int left = int(shares.begin(blockIdx.x + 1) - begin);  // rounds
-    start_next_launch();
+    if (EARLY == 2) start_next_launch();
     await_launch_before();
     for (; left > 0; ++tile, from = 0) {
         const int across = (operands.outputs + SPAN - 1) / SPAN;
@@ -338,6 +365,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const bool whole = to - from == shares.rounds;
         left -= to - from;
         multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, from * kRound, min(K, to * kRound), shared);
+        if (EARLY == 1 && left == 0) start_next_launch();
 
         float total[kTotals];
 #pragma unroll
@@ -348,7 +376,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll 8
                 for (int depth = 0; depth < kDepthThreads; ++depth) total[i] += shared[depth * kSumPitch + e];
         }
-        if (whole || add_up(total, shares, tile, workspace))
+        if (whole || count_blocks_of_cluster() > 1 || add_up(total, shares, tile, workspace))
             store<BY_ROWS, SPAN>(total, operands, line0, output0, alpha, beta, shared, C);
     }
 }
