@@ -1,7 +1,7 @@
 /*---
 summary: blocks that stay, fetch the next tile while one is stored, and copy rows of any length asynchronously
 order: 48.4
-symbol: gemm<width_a, width_b>
+symbol: gemm<width_a, width_b, full>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 min_sm: 80
@@ -21,6 +21,7 @@ let:
   width_b: 1 if TRANS_B else 4 if ldb % 4 == 0 else 2 if ldb % 2 == 0 else 1
   tiles: cdiv(M, BM) * cdiv(N, BN)
   blocks: BLOCKS * SMS if STREAM_K else min(tiles, BLOCKS * SMS)
+  full: blocks > (BLOCKS - 1) * SMS  # no SM has room for one more block
   counters: cdiv(tiles, 4) * 16 # bytes
   ring: 4 * STAGES * BK * (BM + BN + 8)
   sums: 4 * (SLICES - 1) * BM * BN
@@ -229,7 +230,7 @@ __device__ void store(const Place& at, int M, int N, float factor, float beta, c
     }
 }
 
-template <int WIDTH_A, int WIDTH_B>
+template <int WIDTH_A, int WIDTH_B, bool FULL>
 __global__ void __launch_bounds__(kThreads, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
@@ -253,7 +254,6 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     Walk ahead = walk;  // of the copies
     Copier<BM, !TRANS_A, WIDTH_A> copy_a(A, M, K);
     Copier<BN, TRANS_B, WIDTH_B> copy_b(B, N, K);
-    start_next_launch();
     await_launch_before();
 
     const auto begin_tile = [&] {
@@ -322,6 +322,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
                 }
             walk.advance();
         } while (walk.tile == tile && walk.left > 0);
+        if (FULL && walk.left == 0) start_next_launch();
 
         const int2 start = start_of(tile);
         const bool whole = !STREAM_K || from_start && walk.tile != tile;

@@ -1,7 +1,7 @@
 /*---
 summary: tiles of many sizes, K split in the block and over the GPU as the shape wants it, any row without a copy
 order: 48.3
-symbol: gemm<wide_a, wide_b>
+symbol: gemm<width_a, width_b, early>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
@@ -12,16 +12,17 @@ params:
   TN: [8, 4]
   SLICES: [4, 1, 2, 8, 16]      # sets of threads that share a tile and divide the k of each stage
   BLOCKS: [1, 2, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
-  EARLY: [1, 0]                 # whether the next launch is prepared while this one runs
 let:
   threads: BM // TM * (BN // TN) * SLICES
   fetchers: 512 if threads >= 512 else 256 if threads >= 256 else 128 if threads >= 128 else 64
   cover_m: 16 if BM <= 16 else 32 if BM <= 32 else 64 if BM <= 64 else 128  # powers of two that cover the tile
   cover_n: 16 if BN <= 16 else 32 if BN <= 32 else 64 if BN <= 64 else 128
-  wide_a: lda % 4 == 0          # rows are multiples of 16 bytes
-  wide_b: ldb % 4 == 0
+  width_a: 4 if lda % 4 == 0 else 2 if lda % 2 == 0 else 1  # elements of a load
+  width_b: 4 if ldb % 4 == 0 else 2 if ldb % 2 == 0 else 1
   tiles: cdiv(M, BM) * cdiv(N, BN)
   split: max(1, min(BLOCKS * SMS // tiles, K // (4 * BK)))
+  short: cdiv(cdiv(K, BK), split) <= 2  # stages of a block
+  early: 2 if short else 1 if tiles * split > (BLOCKS - 1) * SMS else 0
   counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
 require:
   - BM % TM == 0
@@ -75,8 +76,8 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
-// are fetched element by element, by neighbouring threads, instead of being copied beforehand. The next
-// launch is prepared meanwhile (pdl), unless EARLY is 0: overlap.cuh says when that is better.
+// are fetched two elements or one at a time, by neighbouring threads, instead of being copied beforehand. The next
+// launch is prepared meanwhile (pdl), when overlap.cuh says.
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.
@@ -93,12 +94,18 @@ constexpr int kSums = kFours < 4 * kThreads ? (kFours + kThreads - 1) / kThreads
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
 
+template <int WIDTH> struct Vector;
+template <> struct Vector<1> { using type = float; };
+template <> struct Vector<2> { using type = float2; };
+template <> struct Vector<4> { using type = float4; };
+
 // A thread's share of the stages of one operand, kept K-major in shared memory. Threads are laid out for
 // a tile of a power of two; what lies beyond TILE is left out. Past the edge of the matrix the last row
 // or column is fetched again, and never stored. `extent` is the operand's other size, M or N. ALONG_K: its
 // rows in memory run along K, and are fetched 8 elements (a sector) at a time.
-template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
-    static constexpr int PITCH = TILE + 4, COVER = cover(TILE), WIDTH = WIDE ? 4 : 1, LANES_K = 8 / WIDTH;
+template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
+    using Elements = typename Vector<WIDTH>::type;
+    static constexpr int PITCH = TILE + 4, COVER = cover(TILE), LANES_K = 8 / WIDTH;
     static constexpr int UNITS = ALONG_K ? kFetchers / LANES_K : kFetchers * WIDTH;
     static constexpr int STEP_X = UNITS < COVER ? UNITS : COVER, STEP_K = UNITS / STEP_X * (ALONG_K ? 8 : 1);
     static constexpr int PASSES = COVER / STEP_X, STEPS = (BK + STEP_K - 1) / STEP_K;
@@ -134,10 +141,8 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
             for (int p = 0; p < PASSES; ++p) {
                 const float* const at = from + offset[p] + (ALONG_K ? s * STEP_K : s * STEP_K * stride);
                 const bool inside = has(s, p) && (WHOLE || k0 + s * STEP_K < depth);
-                if constexpr (WIDE) {
-                    const float4 v = inside ? __ldg(reinterpret_cast<const float4*>(at)) : make_float4(0, 0, 0, 0);
-                    reinterpret_cast<float4&>(values[s][p]) = v;
-                } else values[s][p][0] = inside ? __ldg(at) : 0;
+                reinterpret_cast<Elements&>(values[s][p]) =
+                    inside ? __ldg(reinterpret_cast<const Elements*>(at)) : Elements{};
             }
         from += depth * size_t(ALONG_K ? 1 : stride);
     }
@@ -148,8 +153,8 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
             for (int p = 0; p < PASSES; ++p) {
                 if (!has(s, p)) continue;
                 float* const to = stage + (k0 + s * STEP_K) * PITCH + x0 + p * STEP_X;
-                if constexpr (WIDE && !ALONG_K)
-                    reinterpret_cast<float4&>(*to) = reinterpret_cast<const float4&>(values[s][p]);
+                if constexpr (!ALONG_K)
+                    reinterpret_cast<Elements&>(*to) = reinterpret_cast<const Elements&>(values[s][p]);
                 else
 #pragma unroll
                     for (int j = 0; j < WIDTH; ++j) to[j * PITCH] = values[s][p][j];
@@ -159,12 +164,12 @@ template <int TILE, bool ALONG_K, bool WIDE> struct Fetcher {
 
 // The sums over begin <= k < end go to shared memory, slice after slice, the columns of each pair swapped. The first
 // stage has the remainder.
-template <bool WIDE_A, bool WIDE_B>
+template <int WIDTH_A, int WIDTH_B>
 __device__ void multiply(const float* A, const float* B, int M, int N, int K, int2 at, int begin, int end,
                          float* shared) {
     const int slice = threadIdx.x / kTile, ty = threadIdx.x % kTile / kAcross * 4, tx = threadIdx.x % kAcross * 4;
-    Fetcher<BM, !TRANS_A, WIDE_A> fetch_a(A, M, K, at.x, begin);
-    Fetcher<BN, TRANS_B, WIDE_B> fetch_b(B, N, K, at.y, begin);
+    Fetcher<BM, !TRANS_A, WIDTH_A> fetch_a(A, M, K, at.x, begin);
+    Fetcher<BN, TRANS_B, WIDTH_B> fetch_b(B, N, K, at.y, begin);
     const auto store = [&](int buffer) {
         fetch_a.store(shared + buffer * kBuffer);
         fetch_b.store(shared + buffer * kBuffer + BK * kPitchA);
@@ -252,7 +257,7 @@ __device__ void store_elements(float* C, int M, int N, int2 at, float alpha, flo
     }
 }
 
-template <bool WIDE_A, bool WIDE_B>
+template <int WIDTH_A, int WIDTH_B, int EARLY>
 __global__ void __launch_bounds__(kThreads, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
@@ -265,10 +270,11 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         return stage == 0 ? 0 : remainder + (stage - 1) * BK;
     };
     const int begin = border(part), end = border(part + 1);
-    if (EARLY) start_next_launch();
+    if (EARLY == 2) start_next_launch();
     await_launch_before();
 
-    multiply<WIDE_A, WIDE_B>(A, B, M, N, K, at, begin, end, shared);
+    multiply<WIDTH_A, WIDTH_B>(A, B, M, N, K, at, begin, end, shared);
+    if (EARLY == 1) start_next_launch();
     __syncthreads();
 
     int* const counters = static_cast<int*>(workspace);

@@ -9,7 +9,7 @@ from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Target
 from gemmbench.planning.problems.problem import Problem
 
-TINY = {"BM": 16, "BN": 16, "BK": 16, "TM": 4, "TN": 4, "SLICES": 4, "BLOCKS": 1, "EARLY": 1}
+TINY = {"BM": 16, "BN": 16, "BK": 16, "TM": 4, "TN": 4, "SLICES": 4, "BLOCKS": 1}
 STREAM = {"LINES": 8, "OUTPUTS": 16, "THREADS": 128, "AHEAD": 1, "BLOCKS": 1}
 
 
