@@ -12,7 +12,6 @@ let:
   tiles_64x32: cdiv(M, 64) * cdiv(N, 32)
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   square: cdiv(M, 128) * cdiv(N, 128)  # tiles of sgemm_persistent: of 128 x 128
-  tall: cdiv(M, 128) * cdiv(N, 64)     # of 128 x 64
   wide: cdiv(M, 64) * cdiv(N, 128)     # of 64 x 128
   odd_a: 1 if lda % 4 != 0 else 0  # rows of A are no multiples of 16 bytes
   odd_b: 1 if ldb % 4 != 0 else 0
@@ -60,6 +59,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}
+  - when: K <= 8 and tiles_32 <= 2 * SMS
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
   - when: K <= 8 and tiles_32 <= 3 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 32, THREADS: 256}
@@ -81,75 +83,87 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 8
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
-  - when: M > N and N <= 1 and K > 128 and K <= 256 and M <= 4 * SMS
+  - when: M > N and N <= 1 and K <= 128
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 1 and K <= 256 and M <= 4 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: 2, BLOCKS: 2}
-  - when: M > N and N <= 1 and K > 128 and K <= 256 and M <= 8 * SMS
+  - when: M > N and N <= 1 and K <= 256 and M <= 8 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 1}
+  - when: M > N and N <= 1 and M <= 8 * SMS and K <= 1024
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 8, THREADS: 128, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 1 and (M <= 4 * SMS or M <= 8 * SMS and M > 6 * SMS)
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 8, THREADS: 256, AHEAD: 2, BLOCKS: 1}
+  - when: M > N and N <= 1
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 2 and K <= 256 and M >= 64 * SMS
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 2 and K <= 256
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
-  - when: M > N and N <= 1 and M <= 8 * SMS and K > 1024
+  - when: M > N and N <= 2 and M <= 8 * SMS
     variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 1}
-  - when: M > N and N <= 1 and M <= 8 * SMS
-    variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 8, THREADS: 128, AHEAD: 2, BLOCKS: 2}
-  - when: M > N and N <= 1
-    variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+    params: {LINES: 2, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 4 and K <= 256
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 4
     variant: sgemm_stream
-    params: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+    params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M > N and N <= 8 and M <= 8 * SMS
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M > N and N <= 8 and K <= 512
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
   - when: M > N and N <= 8
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
+  - when: M > N and N <= 16 and K <= 256 and M <= 8 * SMS
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
   - when: M > N and N <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 3}
-  - when: M > N and N <= 12 and deep
+  - when: M > N and N > 8 and N <= 12 and K > 256
     variant: sgemm_stream
-    params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+    params: {LINES: 12, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N <= 16 and deep
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
-  - when: M <= 1 and N <= 8 * SMS and K > 2048
+  - when: M <= 1 and N * K <= 1500000 and K > 320
     variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 128, THREADS: 128, AHEAD: 1, BLOCKS: 4}
-  - when: M <= 2 and N <= 4 * SMS
-    variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 1}
-  - when: M <= 1 and K <= 320
+    params: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 1 and K <= 320 and N > 64 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
-  - when: M <= 1 and N * K <= 3000000
+  - when: M <= 1 and N % 4 == 0 and N <= 64 * SMS and N > 58 * SMS
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
-  - when: M <= 1 and N * K <= 15000000
+  - when: M <= 1 and N % 4 != 0 and N <= 27 * SMS and N > 8 * SMS and N * K > 4000000
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 1 and N * K <= 20000000 and (N % 4 == 0 or N <= 27 * SMS or N * K <= 4000000)
+    variant: sgemm_stream
+    params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 1 and N * K <= 28000000
     variant: sgemm_stream
-    params: {LINES: 1, OUTPUTS: 128, THREADS: 128, AHEAD: 2, BLOCKS: 4}
+    params: {LINES: 1, OUTPUTS: 128, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 1
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 256, THREADS: 256, AHEAD: 2, BLOCKS: 2}
-  - when: M <= 2 and K <= 256
+  - when: M <= 2 and N <= 16 * SMS
     variant: sgemm_stream
-    params: {LINES: 2, OUTPUTS: 64, THREADS: 256, AHEAD: 1, BLOCKS: 2}
+    params: {LINES: 2, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: M <= 2
     variant: sgemm_stream
     params: {LINES: 2, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -165,18 +179,24 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 8 and N <= 8 * SMS
     variant: sgemm_stream
     params: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: M <= 8 and N <= 20 * SMS
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
   - when: M <= 8
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
+  - when: M <= 16 and K <= 256 and N > 42 * SMS
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 3}
   - when: M <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
   - when: M <= 12 and deep
     variant: sgemm_stream
     params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
-  - when: M <= 16 and deep
+  - when: M <= 16 and deep and N % 4 != 0
     variant: sgemm_stream
-    params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16 and N % 4 != 0 and N > 24 * SMS
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
@@ -186,219 +206,242 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M * N * K <= 8000000 and M * N <= 4096
     variant: sgemm_stream
     params: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
-  - when: K <= 32 and tiles_64x32 > 4 * SMS and tiles_32 <= 12 * SMS and 2 * wide <= 3 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-  - when: K <= 32 and tiles_64x32 > 4 * SMS and tiles_32 <= 12 * SMS
-    variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-  - when: K <= 32 and tiles_64x32 > 4 * SMS and M * N <= 2000000
-    variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4, EARLY: 1}
-  - when: K <= 32 and tiles_64x32 > 4 * SMS and tall <= 3 * SMS
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 3, STREAM_K: 1}
-  - when: K <= 32 and tiles_64x32 > 4 * SMS and square <= 2 * SMS
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
-  - when: K <= 32 and tiles_64x32 > 4 * SMS and N <= 768
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: K <= 32 and tiles_64x32 > 4 * SMS
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-  - when: K <= 32 and tiles_64x32 > 2 * SMS and tiles_32x64 > 3 * SMS and N <= 448
-    variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and tiles_64x32 > 2 * SMS and tiles_32x64 > 3 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 16 and tiles_64x32 > 2 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-  - when: K <= 32 and tiles_64x32 > 2 * SMS and tiles_32 <= 4 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4, EARLY: 1}
-  - when: K <= 32 and tiles_64x32 > 2 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-  - when: K <= 32 and 4 * tiles_32 <= SMS
-    variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and tiles_32 <= SMS
-    variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-  - when: K <= 32 and tiles_32 <= 2 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 2, BLOCKS: 2, EARLY: 1}
-  - when: K <= 16
-    variant: sgemm_outer
-    params: {DEPTH: 16, COLUMNS: 32, ROWS: 64, THREADS: 256}
-  - when: K <= 32 and tiles_32 <= 3 * SMS
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
   - when: K <= 32
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4, EARLY: 1}
+    params: {BM: 16, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1720, each: 17, round: 23300, odd: 3920, ends: 136, load: 5430, store: 367, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
+    costs: {start: 419, each: 559, round: 30000, odd: 487, ends: 0, load: 9390, store: 0, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 16, TM: 8, TN: 4, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1480, each: 7300, round: 18100, odd: 4810, ends: 843, load: 1380, store: 701, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 16, BN: 64, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1350, each: 0, round: 21600, odd: 3840, ends: 634, load: 2590, store: 738, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
+    costs: {start: 821, each: 0, round: 59000, odd: 14500, ends: 2100, load: 1280, store: 298, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1200, each: 0, round: 81900, odd: 11400, ends: 1630, load: 1650, store: 586, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1540, each: 0, round: 0, odd: 2710, ends: 1060, load: 4870, store: 1330, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2}
+    costs: {start: 1870, each: 0, round: 17300, odd: 6660, ends: 620, load: 2120, store: 412, part: 0}
+  - when: K <= 32
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+    costs: {start: 2620, each: 9030, round: 73700, odd: 20300, ends: 556, load: 4760, store: 466, part: 0}
+  - when: K <= 32
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
+    costs: {start: 2590, each: 20100, round: 71300, odd: 22700, ends: 817, load: 6650, store: 382, part: 0}
+  - when: K <= 32
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+    costs: {start: 2420, each: 19100, round: 54300, odd: 15600, ends: 1040, load: 3760, store: 431, part: 0}
+  - when: K <= 32
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
+    costs: {start: 2350, each: 56600, round: 0, odd: 24800, ends: 1090, load: 4280, store: 520, part: 0}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and 2 * tiles_32 > SMS and K <= 192
     variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and 2 * tiles_32 > SMS
     variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 32, BK: 128, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and K > 768
     variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and K <= 40
     variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and K <= 384
     variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and M * N <= 30000
     variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 256, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 16, BK: 256, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS
     variant: sgemm_small
-    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2, EARLY: 1}
+    params: {BM: 16, BN: 16, BK: 128, TM: 4, TN: 4, SLICES: 16, BLOCKS: 2}
   - when: M * N * K <= 40000000 and 4 * tiles_32 <= 15 * SMS and tiles_32 > 2 * SMS
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
   - when: M * N * K <= 40000000 and 4 * tiles_32 <= 15 * SMS and K <= 224
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2, EARLY: 1}
+    params: {BM: 32, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 4, BLOCKS: 2}
   - when: M * N * K <= 40000000 and 4 * tiles_32 <= 15 * SMS
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
   - when: M * N * K <= 40000000 and K <= 48 and tiles <= 2 * SMS
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2}
   - when: M * N * K <= 40000000 and K <= 48
     variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
+    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
   - when: M * N * K <= 40000000 and 2 * tiles_32x64 <= 5 * SMS
     variant: sgemm_small
-    params: {BM: 40, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
+    params: {BM: 40, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
   - when: M * N * K <= 40000000
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 0}
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1, EARLY: 1}
-    costs: {start: 898, each: 0, round: 13100, odd: 1770, ends: 2130, load: 268, store: 0, part: 20400}
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
+    costs: {start: 820, each: 0, round: 13400, odd: 1930, ends: 2080, load: 234, store: 0, part: 21300}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 691, each: 3010, round: 27600, odd: 988, ends: 2370, load: 140, store: 0, part: 10800}
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+    costs: {start: 623, each: 4560, round: 23400, odd: 912, ends: 2340, load: 126, store: 0, part: 11100}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-    costs: {start: 941, each: 3330, round: 60300, odd: 2310, ends: 2580, load: 87, store: 0, part: 15000}
+    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
+    costs: {start: 970, each: 12100, round: 32800, odd: 2660, ends: 2730, load: 112, store: 0, part: 15700}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 1140, each: 1340, round: 34700, odd: 305, ends: 2100, load: 92, store: 0, part: 11300}
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+    costs: {start: 693, each: 7170, round: 18100, odd: 135, ends: 2350, load: 70, store: 0, part: 12100}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 956, each: 2300, round: 22400, odd: 1130, ends: 1870, load: 235, store: 0, part: 8790}
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
+    costs: {start: 602, each: 14200, round: 24900, odd: 1780, ends: 3390, load: 57, store: 0, part: 15400}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 64, TM: 8, TN: 8, SLICES: 4, BLOCKS: 1, EARLY: 1}
-    costs: {start: 812, each: 0, round: 25100, odd: 3150, ends: 1560, load: 145, store: 1520, part: 31400}
+    params: {BM: 32, BN: 128, BK: 64, TM: 8, TN: 8, SLICES: 4, BLOCKS: 1}
+    costs: {start: 712, each: 0, round: 25400, odd: 3010, ends: 1990, load: 94, store: 540, part: 30700}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 998, each: 7200, round: 22000, odd: 2080, ends: 2410, load: 92, store: 0, part: 18300}
+    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
+    costs: {start: 864, each: 3050, round: 20800, odd: 934, ends: 1930, load: 221, store: 0, part: 8410}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3, EARLY: 1}
-    costs: {start: 993, each: 4790, round: 52700, odd: 1780, ends: 3040, load: 143, store: 0, part: 14700}
+    params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 837, each: 2440, round: 35300, odd: 1150, ends: 2590, load: 108, store: 0, part: 18600}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 993, each: 2820, round: 35000, odd: 513, ends: 2550, load: 96, store: 0, part: 18800}
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
+    costs: {start: 204, each: 15900, round: 26700, odd: 3290, ends: 3630, load: 242, store: 0, part: 11500}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 128, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 3, EARLY: 1}
-    costs: {start: 1570, each: 11000, round: 101000, odd: 1500, ends: 3220, load: 148, store: 435, part: 22700}
+    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 999, each: 6780, round: 23200, odd: 2110, ends: 2400, load: 120, store: 0, part: 16700}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4, EARLY: 1}
-    costs: {start: 1300, each: 7270, round: 60000, odd: 3760, ends: 2870, load: 275, store: 0, part: 10600}
+    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
+    costs: {start: 0, each: 21600, round: 13900, odd: 1710, ends: 3950, load: 127, store: 0, part: 12800}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4, EARLY: 1}
-    costs: {start: 766, each: 6950, round: 70600, odd: 1690, ends: 3390, load: 202, store: 0, part: 11800}
+    params: {BM: 64, BN: 32, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
+    costs: {start: 743, each: 0, round: 15500, odd: 632, ends: 2060, load: 192, store: 0, part: 22800}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 128, BN: 48, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2, EARLY: 1}
-    costs: {start: 395, each: 6840, round: 64200, odd: 848, ends: 3480, load: 260, store: 0, part: 21000}
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
+    costs: {start: 730, each: 4060, round: 3880, odd: 447, ends: 1360, load: 266, store: 0, part: 7660}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3, EARLY: 1}
-    costs: {start: 2350, each: 6210, round: 9970, odd: 490, ends: 0, load: 152, store: 862, part: 8650}
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
+    costs: {start: 2210, each: 9090, round: 0, odd: 799, ends: 0, load: 164, store: 1440, part: 8700}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 1020, each: 5770, round: 38300, odd: 1570, ends: 2320, load: 578, store: 302, part: 14100}
+    params: {BM: 48, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
+    costs: {start: 1010, each: 0, round: 19100, odd: 1700, ends: 2010, load: 60, store: 776, part: 25500}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2, EARLY: 1}
-    costs: {start: 1090, each: 4730, round: 2560, odd: 503, ends: 1300, load: 270, store: 0, part: 6970}
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 1140, each: 10200, round: 30400, odd: 2490, ends: 2430, load: 278, store: 0, part: 15700}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2, EARLY: 1}
-    costs: {start: 1220, each: 10400, round: 36400, odd: 1100, ends: 2260, load: 92, store: 0, part: 18200}
+    params: {BM: 128, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 3}
+    costs: {start: 617, each: 30700, round: 42700, odd: 2420, ends: 3800, load: 81, store: 320, part: 22800}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
+    costs: {start: 1330, each: 10600, round: 47800, odd: 4410, ends: 2460, load: 83, store: 0, part: 23100}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 128, BN: 40, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
+    costs: {start: 1480, each: 11400, round: 52200, odd: 2780, ends: 2580, load: 123, store: 0, part: 22100}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 128, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
+    costs: {start: 510, each: 38100, round: 14900, odd: 3680, ends: 3920, load: 85, store: 0, part: 23600}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 1050, each: 12200, round: 32600, odd: 1370, ends: 2350, load: 127, store: 0, part: 17200}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 80, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2}
+    costs: {start: 1060, each: 3910, round: 129000, odd: 7850, ends: 3360, load: 38, store: 0, part: 35300}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 5270, each: 30600, round: 29800, odd: 12700, ends: 418, load: 888, store: 174, part: 0}
+    costs: {start: 3480, each: 30100, round: 30400, odd: 12700, ends: 1300, load: 1910, store: 0, part: 0}
+  - when: estimated
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
+    costs: {start: 2740, each: 43000, round: 73900, odd: 13600, ends: 3020, load: 1270, store: 0, part: 0}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
-    costs: {start: 2610, each: 82600, round: 0, odd: 20500, ends: 1270, load: 1280, store: 5, part: 0}
+    costs: {start: 2940, each: 85100, round: 0, odd: 21300, ends: 1050, load: 689, store: 0, part: 0}
   - when: estimated
     variant: sgemm_persistent
-    params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
-    costs: {start: 3200, each: 40300, round: 77900, odd: 14500, ends: 3160, load: 1080, store: 0, part: 0}
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+    costs: {start: 3330, each: 34400, round: 31000, odd: 7660, ends: 1650, load: 1550, store: 0, part: 0}
   - when: estimated
     variant: sgemm_persistent
-    params: {BM: 96, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 4, STREAM_K: 1}
-    costs: {start: 18300, each: 0, round: 137000, odd: 3340, ends: 0, load: 324, store: 0, part: 6130}
-  - when: estimated and suits_splitk
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 1670, each: 16100, round: 2960, odd: 35, ends: 4910, load: 230, store: 0, part: 2350,
-      copy: 2450, call: 2280}
+    params: {BM: 128, BN: 96, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
+    costs: {start: 16900, each: 0, round: 140000, odd: 4060, ends: 0, load: 628, store: 0, part: 12500}
   - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 0, each: 14200, round: 8330, odd: 0, ends: 4450, load: 36, store: 0, part: 0,
-      copy: 2340, call: 2140}
-  - when: estimated and suits_splitk
+    costs: {start: 0, each: 14700, round: 7060, odd: 0, ends: 4410, load: 137, store: 0, part: 0,
+      copy: 2260, call: 2290}
+  - when: estimated and suits_splitk and small <= SMS
     variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
-    costs: {start: 3490, each: 15200, round: 4460, odd: 343, ends: 4340, load: 240, store: 0, part: 4050,
-      copy: 2340, call: 2480}
-  - when: estimated and suits_splitk
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 12700, each: 0, round: 19100, odd: 1080, ends: 0, load: 250, store: 0, part: 9360,
-      copy: 1610, call: 7200}
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
+    costs: {start: 1710, each: 16300, round: 2850, odd: 140, ends: 4960, load: 181, store: 0, part: 1640,
+      copy: 2410, call: 2310}
   - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 13600, each: 0, round: 38000, odd: 366, ends: 0, load: 290, store: 1860, part: 0,
-      copy: 1970, call: 5970}
+    costs: {start: 13600, each: 19300, round: 0, odd: 301, ends: 0, load: 157, store: 0, part: 8710,
+      copy: 2150, call: 2340}
+  - when: estimated and suits_splitk
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
+    costs: {start: 3420, each: 15400, round: 4730, odd: 167, ends: 4110, load: 158, store: 0, part: 7140,
+      copy: 2360, call: 2350}
+  - when: estimated and suits_splitk
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+    costs: {start: 14100, each: 19100, round: 0, odd: 1300, ends: 0, load: 119, store: 778, part: 7050,
+      copy: 2030, call: 2350}
+  - when: estimated and suits_splitk
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1, STREAM_K: 0}
+    costs: {start: 1760, each: 17800, round: 754, odd: 609, ends: 3990, load: 242, store: 4300, part: 21300,
+      copy: 2270, call: 2440}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-    costs: {start: 16200, each: 140000, load: 652, store: 824, part: 0, copy: 2790, call: 2660}
+    costs: {start: 16200, each: 139000, load: 648, store: 884, part: 0, copy: 3200, call: 2280}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 1}
-    costs: {start: 15200, each: 141000, load: 357, store: 863, part: 0, copy: 2380, call: 3670}
+    costs: {start: 14900, each: 141000, load: 329, store: 885, part: 0, copy: 2440, call: 4250}
   - when: small * 8 <= SMS and K >= 8192
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
@@ -439,13 +482,13 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      K is at most 8, or 16 with at most 16        sgemm_outer, which streams C out
-//      columns
+//      K is at most 8, or 16 with at most 16        sgemm_outer, which streams C out; sgemm_small for a
+//      columns                                      small C
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds, and C       sgemm_stream, row by row
 //      has at most 4096 elements
-//      K is at most 32                              sgemm_small, in tiles the smaller the smaller C, or up to a
-//                                                   K of 16 sgemm_outer; sgemm_persistent for a large C
+//      K is at most 32                              the configuration of sgemm_small or sgemm_persistent with
+//                                                   the shortest estimated time
 //      at most 40 million multiply-adds             sgemm_small, in tiles of 16 x 16 to 64 x 32
 //      rows unaligned, K at most 320, C of at       the configuration of sgemm_small, sgemm_persistent,
 //      most 48 rows or columns, or at most 3        sgemm_splitk or sgemm_tma with the shortest
