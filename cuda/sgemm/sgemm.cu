@@ -131,6 +131,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 3}
+  - when: M > N and N <= 12 and deep
+    variant: sgemm_stream
+    params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N > 8 and N <= 12 and K > 256
     variant: sgemm_stream
     params: {LINES: 12, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
@@ -197,6 +200,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 16 and deep and N % 4 != 0
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M <= 16 and deep and N > 64 * SMS
+    variant: sgemm_stream
+    params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16 and N % 4 != 0 and N > 24 * SMS
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}

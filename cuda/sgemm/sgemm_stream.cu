@@ -1,7 +1,7 @@
 /*---
 summary: the large operand streamed once from memory to registers, for results of a few rows or columns
 order: 48.1
-symbol: gemm<by_rows, wide, early>
+symbol: gemm<by_rows, wide, short>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
@@ -22,17 +22,17 @@ let:
   chunk: step * AHEAD * max(1, 8192 // (LINES * step * AHEAD))  # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, span)
   places: BLOCKS * SMS          # of blocks that run at once
-  most: K // (2 * step * AHEAD) # parts of each tile along K
+  most: K // (2 * step * AHEAD) # parts of a tile along K that are long enough
+  wanted: min(places // tiles, most)
   # Up to eight parts of a tile meet in a cluster. Of more than two blocks, not all SMs have room for one.
-  met: min(8, most, max(min(2, places // tiles), places * 7 // 8 // tiles))
-  cluster: met if met >= 2 and places // tiles <= 12 else 1
-  split: cluster if cluster > 1 else max(1, min(places // tiles, most))
+  met: min(8, most, max(min(2, wanted), places * 7 // 8 // tiles))
+  cluster: met if met >= min(3, wanted) and met > 1 and places // tiles <= 12 else 1
+  split: cluster if cluster > 1 else max(1, wanted)
   waves: cdiv(tiles * split, places)
   # Whole parts leave more than a twentieth of the places empty, and there are 8 rounds for each place.
   uneven: cluster == 1 and 20 * tiles * split < 19 * waves * places and tiles * (K // (step * AHEAD)) >= 8 * places
   blocks: places if uneven else tiles * split
-  short: K * tiles <= 2 * step * AHEAD * blocks  # loads of a block: no more than it has in flight twice
-  early: 2 if short else 1 if blocks > (BLOCKS - 1) * SMS else 0
+  short: K * tiles <= 2 * step * AHEAD * blocks  # a block loads at most twice what it has in flight
   parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
   counters: cdiv(tiles * (1 + cdiv(parts + 1, 8)), 4) * 16  # bytes
 require:
@@ -345,7 +345,7 @@ __device__ void store(const float (&total)[kTotals], const Operands& operands, i
     if (blocks > 1) sync_cluster();  // no block may exit while another reads from it
 }
 
-template <bool BY_ROWS, bool WIDE, int EARLY>
+template <bool BY_ROWS, bool WIDE, bool SHORT>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace) {
     extern __shared__ __align__(16) float shared[];
@@ -356,7 +356,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const long long begin = shares.begin(blockIdx.x);
     int tile = int(begin / shares.rounds), from = int(begin % shares.rounds);
     int left = int(shares.begin(blockIdx.x + 1) - begin);  // rounds
-    if (EARLY == 2) start_next_launch();
+    if (SHORT) start_next_launch();
     await_launch_before();
     for (; left > 0; ++tile, from = 0) {
         const int across = (operands.outputs + SPAN - 1) / SPAN;
@@ -365,7 +365,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const bool whole = to - from == shares.rounds;
         left -= to - from;
         multiply<ALONG_K, SMALL_ALONG_K, WIDE>(operands, line0, output0, from * kRound, min(K, to * kRound), shared);
-        if (EARLY == 1 && left == 0) start_next_launch();
+        if (!SHORT && left == 0) start_next_launch();
 
         float total[kTotals];
 #pragma unroll
