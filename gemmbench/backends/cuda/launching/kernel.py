@@ -7,13 +7,13 @@ from typing import Any
 
 from gemmbench.backends.cuda.launching import tensor_maps
 from gemmbench.backends.cuda.launching.arguments import ScalarMemory, list_declared, list_standard
-from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.launching.overlapping_launch import (
+from gemmbench.backends.cuda.launching.bindings_launch import (
     BindingsError,
     BindingsFunction,
     BindingsModule,
-    pack_overlapping_launch,
+    pack_bindings_launch,
 )
+from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.launching.window import Calls, queue_in_turn
 from gemmbench.backends.cuda.system.driver import load_driver
@@ -82,8 +82,9 @@ class _KernelLaunch:
         function, geometry = self._function, self._geometry
         launch = geometry.grid, geometry.block, stream, layout, *arguments
         if isinstance(function, BindingsFunction):
-            attributes = {"pdl": geometry.pdl, "cluster": geometry.cluster}
-            return pack_overlapping_launch(function, *launch, shared=geometry.shared, **attributes)
+            return pack_bindings_launch(
+                function, *launch, shared=geometry.shared, pdl=geometry.pdl, cluster=geometry.cluster
+            )
         return pack_launch(function, *launch, shared=geometry.shared)
 
 

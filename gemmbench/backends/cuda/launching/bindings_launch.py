@@ -26,7 +26,7 @@ class BindingsModule:
 
     def __init__(self, path: str):
         """Load the cubin at `path`. Raises NotOffered, BindingsError."""
-        self._driver = load_bindings("overlapping launches")
+        self._driver = load_bindings("launches that overlap or have clusters")
         self._module = _ask(self._driver, "cuModuleLoad", os.fsencode(path))
         weakref.finalize(self, self._driver.cuModuleUnload, self._module).atexit = False  # the context is gone by then
 
@@ -61,7 +61,7 @@ class BindingsFunction:
         return int(_ask(self.driver, "cuFuncGetAttribute", attribute, self.handle))
 
 
-def pack_overlapping_launch(
+def pack_bindings_launch(
     kernel: BindingsFunction,
     grid: Shape,
     block: Shape,
@@ -71,7 +71,7 @@ def pack_overlapping_launch(
     shared: int = 0,
     pdl: bool = True,
     cluster: int = 1,
-) -> OverlappingLaunch:
+) -> BindingsLaunch:
     """A callable that queues one launch, as pack_launch makes it of pycuda's functions.
 
     With `pdl` it may begin before the launch before it has ended; `cluster` blocks along x form a cluster.
@@ -79,10 +79,10 @@ def pack_overlapping_launch(
     config = _make_config(kernel.driver, grid, block, stream, shared)
     config.attrs = _list_attributes(kernel.driver, pdl, cluster)
     config.numAttrs = len(config.attrs)
-    return OverlappingLaunch(kernel, config, struct.pack(f"@{layout}", *arguments))
+    return BindingsLaunch(kernel, config, struct.pack(f"@{layout}", *arguments))
 
 
-class OverlappingLaunch:
+class BindingsLaunch:
     """A launch of `kernel` that is ready to be queued: everything is converted here, once."""
 
     def __init__(self, kernel: BindingsFunction, config: Any, arguments: bytes):
