@@ -6,6 +6,7 @@ import gemmbench
 from gemmbench.backends.cuda.system import probe
 
 SIZES = [256, (33, 65, 17), (4, 260, 1028)]
+CLUSTERED = [(5, 2052, 1540), (2051, 6, 1029)]  # eight blocks of sgemm_stream share a tile
 OF_16_BYTES = [256, (40, 72, 24), (8, 1032, 520), (2056, 1288, 264)]
 OF_8_BITS = [256, (40, 72, 48), (8, 1032, 528), (2056, 1288, 272), (33, 65, 17), (300, 261, 4113)]
 FAMILIES = {
@@ -16,7 +17,7 @@ FAMILIES = {
     ),
     "hopper": (SIZES, "f32", "sgemm_cp_async sgemm_schedule sgemm_tma sgemm_splitk sgemm"),
     "shapes": (
-        [*SIZES, (3, 1030, 515), (515, 5, 1030), (300, 40, 8)],
+        [*SIZES, *CLUSTERED, (3, 1030, 515), (515, 5, 1030), (300, 40, 8)],
         "f32",
         "sgemm_stream sgemm_outer sgemm_small sgemm_persistent sgemm",
     ),
