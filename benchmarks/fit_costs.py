@@ -81,6 +81,22 @@ def list_terms(variant: Variant, pick: Pick, problem: Problem, target: Target) -
     return [pick.estimate.value({**names, **costs, name: _UNIT}) / _UNIT for name in costs]
 
 
+def find_group(variant: Variant, problem: Problem, target: Target) -> int:
+    """The first row whose condition holds for a problem, or of the rows with costs that compete with it; else -1."""
+    names = collect_names(variant, problem, target)
+    for number, pick in enumerate(variant.picks):
+        if pick.when is None or pick.when.value(names):
+            return find_first(variant, number)
+    return -1
+
+
+def find_first(variant: Variant, number: int) -> int:
+    """The first of the neighbouring rows with costs to which row `number` belongs; itself if it has none."""
+    while number > 0 and variant.picks[number].estimate is not None and variant.picks[number - 1].estimate is not None:
+        number -= 1
+    return number
+
+
 def fit_nonnegative(terms: Array, times: Array, rounds: int = 6, passes: int = 2000) -> Array:
     """The costs, none below 0, with which terms (times, costs) add up to times (times,), in relative least squares.
 
@@ -103,21 +119,24 @@ def fit_nonnegative(terms: Array, times: Array, rounds: int = 6, passes: int = 2
 
 
 def fit_rows(variant: Variant, times: Times, target: Target, unit: float) -> list[Fit]:
-    """Fit all rows with costs; `unit` is that of the estimates, in seconds."""
+    """Fit all rows with costs to the problems for which they compete; `unit` is that of the estimates, in seconds."""
     fits = []
+    groups = {problem: find_group(variant, problem, target) for each in times.values() for problem in each}
     for number, pick in enumerate(variant.picks):
         if pick.estimate is None:
             continue
         assert pick.code is not None, "the catalog fills it in"
-        known = times.get((pick.variant, make_key({**pick.code.default(), **dict(pick.params)})), {})
+        measured = times.get((pick.variant, make_key({**pick.code.default(), **dict(pick.params)})), {})
+        first = find_first(variant, number)
+        known = {problem: time for problem, time in measured.items() if groups[problem] == first}
         if len(known) < 2 * len(pick.costs):
             fits.append(Fit(number, pick, len(known), {}, 0, 0))
             continue
         terms = np.array([list_terms(variant, pick, problem, target) for problem in known])
-        measured = np.array(list(known.values())) / unit
-        costs = np.array([float(f"{cost:.3g}") for cost in fit_nonnegative(terms, measured)]).round()
+        goal = np.array(list(known.values())) / unit
+        costs = np.array([float(f"{cost:.3g}") for cost in fit_nonnegative(terms, goal)]).round()
         before = np.array([value for _, value in pick.costs])
-        errors = [float(np.median(abs(terms @ each / measured - 1))) for each in (costs, before)]
+        errors = [float(np.median(abs(terms @ each / goal - 1))) for each in (costs, before)]
         named = {name: int(cost) for (name, _), cost in zip(pick.costs, costs, strict=True)}
         fits.append(Fit(number, pick, len(known), named, *errors))
     return fits

@@ -322,7 +322,7 @@ def test_a_pick_is_judged_by_the_best_candidate_of_recorded_searches(load, make_
 def test_costs_are_found_again_from_the_times_that_they_give(load):
     program, problems = (
         load("fit_costs"),
-        [(m, n, k) for m in (200, 700, 2500) for n in (96, 1000) for k in (60, 411, 3000)],
+        [(m, n, k) for m in (200, 700, 2500) for n in (96, 1000) for k in (101, 411, 701, 1001, 1501)],
     )
     target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
     sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
@@ -338,6 +338,15 @@ def test_costs_are_found_again_from_the_times_that_they_give(load):
     assert found.error < 0.01 < found.error_before
     assert all(abs(found.costs[name] - cost) <= 0.1 * cost for name, cost in costs.items() if name in ("start", "each"))
     assert "too few" in str(next(fit for fit in fits if fit.number != number))
+
+
+def test_a_row_is_fitted_where_it_competes(load):
+    program = load("fit_costs")
+    target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
+    sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
+    groups = [program.find_group(sgemm, program.Problem(700, 600, k), target) for k in (20, 1001, 5)]
+    assert [str(sgemm.picks[first].when) for first in groups[:2]] == ["K <= 32", "estimated"]
+    assert sgemm.picks[groups[2]].estimate is None
 
 
 def test_no_cost_is_below_0_and_far_times_count_less(load):
