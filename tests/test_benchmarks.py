@@ -322,7 +322,7 @@ def test_a_pick_is_judged_by_the_best_candidate_of_recorded_searches(load, make_
 def test_costs_are_found_again_from_the_times_that_they_give(load):
     program, problems = (
         load("fit_costs"),
-        [(m, n, k) for m in (200, 700, 2500) for n in (96, 1000) for k in (101, 411, 701, 1001, 1501)],
+        [(m, n, k) for m in (300, 700, 2500) for n in (480, 1000) for k in (300, 411, 1500, 3001)],
     )
     target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
     sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
