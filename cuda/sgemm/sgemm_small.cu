@@ -22,6 +22,7 @@ let:
   tiles: cdiv(M, BM) * cdiv(N, BN)
   split: max(1, min(BLOCKS * SMS // tiles, K // (4 * BK)))
   short: cdiv(cdiv(K, BK), split) <= 2  # stages of a block
+  # The next launch is prepared at once, after the main loop, or not at all.
   early: 2 if short else 1 if tiles * split > (BLOCKS - 1) * SMS else 0
   counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16  # bytes
 require:
