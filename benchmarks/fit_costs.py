@@ -27,7 +27,7 @@ from gemmbench.bench.tuning.task import find_key, make_key
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Pick, Variant
 from gemmbench.planning.paths import data_folder
-from gemmbench.planning.plans.expansion import collect_names
+from gemmbench.planning.plans.expansion import collect_names, list_rows
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.tuning.pick_rows import Candidate
@@ -82,12 +82,9 @@ def list_terms(variant: Variant, pick: Pick, problem: Problem, target: Target) -
 
 
 def find_group(variant: Variant, problem: Problem, target: Target) -> int:
-    """The first row whose condition holds for a problem, or of the rows with costs that compete with it; else -1."""
-    names = collect_names(variant, problem, target)
-    for number, pick in enumerate(variant.picks):
-        if pick.when is None or pick.when.value(names):
-            return find_first(variant, number)
-    return -1
+    """The first of the rows with costs that compete for a problem; the row that takes it if that has none, else -1."""
+    number = next(list_rows(problem, variant, "cuda", {"cuda": target}), None)
+    return -1 if number is None else find_first(variant, number)
 
 
 def find_first(variant: Variant, number: int) -> int:

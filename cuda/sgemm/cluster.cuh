@@ -1,38 +1,31 @@
-// Thread block clusters, for kernels whose manifest says `cluster`: the blocks of one can read each other's shared
-// memory. Below compute capability 9.0, and on the CPU, there is only the block itself.
+// Thread block clusters: the blocks of one can read each other's shared memory. Where there are none, below compute
+// capability 9.0 and on the CPU, a block is alone in its cluster.
 
 #pragma once
 
-__device__ inline int count_blocks_of_cluster() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    return __clusterSizeInBlocks();
-#else
-    return 1;
-#endif
-}
+
+__device__ inline int count_blocks_of_cluster() { return __clusterSizeInBlocks(); }
 
 // Number of this block in its cluster.
-__device__ inline int rank_in_cluster() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    return __clusterRelativeBlockRank();
-#else
-    return 0;
-#endif
-}
+__device__ inline int rank_in_cluster() { return __clusterRelativeBlockRank(); }
 
 // All threads of the cluster meet, and see what the others have written.
 __device__ inline void sync_cluster() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     __cluster_barrier_arrive();
     __cluster_barrier_wait();
-#endif
 }
 
 // The same place in the shared memory of block `rank`.
 __device__ inline const float* find_in_block(const float* shared, int rank) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     return static_cast<const float*>(__cluster_map_shared_rank(shared, rank));
-#else
-    return shared;
-#endif
 }
+
+#else
+
+__device__ inline int count_blocks_of_cluster() { return 1; }
+__device__ inline int rank_in_cluster() { return 0; }
+__device__ inline void sync_cluster() { __syncthreads(); }
+__device__ inline const float* find_in_block(const float* shared, int) { return shared; }
+
+#endif

@@ -63,15 +63,13 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.
 
 #include "overlap.cuh"
+#include "vector.cuh"
 
 constexpr int kWidth = DEPTH <= 32 ? 4 : 2;                      // columns of a thread
 constexpr int kAcross = COLUMNS / kWidth, kDown = THREADS / kAcross;  // threads along a row, rows at once
 constexpr int kUnit = kDown < 8 ? kDown : 8;                     // floats: a sector, or less
 constexpr int kBlocks = (DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;  // per SM: one fetches, others store
 
-template <int WIDTH> struct Vector;
-template <> struct Vector<2> { using type = float2; };
-template <> struct Vector<4> { using type = float4; };
 using Columns = Vector<kWidth>::type;
 
 // Copies part of an operand to shared memory as TILE x DEPTH, or with K_MAJOR as DEPTH x TILE; zeros

@@ -5,7 +5,7 @@ symbol: gemm<width_a, width_b, early>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
-  BM: [64, 16, 24, 32, 40, 48, 128]
+  BM: [64, 16, 24, 32, 40, 48, 80, 128]
   BN: [64, 16, 24, 32, 40, 48, 128]
   BK: [16, 32, 64, 128, 256]    # k of a stage
   TM: [8, 4]                    # results of a thread
@@ -78,13 +78,14 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
 // are fetched two elements or one at a time, by neighbouring threads, instead of being copied beforehand. The next
-// launch is prepared meanwhile (pdl), when overlap.cuh says.
+// launch is prepared meanwhile (pdl), no earlier than its blocks find room on all SMs alike (overlap.cuh).
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.
 
 #include "overlap.cuh"
 #include "parts.cuh"
+#include "vector.cuh"
 
 constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;
@@ -94,11 +95,6 @@ constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitc
 constexpr int kSums = kFours < 4 * kThreads ? (kFours + kThreads - 1) / kThreads : 4;  // float4 a thread adds at once
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
-
-template <int WIDTH> struct Vector;
-template <> struct Vector<1> { using type = float; };
-template <> struct Vector<2> { using type = float2; };
-template <> struct Vector<4> { using type = float4; };
 
 // A thread's share of the stages of one operand, kept K-major in shared memory. Threads are laid out for
 // a tile of a power of two; what lies beyond TILE is left out. Past the edge of the matrix the last row

@@ -111,6 +111,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 
 #include <cuda.h>
 
+#include "cluster.cuh"
 #include "overlap.cuh"
 
 constexpr int TM = 8, TN = 16;           // results of a thread
@@ -535,10 +536,6 @@ __device__ void copy_all(const Schedule& schedule, const Ring& ring, const CUten
 }
 
 __device__ void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w; }
-
-__device__ void sync_cluster() {
-    asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
 
 __device__ float4 load4_at(unsigned from) {
     float v[4];

@@ -99,7 +99,7 @@ constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThr
 constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight
 constexpr int kChunk = kRound * (LINES * kRound > 8192 ? 1 : 8192 / (LINES * kRound));
 constexpr int kPitch = kChunk + 4;
-constexpr int kMostOfCluster = 8;                                // blocks
+constexpr int kMostOfCluster = 8;                                // blocks, as for `met` above
 constexpr int kSums = LINES * OUTPUTS, kSumPitch = kSums + 4;    // of the threads with the same k
 constexpr int kTotals = (kSums + THREADS - 1) / THREADS;         // that a thread adds up
 

@@ -278,9 +278,7 @@ class ManifestReader:
         self.check_symbol(("symbol",), manifest.symbol)
         if self.host:
             return (Launch(manifest.symbol, (), (), sections.read_expression(("shared",), manifest.shared)),)
-        written = LaunchFields(
-            *(manifest.symbol, manifest.grid, manifest.block), manifest.shared, manifest.pdl, manifest.cluster
-        )
+        written = LaunchFields(**{key: getattr(manifest, key) for key in _ONE_LAUNCH})
         return (self.mark_mangled(sections.read_launch((), written)),)
 
     def read_tile(self, sections: SectionReader) -> tuple[Expression, ...]:

@@ -79,10 +79,8 @@ def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: T
     grid = _triple(evaluate(variant, expression, names) for expression in launch.grid)
     block = _triple(evaluate(variant, expression, names) for expression in launch.block)
     pdl = launch.pdl and target.is_gpu and target.sm >= _FIRST_PDL
-    geometry = Geometry(
-        *(grid, block, evaluate(variant, launch.shared, names), pdl),
-        cluster=_evaluate_cluster(variant, launch, names, target, grid),
-    )
+    shared, cluster = evaluate(variant, launch.shared, names), _evaluate_cluster(variant, launch, names, target, grid)
+    geometry = Geometry(grid, block, shared, pdl, cluster)
     _check_limits(variant, launch, geometry, target)
     return geometry
 

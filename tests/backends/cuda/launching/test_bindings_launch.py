@@ -208,5 +208,6 @@ def test_code_that_cannot_be_loaded_says_why(bindings, plan):
 
 def test_without_cuda_bindings_the_fix_is_named(plan, monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
-    with pytest.raises(NotOffered, match="launches that overlap or have clusters need cuda-bindings"):
+    fix = r"launches that overlap or have clusters need cuda-bindings: pip install 'gemmbench\[cuda\]'"
+    with pytest.raises(NotOffered, match=fix):
         load(plan)
