@@ -11,7 +11,7 @@
 #pragma once
 
 constexpr int kGroup = 8;     // parts
-constexpr int kLoads = 32;    // floats of other blocks that a thread has in flight, or more
+constexpr int kLoads = 64;    // floats of other blocks that a thread has in flight, or more
 
 // Ints in the workspace for each tile: arrivals in each group, and groups that are done.
 __device__ constexpr int counters(int split) { return 1 + (split + kGroup - 1) / kGroup; }
@@ -24,9 +24,9 @@ struct Parts {
 // Whether this block is the last of `count` to arrive. What the others have written is then visible.
 __device__ inline bool arrive_last(int* counter, int count) {
     __shared__ int arrived;
-    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
+        __threadfence();  // holds for what all have written before the barrier
         arrived = atomicAdd(counter, 1);
         if (arrived == count - 1) *counter = 0;  // for the next launch
         __threadfence();

@@ -75,6 +75,10 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // different banks, and a is reused over a row. A loop body of two k leaves the sums where they are; with four, ptxas
 // moves them about. Of 128 FFMA 5 have such a conflict, where 31 had in the natural order.
 //
+// What is not FFMA costs as much to issue, and registers are short: what a thread knew would be computed again in each
+// stage. So addresses are pointers that move on, what lies past an edge is left out by a predicate, and the last k of a
+// stage have code of their own: 64 x 64 with SLICES=2 spends 512 of 620 instructions of a stage on FFMA.
+//
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
 // are fetched two elements or one at a time, by neighbouring threads, instead of being copied beforehand. The next
@@ -92,14 +96,14 @@ constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThrea
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kBuffer = BK * (kPitchA + kPitchB);
 constexpr int kDepth = BK / SLICES, kUnroll = TM * TN < 64 ? 4 : 2;  // k of a slice in a stage, and of the loop's body
 constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
-constexpr int kSums = kFours < 4 * kThreads ? (kFours + kThreads - 1) / kThreads : 4;  // float4 a thread adds at once
+constexpr int kSums = kFours <= kThreads ? 1 : 2;  // float4 that a thread adds up at once
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
 
-// A thread's share of the stages of one operand, kept K-major in shared memory. Threads are laid out for
-// a tile of a power of two; what lies beyond TILE is left out. Past the edge of the matrix the last row
-// or column is fetched again, and never stored. `extent` is the operand's other size, M or N. ALONG_K: its
-// rows in memory run along K, and are fetched 8 elements (a sector) at a time.
+// A thread's share of the stages of one operand, kept K-major in shared memory. Threads are laid out for a tile of a
+// power of two; what lies beyond TILE or past the edge of the matrix is left out: what shared memory holds there only
+// gets into sums that are never stored. `extent` is the operand's other size, M or N. ALONG_K: its rows in memory run
+// along K, and are fetched 8 elements (a sector) at a time.
 template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     using Elements = typename Vector<WIDTH>::type;
     static constexpr int PITCH = TILE + 4, COVER = cover(TILE), LANES_K = 8 / WIDTH;
@@ -107,54 +111,56 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     static constexpr int STEP_X = UNITS < COVER ? UNITS : COVER, STEP_K = UNITS / STEP_X * (ALONG_K ? 8 : 1);
     static constexpr int PASSES = COVER / STEP_X, STEPS = (BK + STEP_K - 1) / STEP_K;
 
-    const float* from;  // where the next stage begins
-    int offset[PASSES], stride, k0, x0;
-    bool active;
+    const unsigned stride;  // between rows in memory
+    const int k0, x0;       // where the thread's first unit is
+    const int room;         // from there to the last row or column that the tile and the matrix have
+    const float* from;      // the first unit of the next stage
+    float* to;              // and its place in shared memory
     float values[STEPS][PASSES][WIDTH];
 
-    __device__ Fetcher(const float* matrix, int extent, int K, int start, int begin)
-        : from(matrix + size_t(start) * (ALONG_K ? K : 1) + size_t(begin) * (ALONG_K ? 1 : extent)), stride(extent),
-          active(threadIdx.x < kFetchers) {
-        const int unit = ALONG_K ? threadIdx.x / LANES_K : threadIdx.x * WIDTH;
-        k0 = ALONG_K ? threadIdx.x % LANES_K * WIDTH + unit / STEP_X * 8 : unit / STEP_X;
-        x0 = unit % STEP_X;
-        const int last = extent - start - (ALONG_K ? 1 : WIDTH);
-#pragma unroll
-        for (int p = 0; p < PASSES; ++p) {
-            const int x = min(x0 + p * STEP_X, last);
-            offset[p] = ALONG_K ? x * K + k0 : k0 * extent + x;
-        }
-    }
+    __device__ Fetcher(const float* matrix, int extent, int K, int start, int begin, float* stage)
+        : stride(ALONG_K ? K : extent), k0(ALONG_K ? threadIdx.x % LANES_K * WIDTH + threadIdx.x / LANES_K / STEP_X * 8
+                                                   : threadIdx.x * WIDTH / STEP_X),
+          x0((ALONG_K ? threadIdx.x / LANES_K : threadIdx.x * WIDTH) % STEP_X),
+          room(kThreads == kFetchers || threadIdx.x < kFetchers ? min(TILE - 1, extent - 1 - start) - x0 : -1),
+          from(matrix + (ALONG_K ? size_t(start + x0) * K + begin + k0 : size_t(begin + k0) * extent + start + x0)),
+          to(stage + k0 * PITCH + x0) {}
+
     // Whether unit (s, p) of this thread is part of the tile.
     __device__ bool has(int s, int p) const {
-        return (kThreads == kFetchers || active) && (COVER == TILE || x0 + p * STEP_X < TILE) &&
-               (BK % STEP_K == 0 || k0 + s * STEP_K < BK);
+        return p * STEP_X <= room && (BK % STEP_K == 0 || k0 + s * STEP_K < BK);
     }
     // The next stage, whose first `depth` k come from the matrix; zeros for the others. WHOLE: depth is BK.
     template <bool WHOLE> __device__ void fetch(int depth) {
 #pragma unroll
-        for (int s = 0; s < STEPS; ++s)
+        for (int i = 0; i < (ALONG_K ? PASSES : STEPS); ++i) {
+            const float* const row = from + size_t(stride) * (i * (ALONG_K ? STEP_X : STEP_K));
 #pragma unroll
-            for (int p = 0; p < PASSES; ++p) {
-                const float* const at = from + offset[p] + (ALONG_K ? s * STEP_K : s * STEP_K * stride);
-                const bool inside = has(s, p) && (WHOLE || k0 + s * STEP_K < depth);
-                reinterpret_cast<Elements&>(values[s][p]) =
-                    inside ? __ldg(reinterpret_cast<const Elements*>(at)) : Elements{};
+            for (int j = 0; j < (ALONG_K ? STEPS : PASSES); ++j) {
+                const int s = ALONG_K ? j : i, p = ALONG_K ? i : j;
+                Elements& unit = reinterpret_cast<Elements&>(values[s][p]);
+                if (!WHOLE) unit = Elements{};
+                if (has(s, p) && (WHOLE || k0 + s * STEP_K < depth))
+                    unit = __ldg(reinterpret_cast<const Elements*>(row + j * (ALONG_K ? STEP_K : STEP_X)));
             }
-        from += depth * size_t(ALONG_K ? 1 : stride);
+        }
+        from += ALONG_K ? depth : size_t(stride) * depth;
     }
-    __device__ void store(float* stage) const {
+    // Stores the stage. The next one belongs `on` elements further on.
+    __device__ void store(int on) {
+        float* const stage = to;
+        to += on;
 #pragma unroll
         for (int s = 0; s < STEPS; ++s)
 #pragma unroll
             for (int p = 0; p < PASSES; ++p) {
                 if (!has(s, p)) continue;
-                float* const to = stage + (k0 + s * STEP_K) * PITCH + x0 + p * STEP_X;
+                float* const at = stage + s * STEP_K * PITCH + p * STEP_X;
                 if constexpr (!ALONG_K)
-                    reinterpret_cast<Elements&>(*to) = reinterpret_cast<const Elements&>(values[s][p]);
+                    reinterpret_cast<Elements&>(*at) = reinterpret_cast<const Elements&>(values[s][p]);
                 else
 #pragma unroll
-                    for (int j = 0; j < WIDTH; ++j) to[j * PITCH] = values[s][p][j];
+                    for (int j = 0; j < WIDTH; ++j) at[j * PITCH] = values[s][p][j];
             }
     }
 };
@@ -165,15 +171,10 @@ template <int WIDTH_A, int WIDTH_B>
 __device__ void multiply(const float* A, const float* B, int M, int N, int K, int2 at, int begin, int end,
                          float* shared) {
     const int slice = threadIdx.x / kTile, ty = threadIdx.x % kTile / kAcross * 4, tx = threadIdx.x % kAcross * 4;
-    Fetcher<BM, !TRANS_A, WIDTH_A> fetch_a(A, M, K, at.x, begin);
-    Fetcher<BN, TRANS_B, WIDTH_B> fetch_b(B, N, K, at.y, begin);
-    const auto store = [&](int buffer) {
-        fetch_a.store(shared + buffer * kBuffer);
-        fetch_b.store(shared + buffer * kBuffer + BK * kPitchA);
-    };
-    const float* const a_from = shared + slice * kPitchA + ty;
-    const float* const b_from = shared + BK * kPitchA + slice * kPitchB + tx;
-    const float *as = a_from, *bs = b_from;
+    Fetcher<BM, !TRANS_A, WIDTH_A> fetch_a(A, M, K, at.x, begin, shared);
+    Fetcher<BN, TRANS_B, WIDTH_B> fetch_b(B, N, K, at.y, begin, shared + BK * kPitchA);
+    const float* as = shared + slice * kPitchA + ty;  // at this k
+    const float* bs = shared + BK * kPitchA + slice * kPitchB + tx;
     float a[2][TM], b[2][TN];  // for this k and the next
     const auto load = [&](int to, int k) {
 #pragma unroll
@@ -185,39 +186,48 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
             reinterpret_cast<float4&>(b[to][j]) =
                 reinterpret_cast<const float4&>(bs[k * SLICES * kPitchB + j * (BN / TN)]);
     };
+    const auto move_on = [&](int k, int on) {  // by k of this slice, and `on` elements
+        as += k * SLICES * kPitchA + on, bs += k * SLICES * kPitchB + on;
+    };
+    float sum[TM][TN] = {};
+    const auto add_products = [&](int of) {
+#pragma unroll
+        for (int i = 0; i < TM; ++i)
+#pragma unroll
+            for (int step = 0; step < TN; ++step) {
+                const int j = i % 2 ? TN - 1 - step : step;  // back and forth, which reuses registers
+                sum[i][j] += a[of][i] * b[of][j];
+            }
+    };
 
-    int stages = (end - begin + BK - 1) / BK, buffer = 0;
+    int stages = (end - begin + BK - 1) / BK, on = kBuffer;  // on: from one buffer to the other
     const int first = end - begin - (stages - 1) * BK;
     fetch_a.template fetch<false>(first), fetch_b.template fetch<false>(first);
-    store(0);
+    fetch_a.store(on), fetch_b.store(on);
     __syncthreads();
     load(0, 0);
-    float sum[TM][TN] = {};
 #pragma unroll 1
     for (; stages > 0; --stages) {
         if (stages > 1) fetch_a.template fetch<true>(BK), fetch_b.template fetch<true>(BK);
 #pragma unroll 1
-        for (int k0 = 0; k0 < kDepth; k0 += kUnroll)
+        for (int k0 = kUnroll; k0 < kDepth; k0 += kUnroll)  // all but the last k of the stage
 #pragma unroll
             for (int k = 0; k < kUnroll; ++k) {
-                if (k + 1 == kUnroll) {  // the next k may be the first of the next stage
-                    as += kUnroll * SLICES * kPitchA, bs += kUnroll * SLICES * kPitchB;
-                    if (k0 + kUnroll == kDepth) {
-                        buffer ^= 1;
-                        if (stages > 1) store(buffer);
-                        __syncthreads();
-                        as = a_from + buffer * kBuffer, bs = b_from + buffer * kBuffer;
-                    }
-                }
-                load((k + 1) % 2, (k + 1) % kUnroll);
-#pragma unroll
-                for (int i = 0; i < TM; ++i)
-#pragma unroll
-                    for (int step = 0; step < TN; ++step) {
-                        const int j = i % 2 ? TN - 1 - step : step;  // back and forth, which reuses registers
-                        sum[i][j] += a[k % 2][i] * b[k % 2][j];
-                    }
+                load((k + 1) % 2, k + 1);
+                if (k + 1 == kUnroll) move_on(kUnroll, 0);
+                add_products(k % 2);
             }
+#pragma unroll
+        for (int k = 0; k < kUnroll; ++k) {
+            if (k + 1 == kUnroll) {  // the next k is the first of the next stage
+                if (stages > 1) fetch_a.store(-on), fetch_b.store(-on);
+                __syncthreads();
+                move_on(kUnroll - kDepth, on);
+                on = -on;
+            }
+            load((k + 1) % 2, (k + 1) % kUnroll);
+            add_products(k % 2);
+        }
     }
     __syncthreads();
 #pragma unroll
@@ -229,29 +239,54 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
                 make_float4(sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]);
 }
 
-// Stores four sums of a row, from column n on; rows of C are multiples of 16 bytes. The pairs are swapped.
-__device__ void store4(float* C, int M, int N, int m, int n, float alpha, float beta, float4 swapped) {
-    if (m >= M || n >= N) return;
-    float4* const c = reinterpret_cast<float4*>(C + size_t(m) * N + n);
-    float4 sum = make_float4(alpha * swapped.y, alpha * swapped.x, alpha * swapped.w, alpha * swapped.z);
-    if (beta != 0) add(sum, make_float4(beta * c->x, beta * c->y, beta * c->z, beta * c->w));  // else C is not read
-    *c = sum;
+__device__ constexpr int common_divisor(int a, int b) { return b == 0 ? a : common_divisor(b, a % b); }
+
+// The threads share a tile of rows x columns: act(row, column) for each UNIT neighbours in a row. A thread keeps to its
+// columns, so little is computed for an element.
+template <int UNIT, typename ACT> __device__ void share_tile(int rows, int columns, const ACT& act) {
+    constexpr int kLine = common_divisor(BN / UNIT, kThreads), kRows = kThreads / kLine;  // threads along a row; rows
+    const int column = threadIdx.x % kLine * UNIT;
+#pragma unroll 4
+    for (int row = threadIdx.x / kLine; row < rows; row += kRows)
+#pragma unroll
+        for (int j = 0; j < BN; j += kLine * UNIT)
+            if (column + j < columns) act(row, column + j);
 }
 
-// Stores a tile of any C, an element to a thread: lanes that stored four neighbours each, one after the other, would
-// write every sector of L2 four times. The sums are those of SLICED slices in shared memory.
-template <int SLICED>
-__device__ void store_elements(float* C, int M, int N, int2 at, float alpha, float beta, const float* shared) {
-#pragma unroll 4
-    for (int e = threadIdx.x; e < BM * BN; e += kThreads) {
-        const int row = e / BN, column = e % BN, m = at.x + row, n = at.y + column;
-        if (m >= M || n >= N) continue;
-        float sum = shared[row * kPitchC + (column ^ 1)];
+// Four neighbouring sums of a tile in shared memory, added up over the slices; each pair is swapped.
+template <int SLICED> __device__ float4 add_slices(const float* shared, int row, int column) {
+    float4 total = reinterpret_cast<const float4&>(shared[row * kPitchC + column]);
 #pragma unroll
-        for (int s = 1; s < SLICED; ++s) sum += shared[(s * BM + row) * kPitchC + (column ^ 1)];
-        float* const c = C + size_t(m) * N + n;
-        *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
-    }
+    for (int s = 1; s < SLICED; ++s)
+        add(total, reinterpret_cast<const float4&>(shared[(s * BM + row) * kPitchC + column]));
+    return total;
+}
+
+// Stores four sums, whose pairs are swapped, in a C whose rows are multiples of 16 bytes.
+__device__ void store4(float* to, float alpha, float beta, float4 swapped) {
+    float4& c = reinterpret_cast<float4&>(*to);
+    float4 sum = make_float4(alpha * swapped.y, alpha * swapped.x, alpha * swapped.w, alpha * swapped.z);
+    if (beta != 0) add(sum, make_float4(beta * c.x, beta * c.y, beta * c.z, beta * c.w));  // else C is not read
+    c = sum;
+}
+
+// Stores the rows x columns of a tile that are part of C, from `c` on. The sums are those of SLICED slices in shared
+// memory. Where rows of C are no multiples of 16 bytes, neighbouring threads store neighbouring elements: each storing
+// four, one after the other, would write every sector of L2 four times.
+template <int SLICED>
+__device__ void store_tile(float* c, int N, int rows, int columns, float alpha, float beta, const float* shared) {
+    if (N % 4 == 0)
+        share_tile<4>(rows, columns, [=](int row, int column) {
+            store4(c + size_t(row) * N + column, alpha, beta, add_slices<SLICED>(shared, row, column));
+        });
+    else
+        share_tile<1>(rows, columns, [=](int row, int column) {
+            float sum = shared[row * kPitchC + (column ^ 1)];
+#pragma unroll
+            for (int s = 1; s < SLICED; ++s) sum += shared[(s * BM + row) * kPitchC + (column ^ 1)];
+            float* const to = c + size_t(row) * N + column;
+            *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;
+        });
 }
 
 template <int WIDTH_A, int WIDTH_B, int EARLY>
@@ -274,26 +309,19 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     if (EARLY == 1) start_next_launch();
     __syncthreads();
 
+    const int rows = min(BM, M - at.x), columns = min(BN, N - at.y);  // of the tile that C has
+    float* const c = C + size_t(at.x) * N + at.y;
+    if (split == 1) {
+        store_tile<SLICES>(c, N, rows, columns, alpha, beta, shared);
+        return;
+    }
+
     int* const counters = static_cast<int*>(workspace);
     float4* const parts =
         reinterpret_cast<float4*>(counters + (tiles * ::counters(split) + 3) / 4 * 4) + size_t(tile) * split * kFours;
-    const bool wide = N % 4 == 0;
-    if (split == 1 && !wide) {
-        store_elements<SLICES>(C, M, N, at, alpha, beta, shared);
-        return;
-    }
-#pragma unroll 2
-    for (int e = threadIdx.x; e < kFours; e += kThreads) {
-        const int m = e / (BN / 4), n = e % (BN / 4) * 4;
-        float4 total = reinterpret_cast<const float4&>(shared[m * kPitchC + n]);
-#pragma unroll
-        for (int s = 1; s < SLICES; ++s)
-            add(total, reinterpret_cast<const float4&>(shared[(s * BM + m) * kPitchC + n]));
-        if (split == 1) store4(C, M, N, at.x + m, at.y + n, alpha, beta, total);
-        else __stcg(parts + size_t(part) * kFours + e, total);
-    }
-    if (split == 1) return;
-
+    share_tile<4>(BM, BN, [=](int row, int column) {
+        __stcg(parts + size_t(part) * kFours + (row * BN + column) / 4, add_slices<SLICES>(shared, row, column));
+    });
     const auto add_up = [=](Parts added, const auto& keep) {
 #pragma unroll 1
         for (int first = threadIdx.x; first < kFours; first += kSums * kThreads) {
@@ -311,12 +339,13 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         add_up(group, [=](int e, float4 total) { __stcg(parts + size_t(group.first) * kFours + e, total); });
     });
     if (rest.count == 0) return;
+    const bool wide = N % 4 == 0;
     add_up(rest, [=](int e, float4 total) {
-        const int m = e / (BN / 4), n = e % (BN / 4) * 4;
-        if (wide) store4(C, M, N, at.x + m, at.y + n, alpha, beta, total);
-        else reinterpret_cast<float4&>(shared[m * kPitchC + n]) = total;
+        const int row = e / (BN / 4), column = e % (BN / 4) * 4;
+        if (!wide) reinterpret_cast<float4&>(shared[row * kPitchC + column]) = total;
+        else if (row < rows && column < columns) store4(c + size_t(row) * N + column, alpha, beta, total);
     });
     if (wide) return;
     __syncthreads();
-    store_elements<1>(C, M, N, at, alpha, beta, shared);
+    store_tile<1>(c, N, rows, columns, alpha, beta, shared);
 }
