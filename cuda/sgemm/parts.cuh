@@ -10,8 +10,9 @@
 
 #pragma once
 
-constexpr int kGroup = 8;     // parts
-constexpr int kLoads = 64;    // floats of other blocks that a thread has in flight, or more
+constexpr int kGroup = 8;       // parts
+constexpr int kLoads = 64;      // floats of other blocks that a thread has in flight
+constexpr int kMostAtOnce = 4;  // parts that it loads at once: often there are no more
 
 // Ints in the workspace for each tile: arrivals in each group, and groups that are done.
 __device__ constexpr int counters(int split) { return 1 + (split + kGroup - 1) / kGroup; }
@@ -54,7 +55,8 @@ __device__ inline void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.
 
 // The sums of parts, COUNT elements of a thread. `load(part, i)` is element i of a part.
 template <int COUNT, typename T, typename LOAD> __device__ void sum_parts(T (&total)[COUNT], Parts parts, LOAD load) {
-    constexpr int kFloats = sizeof(T) / sizeof(float) * COUNT, kAtOnce = kFloats >= kLoads ? 1 : kLoads / kFloats;
+    constexpr int kFloats = sizeof(T) / sizeof(float) * COUNT, kFit = kLoads / kFloats;
+    constexpr int kAtOnce = kFit < 1 ? 1 : kFit < kMostAtOnce ? kFit : kMostAtOnce;  // parts
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) total[i] = T{};
 #pragma unroll 1

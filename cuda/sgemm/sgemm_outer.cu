@@ -5,7 +5,7 @@ symbol: gemm<shifted>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
-  DEPTH: [8, 16, 32, 64]        # k of B in registers; a larger K takes several passes over C
+  DEPTH: [8, 4, 16, 32, 64]     # k of B in registers; a larger K takes several passes over C
   COLUMNS: [128, 64, 32]        # of C in a block; a thread has 4, or 2 with DEPTH 64
   ROWS: [64, 32, 128, 256]      # of C in a block
   THREADS: [256, 128]
@@ -68,7 +68,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 constexpr int kWidth = DEPTH <= 32 ? 4 : 2;                      // columns of a thread
 constexpr int kAcross = COLUMNS / kWidth, kDown = THREADS / kAcross;  // threads along a row, rows at once
 constexpr int kUnit = kDown < 8 ? kDown : 8;                     // floats: a sector, or less
-constexpr int kBlocks = (DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;  // per SM: one fetches, others store
+// Blocks per SM: while one fetches, others store.
+constexpr int kBlocks = (DEPTH <= 4 ? 1024 : DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;
 
 using Columns = Vector<kWidth>::type;
 

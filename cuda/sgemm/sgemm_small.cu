@@ -94,9 +94,10 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kBuffer = BK * (kPitchA + kPitchB);
-constexpr int kDepth = BK / SLICES, kUnroll = TM * TN < 64 ? 4 : 2;  // k of a slice in a stage, and of the loop's body
+constexpr int kDepth = BK / SLICES, kUnroll = TM * TN < 64 && kDepth >= 8 ? 4 : 2;  // k of a slice in a stage, and of the loop's body
 constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
-constexpr int kSums = kFours <= kThreads ? 1 : 2;  // float4 that a thread adds up at once
+constexpr int kMost = kThreads <= 128 ? 4 : 2;         // float4 that a thread adds up at once, as registers allow
+constexpr int kSums = kFours < kMost * kThreads ? (kFours + kThreads - 1) / kThreads : kMost;
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
 
@@ -200,6 +201,8 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
             }
     };
 
+    // Unknown to the compiler: a loop of one turn would vanish, and stores move up to where they wait for memory.
+    const int depth = kDepth == 2 * kUnroll ? kDepth * gridDim.y : kDepth;
     int stages = (end - begin + BK - 1) / BK, on = kBuffer;  // on: from one buffer to the other
     const int first = end - begin - (stages - 1) * BK;
     fetch_a.template fetch<false>(first), fetch_b.template fetch<false>(first);
@@ -210,7 +213,7 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
     for (; stages > 0; --stages) {
         if (stages > 1) fetch_a.template fetch<true>(BK), fetch_b.template fetch<true>(BK);
 #pragma unroll 1
-        for (int k0 = kUnroll; k0 < kDepth; k0 += kUnroll)  // all but the last k of the stage
+        for (int k0 = kUnroll; k0 < depth; k0 += kUnroll)  // all but the last k of the stage
 #pragma unroll
             for (int k = 0; k < kUnroll; ++k) {
                 load((k + 1) % 2, k + 1);
@@ -245,12 +248,12 @@ __device__ constexpr int common_divisor(int a, int b) { return b == 0 ? a : comm
 // columns, so little is computed for an element.
 template <int UNIT, typename ACT> __device__ void share_tile(int rows, int columns, const ACT& act) {
     constexpr int kLine = common_divisor(BN / UNIT, kThreads), kRows = kThreads / kLine;  // threads along a row; rows
-    const int column = threadIdx.x % kLine * UNIT;
+    const int row = threadIdx.x / kLine, column = threadIdx.x % kLine * UNIT;
 #pragma unroll 4
-    for (int row = threadIdx.x / kLine; row < rows; row += kRows)
+    for (int i = 0; i < BM; i += kRows)
 #pragma unroll
         for (int j = 0; j < BN; j += kLine * UNIT)
-            if (column + j < columns) act(row, column + j);
+            if (row + i < rows && column + j < columns) act(row + i, column + j);
 }
 
 // Four neighbouring sums of a tile in shared memory, added up over the slices; each pair is swapped.
