@@ -59,6 +59,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}
+  - when: K <= 4 and tiles_32 <= 2 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 4, COLUMNS: 32, ROWS: 32, THREADS: 256}
+  - when: K <= 4
+    variant: sgemm_outer
+    params: {DEPTH: 4, COLUMNS: 32, ROWS: 64, THREADS: 128}
   - when: K <= 8 and tiles_32 <= 2 * SMS
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
@@ -131,15 +137,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M > N and N <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 1, BLOCKS: 3}
-  - when: M > N and N <= 12 and deep
-    variant: sgemm_stream
-    params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N > 8 and N <= 12 and K > 256
     variant: sgemm_stream
     params: {LINES: 12, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N <= 16 and deep
     variant: sgemm_stream
-    params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+    params: {LINES: 16, OUTPUTS: 64, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M > N and N <= 16
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
@@ -194,7 +197,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 16 and K <= 256
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: 2, BLOCKS: 3}
-  - when: M <= 12 and deep
+  - when: M <= 12 and N * K > 4000000
     variant: sgemm_stream
     params: {LINES: 12, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: M <= 16 and deep and N % 4 != 0
@@ -203,6 +206,9 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: M <= 16 and deep and N > 64 * SMS
     variant: sgemm_stream
     params: {LINES: 16, OUTPUTS: 128, THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: M <= 16 and deep
+    variant: sgemm_stream
+    params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
   - when: M <= 16 and N % 4 != 0 and N > 24 * SMS
     variant: sgemm_stream
     params: {LINES: 8, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 3}
@@ -215,51 +221,51 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1720, each: 17, round: 23300, odd: 3920, ends: 136, load: 5430, store: 367, part: 0}
+    costs: {start: 1700, each: 0, round: 24200, odd: 2280, ends: 62, load: 5910, store: 532, part: 0}
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
-    costs: {start: 419, each: 559, round: 30000, odd: 487, ends: 0, load: 9390, store: 0, part: 0}
-  - when: K <= 32
-    variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 16, TM: 8, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1480, each: 7300, round: 18100, odd: 4810, ends: 843, load: 1380, store: 701, part: 0}
+    costs: {start: 425, each: 612, round: 0, odd: 645, ends: 1850, load: 9740, store: 0, part: 0}
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 16, BN: 64, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1350, each: 0, round: 21600, odd: 3840, ends: 634, load: 2590, store: 738, part: 0}
+    costs: {start: 1070, each: 915, round: 21600, odd: 4210, ends: 775, load: 3940, store: 518, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 16, TM: 8, TN: 4, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1430, each: 6300, round: 19000, odd: 1720, ends: 605, load: 2410, store: 1050, part: 0}
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
-    costs: {start: 821, each: 0, round: 59000, odd: 14500, ends: 2100, load: 1280, store: 298, part: 0}
-  - when: K <= 32
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1200, each: 0, round: 81900, odd: 11400, ends: 1630, load: 1650, store: 586, part: 0}
+    costs: {start: 949, each: 0, round: 58400, odd: 8960, ends: 1820, load: 1290, store: 472, part: 0}
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1540, each: 0, round: 0, odd: 2710, ends: 1060, load: 4870, store: 1330, part: 0}
+    costs: {start: 1430, each: 0, round: 0, odd: 813, ends: 1060, load: 5440, store: 1300, part: 0}
   - when: K <= 32
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 1870, each: 0, round: 17300, odd: 6660, ends: 620, load: 2120, store: 412, part: 0}
+    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
+    costs: {start: 841, each: 241, round: 75000, odd: 15300, ends: 1780, load: 2150, store: 619, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 4, SLICES: 1, BLOCKS: 4}
+    costs: {start: 1520, each: 14000, round: 21200, odd: 8770, ends: 547, load: 1840, store: 159, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1490, each: 0, round: 74100, odd: 6840, ends: 982, load: 1980, store: 875, part: 0}
   - when: K <= 32
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 2620, each: 9030, round: 73700, odd: 20300, ends: 556, load: 4760, store: 466, part: 0}
-  - when: K <= 32
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
-    costs: {start: 2590, each: 20100, round: 71300, odd: 22700, ends: 817, load: 6650, store: 382, part: 0}
+    costs: {start: 2640, each: 11900, round: 60500, odd: 20600, ends: 761, load: 4920, store: 428, part: 0}
   - when: K <= 32
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 2420, each: 19100, round: 54300, odd: 15600, ends: 1040, load: 3760, store: 431, part: 0}
+    costs: {start: 2460, each: 13600, round: 62800, odd: 15000, ends: 737, load: 4310, store: 597, part: 0}
   - when: K <= 32
     variant: sgemm_persistent
-    params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
-    costs: {start: 2350, each: 56600, round: 0, odd: 24800, ends: 1090, load: 4280, store: 520, part: 0}
+    params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
+    costs: {start: 2100, each: 2920, round: 132000, odd: 29800, ends: 1550, load: 6920, store: 404, part: 0}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and 2 * tiles_32 > SMS and K <= 192
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
@@ -304,150 +310,156 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
-    costs: {start: 820, each: 0, round: 13400, odd: 1930, ends: 2080, load: 234, store: 0, part: 21300}
-  - when: estimated
-    variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
-    costs: {start: 623, each: 4560, round: 23400, odd: 912, ends: 2340, load: 126, store: 0, part: 11100}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
-    costs: {start: 970, each: 12100, round: 32800, odd: 2660, ends: 2730, load: 112, store: 0, part: 15700}
+    costs: {start: 450, each: 3450, round: 25800, odd: 1580, ends: 2380, load: 163, store: 0, part: 8510}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
-    costs: {start: 693, each: 7170, round: 18100, odd: 135, ends: 2350, load: 70, store: 0, part: 12100}
+    costs: {start: 404, each: 7100, round: 18100, odd: 345, ends: 2470, load: 20, store: 0, part: 10000}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
-    costs: {start: 602, each: 14200, round: 24900, odd: 1780, ends: 3390, load: 57, store: 0, part: 15400}
+    params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
+    costs: {start: 977, each: 0, round: 13200, odd: 1620, ends: 2020, load: 233, store: 0, part: 18700}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 64, TM: 8, TN: 8, SLICES: 4, BLOCKS: 1}
-    costs: {start: 712, each: 0, round: 25400, odd: 3010, ends: 1990, load: 94, store: 540, part: 30700}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
-    costs: {start: 864, each: 3050, round: 20800, odd: 934, ends: 1930, load: 221, store: 0, part: 8410}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 837, each: 2440, round: 35300, odd: 1150, ends: 2590, load: 108, store: 0, part: 18600}
+    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
+    costs: {start: 574, each: 14900, round: 24800, odd: 2010, ends: 2780, load: 78, store: 0, part: 14200}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
-    costs: {start: 204, each: 15900, round: 26700, odd: 3290, ends: 3630, load: 242, store: 0, part: 11500}
+    costs: {start: 942, each: 16900, round: 19000, odd: 1660, ends: 2800, load: 185, store: 105, part: 11600}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 999, each: 6780, round: 23200, odd: 2110, ends: 2400, load: 120, store: 0, part: 16700}
+    params: {BM: 32, BN: 128, BK: 64, TM: 8, TN: 8, SLICES: 4, BLOCKS: 1}
+    costs: {start: 1290, each: 0, round: 25400, odd: 2920, ends: 273, load: 93, store: 3840, part: 32600}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
-    costs: {start: 0, each: 21600, round: 13900, odd: 1710, ends: 3950, load: 127, store: 0, part: 12800}
+    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
+    costs: {start: 1120, each: 3270, round: 19400, odd: 1070, ends: 1860, load: 215, store: 0, part: 7360}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
-    costs: {start: 743, each: 0, round: 15500, odd: 632, ends: 2060, load: 192, store: 0, part: 22800}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
-    costs: {start: 730, each: 4060, round: 3880, odd: 447, ends: 1360, load: 266, store: 0, part: 7660}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
-    costs: {start: 2210, each: 9090, round: 0, odd: 799, ends: 0, load: 164, store: 1440, part: 8700}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 48, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
-    costs: {start: 1010, each: 0, round: 19100, odd: 1700, ends: 2010, load: 60, store: 776, part: 25500}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 1140, each: 10200, round: 30400, odd: 2490, ends: 2430, load: 278, store: 0, part: 15700}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 128, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 3}
-    costs: {start: 617, each: 30700, round: 42700, odd: 2420, ends: 3800, load: 81, store: 320, part: 22800}
+    params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 659, each: 10200, round: 20400, odd: 637, ends: 2490, load: 79, store: 0, part: 15900}
   - when: estimated
     variant: sgemm_small
     params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 1330, each: 10600, round: 47800, odd: 4410, ends: 2460, load: 83, store: 0, part: 23100}
+    costs: {start: 1050, each: 12000, round: 44100, odd: 4390, ends: 2290, load: 133, store: 0, part: 18400}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
+    costs: {start: 561, each: 8220, round: 67400, odd: 4490, ends: 3280, load: 395, store: 20, part: 20300}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 1180, each: 6940, round: 22400, odd: 2480, ends: 2150, load: 129, store: 0, part: 14400}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
+    costs: {start: 2800, each: 6820, round: 5650, odd: 651, ends: 0, load: 103, store: 240, part: 7540}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 767, each: 12500, round: 22400, odd: 2710, ends: 2410, load: 586, store: 0, part: 12400}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
+    costs: {start: 617, each: 16400, round: 19300, odd: 1490, ends: 3210, load: 28, store: 0, part: 13200}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
+    costs: {start: 810, each: 19100, round: 23300, odd: 729, ends: 1810, load: 116, store: 871, part: 14000}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 48, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
+    costs: {start: 1100, each: 0, round: 18600, odd: 1900, ends: 1650, load: 164, store: 1730, part: 22100}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 3}
+    costs: {start: 1530, each: 7730, round: 103000, odd: 5540, ends: 3650, load: 110, store: 4, part: 19800}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
+    costs: {start: 882, each: 3880, round: 4060, odd: 539, ends: 1320, load: 201, store: 0, part: 7300}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 40, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 1480, each: 11400, round: 52200, odd: 2780, ends: 2580, load: 123, store: 0, part: 22100}
+    costs: {start: 1220, each: 14900, round: 42900, odd: 2350, ends: 2520, load: 121, store: 0, part: 20400}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 510, each: 38100, round: 14900, odd: 3680, ends: 3920, load: 85, store: 0, part: 23600}
+    costs: {start: 173, each: 38300, round: 12000, odd: 2120, ends: 3830, load: 172, store: 6, part: 20600}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 1050, each: 12200, round: 32600, odd: 1370, ends: 2350, load: 127, store: 0, part: 17200}
+    costs: {start: 845, each: 11300, round: 31500, odd: 1590, ends: 2420, load: 195, store: 0, part: 15500}
   - when: estimated
     variant: sgemm_small
     params: {BM: 80, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2}
-    costs: {start: 1060, each: 3910, round: 129000, odd: 7850, ends: 3360, load: 38, store: 0, part: 35300}
+    costs: {start: 1400, each: 6060, round: 122000, odd: 6490, ends: 3270, load: 134, store: 0, part: 31300}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 128, BN: 80, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2}
+    costs: {start: 552, each: 4870, round: 124000, odd: 6270, ends: 4290, load: 267, store: 0, part: 32500}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1}
+    costs: {start: 6100, each: 19500, round: 0, odd: 9040, ends: 90, load: 69, store: 0, part: 19500}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 3480, each: 30100, round: 30400, odd: 12700, ends: 1300, load: 1910, store: 0, part: 0}
-  - when: estimated
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
-    costs: {start: 2740, each: 43000, round: 73900, odd: 13600, ends: 3020, load: 1270, store: 0, part: 0}
-  - when: estimated
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 128, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 1, STREAM_K: 0}
-    costs: {start: 2940, each: 85100, round: 0, odd: 21300, ends: 1050, load: 689, store: 0, part: 0}
+    costs: {start: 4610, each: 29300, round: 29900, odd: 15200, ends: 1120, load: 1000, store: 74, part: 0}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 3330, each: 34400, round: 31000, odd: 7660, ends: 1650, load: 1550, store: 0, part: 0}
+    costs: {start: 3520, each: 35900, round: 28800, odd: 7450, ends: 1460, load: 1760, store: 0, part: 0}
   - when: estimated
     variant: sgemm_persistent
-    params: {BM: 128, BN: 96, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 2, STREAM_K: 1}
-    costs: {start: 16900, each: 0, round: 140000, odd: 4060, ends: 0, load: 628, store: 0, part: 12500}
+    params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
+    costs: {start: 3120, each: 42100, round: 75200, odd: 14800, ends: 2960, load: 800, store: 0, part: 0}
+  - when: estimated
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 3, STREAM_K: 1}
+    costs: {start: 12700, each: 30800, round: 37700, odd: 7610, ends: 0, load: 641, store: 0, part: 12100}
+  - when: estimated
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 6, STREAM_K: 0}
+    costs: {start: 3890, each: 14600, round: 43600, odd: 6530, ends: 1870, load: 1630, store: 0, part: 0}
   - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 0, each: 14700, round: 7060, odd: 0, ends: 4410, load: 137, store: 0, part: 0,
-      copy: 2260, call: 2290}
+    costs: {start: 259, each: 15400, round: 5500, odd: 0, ends: 4380, load: 134, store: 0, part: 0,
+      copy: 2410, call: 2210}
   - when: estimated and suits_splitk and small <= SMS
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 1710, each: 16300, round: 2850, odd: 140, ends: 4960, load: 181, store: 0, part: 1640,
-      copy: 2410, call: 2310}
-  - when: estimated and suits_splitk
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 13600, each: 19300, round: 0, odd: 301, ends: 0, load: 157, store: 0, part: 8710,
-      copy: 2150, call: 2340}
+    costs: {start: 1870, each: 16000, round: 3520, odd: 0, ends: 4310, load: 169, store: 0, part: 6930,
+      copy: 2490, call: 2250}
   - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
-    costs: {start: 3420, each: 15400, round: 4730, odd: 167, ends: 4110, load: 158, store: 0, part: 7140,
-      copy: 2360, call: 2350}
+    costs: {start: 3070, each: 15200, round: 5070, odd: 0, ends: 4740, load: 155, store: 0, part: 0,
+      copy: 2410, call: 2480}
+  - when: estimated and suits_splitk
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+    costs: {start: 13700, each: 19400, round: 0, odd: 147, ends: 0, load: 149, store: 1710, part: 1120,
+      copy: 2050, call: 3710}
   - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 14100, each: 19100, round: 0, odd: 1300, ends: 0, load: 119, store: 778, part: 7050,
-      copy: 2030, call: 2350}
-  - when: estimated and suits_splitk
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 8, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 1760, each: 17800, round: 754, odd: 609, ends: 3990, load: 242, store: 4300, part: 21300,
-      copy: 2270, call: 2440}
+    costs: {start: 12200, each: 19300, round: 0, odd: 775, ends: 0, load: 168, store: 0, part: 11500,
+      copy: 2070, call: 3790}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-    costs: {start: 16200, each: 139000, load: 648, store: 884, part: 0, copy: 3200, call: 2280}
+    costs: {start: 16700, each: 140000, load: 473, store: 939, part: 0, copy: 2570, call: 1270}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 1}
-    costs: {start: 14900, each: 141000, load: 329, store: 885, part: 0, copy: 2440, call: 4250}
+    costs: {start: 14900, each: 140000, load: 559, store: 975, part: 0, copy: 2290, call: 3320}
+  - when: small * 16 <= 2 * SMS and small * 80 >= 9 * SMS and K >= 8192
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 8, STREAM_K: 0}
   - when: small * 8 <= SMS and K >= 8192
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
