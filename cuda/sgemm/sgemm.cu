@@ -59,9 +59,12 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 16 and N <= 16
     variant: sgemm_outer
     params: {DEPTH: 16, COLUMNS: 16, ROWS: 256, THREADS: 256}
-  - when: K <= 4 and tiles_32 <= 2 * SMS
+  - when: K <= 4 and tiles_32 <= 4 * SMS
     variant: sgemm_outer
     params: {DEPTH: 4, COLUMNS: 32, ROWS: 32, THREADS: 256}
+  - when: K <= 4 and tiles_32 <= 8 * SMS
+    variant: sgemm_outer
+    params: {DEPTH: 4, COLUMNS: 32, ROWS: 32, THREADS: 128}
   - when: K <= 4
     variant: sgemm_outer
     params: {DEPTH: 4, COLUMNS: 32, ROWS: 64, THREADS: 128}
@@ -221,51 +224,51 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1700, each: 0, round: 24200, odd: 2280, ends: 62, load: 5910, store: 532, part: 0}
+    costs: {start: 1670, each: 148, round: 19700, odd: 880, ends: 104, load: 5540, store: 889, part: 0}
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
-    costs: {start: 425, each: 612, round: 0, odd: 645, ends: 1850, load: 9740, store: 0, part: 0}
-  - when: K <= 32
-    variant: sgemm_small
-    params: {BM: 16, BN: 64, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1070, each: 915, round: 21600, odd: 4210, ends: 775, load: 3940, store: 518, part: 0}
+    costs: {start: 394, each: 1180, round: 0, odd: 240, ends: 1660, load: 4350, store: 412, part: 0}
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 64, BN: 32, BK: 16, TM: 8, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1430, each: 6300, round: 19000, odd: 1720, ends: 605, load: 2410, store: 1050, part: 0}
-  - when: K <= 32
-    variant: sgemm_small
-    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
-    costs: {start: 949, each: 0, round: 58400, odd: 8960, ends: 1820, load: 1290, store: 472, part: 0}
-  - when: K <= 32
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1430, each: 0, round: 0, odd: 813, ends: 1060, load: 5440, store: 1300, part: 0}
-  - when: K <= 32
-    variant: sgemm_small
-    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 841, each: 241, round: 75000, odd: 15300, ends: 1780, load: 2150, store: 619, part: 0}
-  - when: K <= 32
-    variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 4, SLICES: 1, BLOCKS: 4}
-    costs: {start: 1520, each: 14000, round: 21200, odd: 8770, ends: 547, load: 1840, store: 159, part: 0}
+    costs: {start: 1290, each: 7930, round: 20700, odd: 2180, ends: 762, load: 2730, store: 843, part: 0}
   - when: K <= 32
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
-    costs: {start: 1490, each: 0, round: 74100, odd: 6840, ends: 982, load: 1980, store: 875, part: 0}
+    costs: {start: 1090, each: 66, round: 74500, odd: 8160, ends: 1170, load: 2980, store: 777, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
+    costs: {start: 1150, each: 178, round: 63200, odd: 4540, ends: 1850, load: 2870, store: 164, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
+    costs: {start: 1450, each: 74, round: 1360, odd: 2130, ends: 975, load: 4880, store: 1610, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 16, BN: 64, BK: 16, TM: 4, TN: 4, SLICES: 2, BLOCKS: 4}
+    costs: {start: 970, each: 4230, round: 15000, odd: 3110, ends: 1140, load: 5280, store: 114, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 16, TM: 4, TN: 4, SLICES: 1, BLOCKS: 4}
+    costs: {start: 1560, each: 16100, round: 17500, odd: 8780, ends: 480, load: 2030, store: 160, part: 0}
+  - when: K <= 32
+    variant: sgemm_small
+    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 3}
+    costs: {start: 1360, each: 339, round: 109000, odd: 16500, ends: 1510, load: 1670, store: 597, part: 0}
   - when: K <= 32
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 2640, each: 11900, round: 60500, odd: 20600, ends: 761, load: 4920, store: 428, part: 0}
+    costs: {start: 2510, each: 10100, round: 68600, odd: 19900, ends: 656, load: 5410, store: 458, part: 0}
+  - when: K <= 32
+    variant: sgemm_persistent
+    params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 4, STREAM_K: 0}
+    costs: {start: 2490, each: 35000, round: 22900, odd: 21500, ends: 1650, load: 6040, store: 176, part: 0}
   - when: K <= 32
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 2460, each: 13600, round: 62800, odd: 15000, ends: 737, load: 4310, store: 597, part: 0}
-  - when: K <= 32
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
-    costs: {start: 2100, each: 2920, round: 132000, odd: 29800, ends: 1550, load: 6920, store: 404, part: 0}
+    costs: {start: 2780, each: 16400, round: 59800, odd: 17300, ends: 811, load: 4440, store: 556, part: 0}
   - when: M * N * K <= 40000000 and tiles_32 <= SMS and 2 * tiles_32 > SMS and K <= 192
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
@@ -310,153 +313,149 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
-    costs: {start: 450, each: 3450, round: 25800, odd: 1580, ends: 2380, load: 163, store: 0, part: 8510}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
-    costs: {start: 404, each: 7100, round: 18100, odd: 345, ends: 2470, load: 20, store: 0, part: 10000}
-  - when: estimated
-    variant: sgemm_small
     params: {BM: 32, BN: 64, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
-    costs: {start: 977, each: 0, round: 13200, odd: 1620, ends: 2020, load: 233, store: 0, part: 18700}
+    costs: {start: 733, each: 7, round: 13500, odd: 1320, ends: 2040, load: 178, store: 74, part: 17100}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 32, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+    costs: {start: 520, each: 4410, round: 23300, odd: 1260, ends: 2390, load: 116, store: 0, part: 8970}
   - when: estimated
     variant: sgemm_small
     params: {BM: 32, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
-    costs: {start: 574, each: 14900, round: 24800, odd: 2010, ends: 2780, load: 78, store: 0, part: 14200}
+    costs: {start: 769, each: 15400, round: 23600, odd: 1530, ends: 2870, load: 126, store: 0, part: 13700}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 64, BN: 32, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 3}
+    costs: {start: 516, each: 6870, round: 18700, odd: 275, ends: 2410, load: 50, store: 78, part: 10600}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
-    costs: {start: 942, each: 16900, round: 19000, odd: 1660, ends: 2800, load: 185, store: 105, part: 11600}
+    costs: {start: 444, each: 16400, round: 21700, odd: 1840, ends: 3120, load: 149, store: 74, part: 10800}
   - when: estimated
     variant: sgemm_small
     params: {BM: 32, BN: 128, BK: 64, TM: 8, TN: 8, SLICES: 4, BLOCKS: 1}
-    costs: {start: 1290, each: 0, round: 25400, odd: 2920, ends: 273, load: 93, store: 3840, part: 32600}
+    costs: {start: 844, each: 93, round: 25200, odd: 2960, ends: 1060, load: 104, store: 2220, part: 28500}
   - when: estimated
     variant: sgemm_small
-    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
-    costs: {start: 1120, each: 3270, round: 19400, odd: 1070, ends: 1860, load: 215, store: 0, part: 7360}
+    params: {BM: 40, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 1010, each: 8410, round: 18600, odd: 2040, ends: 2160, load: 197, store: 2, part: 12600}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 48, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 659, each: 10200, round: 20400, odd: 637, ends: 2490, load: 79, store: 0, part: 15900}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 1050, each: 12000, round: 44100, odd: 4390, ends: 2290, load: 133, store: 0, part: 18400}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 561, each: 8220, round: 67400, odd: 4490, ends: 3280, load: 395, store: 20, part: 20300}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 1180, each: 6940, round: 22400, odd: 2480, ends: 2150, load: 129, store: 0, part: 14400}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
-    costs: {start: 2800, each: 6820, round: 5650, odd: 651, ends: 0, load: 103, store: 240, part: 7540}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 767, each: 12500, round: 22400, odd: 2710, ends: 2410, load: 586, store: 0, part: 12400}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 64, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 3}
-    costs: {start: 617, each: 16400, round: 19300, odd: 1490, ends: 3210, load: 28, store: 0, part: 13200}
+    costs: {start: 1040, each: 8280, round: 24100, odd: 1360, ends: 2650, load: 64, store: 579, part: 14700}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 4}
-    costs: {start: 810, each: 19100, round: 23300, odd: 729, ends: 1810, load: 116, store: 871, part: 14000}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 48, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
-    costs: {start: 1100, each: 0, round: 18600, odd: 1900, ends: 1650, load: 164, store: 1730, part: 22100}
+    costs: {start: 227, each: 21800, round: 13900, odd: 762, ends: 3090, load: 106, store: 341, part: 12200}
   - when: estimated
     variant: sgemm_small
     params: {BM: 64, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 3}
-    costs: {start: 1530, each: 7730, round: 103000, odd: 5540, ends: 3650, load: 110, store: 4, part: 19800}
+    costs: {start: 1140, each: 7130, round: 104000, odd: 4880, ends: 3850, load: 79, store: 0, part: 24800}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 32, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
+    costs: {start: 2440, each: 8280, round: 2350, odd: 569, ends: 0, load: 157, store: 1670, part: 6960}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 48, BN: 64, BK: 32, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 1380, each: 8640, round: 18200, odd: 2520, ends: 2390, load: 160, store: 347, part: 13000}
   - when: estimated
     variant: sgemm_small
     params: {BM: 16, BN: 32, BK: 64, TM: 4, TN: 4, SLICES: 8, BLOCKS: 2}
-    costs: {start: 882, each: 3880, round: 4060, odd: 539, ends: 1320, load: 201, store: 0, part: 7300}
+    costs: {start: 666, each: 3830, round: 4240, odd: 439, ends: 1150, load: 250, store: 1220, part: 6290}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 64, BN: 128, BK: 32, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1}
+    costs: {start: 828, each: 131, round: 44500, odd: 4660, ends: 2650, load: 223, store: 0, part: 30200}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 40, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 1220, each: 14900, round: 42900, odd: 2350, ends: 2520, load: 121, store: 0, part: 20400}
+    costs: {start: 1220, each: 12100, round: 47300, odd: 2340, ends: 2810, load: 88, store: 0, part: 23500}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 48, BN: 48, BK: 64, TM: 8, TN: 8, SLICES: 8, BLOCKS: 1}
+    costs: {start: 1080, each: 0, round: 19000, odd: 1340, ends: 2030, load: 129, store: 381, part: 19800}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 40, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
+    costs: {start: 1320, each: 11900, round: 44500, odd: 3750, ends: 4170, load: 0, store: 286, part: 19200}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 64, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 779, each: 12500, round: 25600, odd: 673, ends: 2470, load: 342, store: 35, part: 13600}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 40, BN: 32, BK: 32, TM: 8, TN: 4, SLICES: 4, BLOCKS: 3}
+    costs: {start: 871, each: 2860, round: 22600, odd: 516, ends: 2040, load: 272, store: 0, part: 7810}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 2}
-    costs: {start: 173, each: 38300, round: 12000, odd: 2120, ends: 3830, load: 172, store: 6, part: 20600}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
-    costs: {start: 845, each: 11300, round: 31500, odd: 1590, ends: 2420, load: 195, store: 0, part: 15500}
-  - when: estimated
-    variant: sgemm_small
-    params: {BM: 80, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2}
-    costs: {start: 1400, each: 6060, round: 122000, odd: 6490, ends: 3270, load: 134, store: 0, part: 31300}
+    costs: {start: 0, each: 34400, round: 18800, odd: 2680, ends: 3640, load: 178, store: 79, part: 24200}
   - when: estimated
     variant: sgemm_small
     params: {BM: 128, BN: 80, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2}
-    costs: {start: 552, each: 4870, round: 124000, odd: 6270, ends: 4290, load: 267, store: 0, part: 32500}
+    costs: {start: 101, each: 5830, round: 124000, odd: 4010, ends: 5510, load: 260, store: 89, part: 31500}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 128, BN: 32, BK: 16, TM: 8, TN: 8, SLICES: 4, BLOCKS: 2}
+    costs: {start: 1280, each: 12500, round: 34400, odd: 2190, ends: 1670, load: 227, store: 0, part: 57200}
+  - when: estimated
+    variant: sgemm_small
+    params: {BM: 80, BN: 128, BK: 16, TM: 8, TN: 8, SLICES: 1, BLOCKS: 2}
+    costs: {start: 1270, each: 8390, round: 119000, odd: 4960, ends: 3450, load: 24, store: 0, part: 31700}
   - when: estimated
     variant: sgemm_small
     params: {BM: 48, BN: 64, BK: 16, TM: 8, TN: 8, SLICES: 2, BLOCKS: 1}
-    costs: {start: 6100, each: 19500, round: 0, odd: 9040, ends: 90, load: 69, store: 0, part: 19500}
+    costs: {start: 5140, each: 304, round: 20600, odd: 10300, ends: 152, load: 120, store: 0, part: 117000}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 64, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 4610, each: 29300, round: 29900, odd: 15200, ends: 1120, load: 1000, store: 74, part: 0}
-  - when: estimated
-    variant: sgemm_persistent
-    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
-    costs: {start: 3520, each: 35900, round: 28800, odd: 7450, ends: 1460, load: 1760, store: 0, part: 0}
+    costs: {start: 3700, each: 26800, round: 35200, odd: 13400, ends: 1590, load: 1610, store: 0, part: 0}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 128, BN: 128, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 2, STREAM_K: 0}
-    costs: {start: 3120, each: 42100, round: 75200, odd: 14800, ends: 2960, load: 800, store: 0, part: 0}
+    costs: {start: 2580, each: 42100, round: 76800, odd: 13400, ends: 2870, load: 835, store: 0, part: 0}
+  - when: estimated
+    variant: sgemm_persistent
+    params: {BM: 128, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 3, STREAM_K: 0}
+    costs: {start: 3960, each: 38200, round: 28700, odd: 5580, ends: 1370, load: 1950, store: 19, part: 0}
   - when: estimated
     variant: sgemm_persistent
     params: {BM: 128, BN: 64, BK: 16, SLICES: 1, STAGES: 3, BLOCKS: 3, STREAM_K: 1}
-    costs: {start: 12700, each: 30800, round: 37700, odd: 7610, ends: 0, load: 641, store: 0, part: 12100}
-  - when: estimated
-    variant: sgemm_persistent
-    params: {BM: 64, BN: 64, BK: 8, SLICES: 1, STAGES: 4, BLOCKS: 6, STREAM_K: 0}
-    costs: {start: 3890, each: 14600, round: 43600, odd: 6530, ends: 1870, load: 1630, store: 0, part: 0}
-  - when: estimated and suits_splitk
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 259, each: 15400, round: 5500, odd: 0, ends: 4380, load: 134, store: 0, part: 0,
-      copy: 2410, call: 2210}
-  - when: estimated and suits_splitk and small <= SMS
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
-    costs: {start: 1870, each: 16000, round: 3520, odd: 0, ends: 4310, load: 169, store: 0, part: 6930,
-      copy: 2490, call: 2250}
-  - when: estimated and suits_splitk
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
-    costs: {start: 3070, each: 15200, round: 5070, odd: 0, ends: 4740, load: 155, store: 0, part: 0,
-      copy: 2410, call: 2480}
-  - when: estimated and suits_splitk
-    variant: sgemm_splitk
-    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 13700, each: 19400, round: 0, odd: 147, ends: 0, load: 149, store: 1710, part: 1120,
-      copy: 2050, call: 3710}
+    costs: {start: 12900, each: 32400, round: 40000, odd: 4050, ends: 0, load: 848, store: 383, part: 8000}
   - when: estimated and suits_splitk
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 8, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
-    costs: {start: 12200, each: 19300, round: 0, odd: 775, ends: 0, load: 168, store: 0, part: 11500,
-      copy: 2070, call: 3790}
+    costs: {start: 13400, each: 4, round: 19300, odd: 480, ends: 0, load: 101, store: 2420, part: 0,
+      copy: 2180, call: 2650}
+  - when: estimated and suits_splitk and small <= SMS
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 1, STREAM_K: 0}
+    costs: {start: 2020, each: 16200, round: 2920, odd: 56, ends: 4700, load: 217, store: 867, part: 5230,
+      copy: 2490, call: 1920}
+  - when: estimated and suits_splitk
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 0}
+    costs: {start: 0, each: 15200, round: 7050, odd: 0, ends: 4750, load: 92, store: 0, part: 0,
+      copy: 2100, call: 1790}
+  - when: estimated and suits_splitk
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 1, SPLIT: 3, STREAM_K: 0}
+    costs: {start: 3400, each: 15300, round: 4730, odd: 0, ends: 4640, load: 275, store: 467, part: 650,
+      copy: 2190, call: 3780}
+  - when: estimated and suits_splitk
+    variant: sgemm_splitk
+    params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
+    costs: {start: 13700, each: 19200, round: 0, odd: 253, ends: 0, load: 171, store: 370, part: 7320,
+      copy: 2280, call: 2700}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
-    costs: {start: 16700, each: 140000, load: 473, store: 939, part: 0, copy: 2570, call: 1270}
+    costs: {start: 17700, each: 140000, load: 485, store: 837, part: 0, copy: 2600, call: 1030}
   - when: estimated
     variant: sgemm_tma
     params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 1}
-    costs: {start: 14900, each: 140000, load: 559, store: 975, part: 0, copy: 2290, call: 3320}
+    costs: {start: 16400, each: 141000, load: 401, store: 857, part: 0, copy: 2380, call: 3050}
   - when: small * 16 <= 2 * SMS and small * 80 >= 9 * SMS and K >= 8192
     variant: sgemm_splitk
     params: {BM: 64, BN: 64, STAGES: 6, SLICES: 4, CLUSTER: 2, SPLIT: 8, STREAM_K: 0}
@@ -535,9 +534,10 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 // Searches on an H100 and an H200 gave times of all kernels at about 1200 shapes, a model of them (gradient boosting)
 // times for 11,000 drawn shapes, and a fit to these the costs: least squares, nothing below 0, again and again
-// with more weight where a slow kernel would be picked. At shapes that fit and model had not seen, the kernels
-// picked so took 2 to 4 % longer than the best; those of a decision tree of 155 branches 6 to 7 %. Other
-// conditions follow from bytes and waves, counted by hand, and from a tree for at most 40 million multiply-adds.
+// with more weight where a slow kernel would be picked, and in the end one cost at a time, where that picks better.
+// The kernels picked take 2 % longer than the best; at shapes that fit and model had not seen, 2 to 4 %, and those
+// of a decision tree of 155 branches 6 to 7 %. Other conditions follow from bytes and waves, counted by hand, and
+// from a tree for at most 40 million multiply-adds.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.
