@@ -448,11 +448,11 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
     params: {BM: 64, BN: 64, STAGES: 4, SLICES: 4, CLUSTER: 1, SPLIT: 1, STREAM_K: 1}
     costs: {start: 13700, each: 19200, round: 0, odd: 253, ends: 0, load: 171, store: 370, part: 7320,
       copy: 2280, call: 2700}
-  - when: estimated
+  - when: estimated and 2 * square >= SMS
     variant: sgemm_tma
     params: {BM: 128, BN: 128, BK: 32, STAGES: 3, STREAM_K: 1}
     costs: {start: 17700, each: 140000, load: 485, store: 837, part: 0, copy: 2600, call: 1030}
-  - when: estimated
+  - when: estimated and 4 * large >= SMS
     variant: sgemm_tma
     params: {BM: 128, BN: 256, BK: 32, STAGES: 4, STREAM_K: 1}
     costs: {start: 16400, each: 141000, load: 401, store: 857, part: 0, copy: 2380, call: 3050}
