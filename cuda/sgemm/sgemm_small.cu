@@ -77,7 +77,7 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //
 // What is not FFMA costs as much to issue, and registers are short: what a thread knew would be computed again in each
 // stage. So addresses are pointers that move on, what lies past an edge is left out by a predicate, and the last k of a
-// stage have code of their own: 64 x 64 with SLICES=2 spends 512 of 620 instructions of a stage on FFMA.
+// stage have code of their own: 64 x 64 with SLICES=2 spends 512 of about 630 instructions of a stage on FFMA.
 //
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
@@ -94,7 +94,8 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;
 constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kBuffer = BK * (kPitchA + kPitchB);
-constexpr int kDepth = BK / SLICES, kUnroll = TM * TN < 64 && kDepth >= 8 ? 4 : 2;  // k of a slice in a stage, and of the loop's body
+constexpr int kDepth = BK / SLICES;                           // k of a slice in a stage
+constexpr int kUnroll = TM * TN < 64 && kDepth >= 8 ? 4 : 2;  // and of the loop's body
 constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
 constexpr int kMost = kThreads <= 128 ? 4 : 2;         // float4 that a thread adds up at once, as registers allow
 constexpr int kSums = kFours < kMost * kThreads ? (kFours + kThreads - 1) / kThreads : kMost;
@@ -202,7 +203,7 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
     };
 
     // Unknown to the compiler: a loop of one turn would vanish, and stores move up to where they wait for memory.
-    const int depth = kDepth == 2 * kUnroll ? kDepth * gridDim.y : kDepth;
+    const int k_end = kDepth == 2 * kUnroll ? kDepth * gridDim.y : kDepth;
     int stages = (end - begin + BK - 1) / BK, on = kBuffer;  // on: from one buffer to the other
     const int first = end - begin - (stages - 1) * BK;
     fetch_a.template fetch<false>(first), fetch_b.template fetch<false>(first);
@@ -213,7 +214,7 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
     for (; stages > 0; --stages) {
         if (stages > 1) fetch_a.template fetch<true>(BK), fetch_b.template fetch<true>(BK);
 #pragma unroll 1
-        for (int k0 = kUnroll; k0 < depth; k0 += kUnroll)  // all but the last k of the stage
+        for (int k0 = kUnroll; k0 < k_end; k0 += kUnroll)  // all but the last k of the stage
 #pragma unroll
             for (int k = 0; k < kUnroll; ++k) {
                 load((k + 1) % 2, k + 1);
