@@ -83,10 +83,7 @@ pick:                           # for another GPU run gemmbench tune sgemm -c sg
   - when: K <= 8 and ldb % 4 == 0 and tiles_64x32 <= 6 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 128, THREADS: 256}
-  - when: K <= 8 and ldb % 4 == 0
-    variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 64, ROWS: 64, THREADS: 128}
-  - when: K <= 8 and tiles_64x32 <= 7 * SMS
+  - when: K <= 8 and ldb % 4 != 0 and tiles_64x32 <= 7 * SMS
     variant: sgemm_outer
     params: {DEPTH: 8, COLUMNS: 32, ROWS: 64, THREADS: 128}
   - when: K <= 8
@@ -500,7 +497,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
 //      K is at most 8, or 16 with at most 16        sgemm_outer, which streams C out; sgemm_small for a
-//      columns                                      small C
+//      columns                                      small C, with a K of 5 to 8
 //      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in
 //      at most 8 million multiply-adds, and C       sgemm_stream, row by row
 //      has at most 4096 elements
@@ -537,7 +534,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 // with more weight where a slow kernel would be picked, and in the end one cost at a time, where that picks better.
 // The kernels picked take 2 % longer than the best; at shapes that fit and model had not seen, 2 to 4 %, and those
 // of a decision tree of 155 branches 6 to 7 %. Other conditions follow from bytes and waves, counted by hand, and
-// from a tree for at most 40 million multiply-adds.
+// from a tree for at most 40 million multiply-adds. Where a tile would be cut into more than four parts, sgemm_tma
+// does not compete: measured, it was hardly ever the best, and its estimate knows no such parts.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.

@@ -6,7 +6,7 @@ precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
   DEPTH: [8, 4, 16, 32, 64]     # k of B in registers; a larger K takes several passes over C
-  COLUMNS: [128, 64, 32]        # of C in a block; a thread has 4, or 2 with DEPTH 64
+  COLUMNS: [128, 64, 32, 16]    # of C in a block; a thread has 4, or 2 with DEPTH 64
   ROWS: [64, 32, 128, 256]      # of C in a block
   THREADS: [256, 128]
 let:

@@ -97,8 +97,9 @@ constexpr int kPitchA = BM + 4, kPitchB = BN + 4, kBuffer = BK * (kPitchA + kPit
 constexpr int kDepth = BK / SLICES;                           // k of a slice in a stage
 constexpr int kUnroll = TM * TN < 64 && kDepth >= 8 ? 4 : 2;  // and of the loop's body
 constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
-constexpr int kMost = kThreads <= 128 ? 4 : 2;         // float4 that a thread adds up at once, as registers allow
-constexpr int kSums = kFours < kMost * kThreads ? (kFours + kThreads - 1) / kThreads : kMost;
+constexpr int kMostSums = kThreads <= 128 ? 4 : 2;     // as registers allow
+// float4 that a thread adds up at once.
+constexpr int kSums = kFours < kMostSums * kThreads ? (kFours + kThreads - 1) / kThreads : kMostSums;
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
 
