@@ -6,16 +6,17 @@ precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
   DEPTH: [8, 4, 16, 32, 64]     # k of B in registers; a larger K takes several passes over C
-  COLUMNS: [128, 64, 32, 16]    # of C in a block; a thread has 4, or 2 with DEPTH 64
-  ROWS: [64, 32, 128, 256]      # of C in a block
-  THREADS: [256, 128]
+  COLUMNS: [128, 64, 32, 16]    # of C in a block
+  TN: [4, 2, 1]                 # results of a thread in each row
+  ROWS: [64, 16, 32, 128, 256]  # of C in a block
+  THREADS: [256, 128, 64]
 let:
-  width: 4 if DEPTH <= 32 else 2
-  unit: min(8, THREADS * width // COLUMNS)  # floats: a sector of 32 bytes, or less
-  shifted: N % unit != 0        # rows of C do not all begin at multiples of it
+  unit: min(8, THREADS * TN // COLUMNS)  # floats: a sector of 32 bytes, or less
+  shifted: TN > 1 and N % unit != 0      # rows of C do not all begin at multiples of it
   across: cdiv(N + unit - 1, COLUMNS) if shifted else cdiv(N, COLUMNS)
 require:
-  - ROWS * COLUMNS % (THREADS * width) == 0
+  - DEPTH * TN <= 128          # registers
+  - ROWS * COLUMNS % (THREADS * TN) == 0
   - THREADS % COLUMNS == 0        # all rows of a thread are shifted alike
 tile: [ROWS, COLUMNS]
 grid:
@@ -65,13 +66,12 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 #include "overlap.cuh"
 #include "vector.cuh"
 
-constexpr int kWidth = DEPTH <= 32 ? 4 : 2;                      // columns of a thread
-constexpr int kAcross = COLUMNS / kWidth, kDown = THREADS / kAcross;  // threads along a row, rows at once
+constexpr int kAcross = COLUMNS / TN, kDown = THREADS / kAcross;  // threads along a row, rows at once
 constexpr int kUnit = kDown < 8 ? kDown : 8;                     // floats: a sector, or less
 // Blocks per SM: while one fetches, others store.
 constexpr int kBlocks = (DEPTH <= 4 ? 1024 : DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;
 
-using Columns = Vector<kWidth>::type;
+using Columns = Vector<TN>::type;
 
 // Copies part of an operand to shared memory as TILE x DEPTH, or with K_MAJOR as DEPTH x TILE; zeros
 // outside. ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses.
@@ -92,21 +92,21 @@ __device__ void store_rows(int M, int N, float alpha, float beta, const float* A
                            int column0, float* C) {
     const int down = threadIdx.x / kAcross;
     const int shift = SHIFTED ? (row0 + down) % kUnit * (N % kUnit) % kUnit : 0;  // beyond whole units
-    const int place = threadIdx.x % kAcross * kWidth - shift, column = column0 + place;
-    float b[DEPTH][kWidth];
+    const int place = threadIdx.x % kAcross * TN - shift, column = column0 + place;
+    float b[DEPTH][TN];
 #pragma unroll
     for (int k = 0; k < DEPTH; ++k)
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) b[k][j] = Bs[k * (LEFT + COLUMNS) + LEFT + place + j];
-    const bool whole = !SHIFTED || column >= 0 && column + kWidth <= N;
+        for (int j = 0; j < TN; ++j) b[k][j] = Bs[k * (LEFT + COLUMNS) + LEFT + place + j];
+    const bool whole = !SHIFTED || column >= 0 && column + TN <= N;
 #pragma unroll 2
     for (int row = down; row < ROWS; row += kDown) {
-        float sum[kWidth] = {};
+        float sum[TN] = {};
 #pragma unroll
         for (int k = 0; k < DEPTH; k += 4) {
             const float4 a = reinterpret_cast<const float4&>(As[row * DEPTH + k]);
 #pragma unroll
-            for (int j = 0; j < kWidth; ++j) {
+            for (int j = 0; j < TN; ++j) {
                 sum[j] += a.x * b[k][j];
                 sum[j] += a.y * b[k + 1][j];
                 sum[j] += a.z * b[k + 2][j];
@@ -116,7 +116,7 @@ __device__ void store_rows(int M, int N, float alpha, float beta, const float* A
         if (row0 + row >= M) return;
         float* const c = C + (long long)(row0 + row) * N + column;
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) {
+        for (int j = 0; j < TN; ++j) {
             sum[j] *= alpha;
             if (unsigned(column + j) >= unsigned(N)) continue;
             if (beta != 0) sum[j] += beta * c[j];  // otherwise C is not read
