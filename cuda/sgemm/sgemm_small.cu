@@ -5,8 +5,8 @@ symbol: gemm<width_a, width_b, early>
 precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
-  BM: [64, 16, 24, 32, 40, 48, 80, 128]
-  BN: [64, 16, 24, 32, 40, 48, 80, 128]
+  BM: [64, 16, 24, 32, 40, 48, 80, 96, 128]
+  BN: [64, 16, 24, 32, 40, 48, 80, 96, 128]
   BK: [16, 32, 64, 128, 256]    # k of a stage
   TM: [8, 4]                    # results of a thread
   TN: [8, 4]
