@@ -6,8 +6,8 @@ precisions: [f32]
 layouts: [nn, nt, tn, tt]
 params:
   LINES: [8, 1, 2, 4, 12, 16, 24, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
-  OUTPUTS: [64, 16, 32, 128]    # of each line in a block; a thread has 4
-  THREADS: [128, 256, 384]
+  OUTPUTS: [64, 8, 16, 24, 32, 48, 96, 128, 192, 256]  # of each line in a block; a thread has 4
+  THREADS: [128, 192, 256, 384]
   AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
   BLOCKS: [3, 1, 2, 4]          # per SM: there must be registers for them, and K is split until there are so many
 let:
@@ -36,7 +36,7 @@ let:
   parts: max(1, cdiv(blocks, tiles))  # of a tile, or one more
   counters: cdiv(tiles * (1 + cdiv(parts + 1, 8)), 4) * 16  # bytes
 require:
-  - OUTPUTS <= (THREADS if shifted else 4 * THREADS)
+  - THREADS % (OUTPUTS if shifted else OUTPUTS // 4) == 0
   - BLOCKS * THREADS <= 1536
   - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
   - LINES * (chunk + 4) <= 24576           # 96 KB
