@@ -3,15 +3,17 @@
     gemmbench tune sgemm -c many_shapes.yaml                 on the GPU, with the variants of sgemm_pick_middling
     python benchmarks/fit_costs.py sgemm results/RUN.jsonl   each row with its costs, to be copied into the manifest
 
-An estimate has to be linear in its costs. They are found by least squares of relative errors, none below 0, and a
-time that is far from the fit counts less. A row without twice as many times as costs keeps those that it has: a few
-shapes fit anything. At shapes that the search did not have, costs from a few dozen times for each row choose worse
-than those of `sgemm`, which are from 11,000 shapes; docs/appendix/sgemm.md says how these came about.
+A file of survey.py, which has times of more shapes, does as well. An estimate has to be linear in its costs. They are
+found by least squares of relative errors, none below 0, and a time that is far from the fit counts less. A row without
+twice as many times as costs keeps those that it has: a few shapes fit anything. At shapes that the search did not have,
+costs from a few dozen times for each row choose worse than those of `sgemm`, which are from 200 to 500 shapes;
+docs/appendix/sgemm.md says how these came about.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -73,6 +75,33 @@ def collect_times(records: Iterable[Record]) -> Times:
     return times
 
 
+def read_survey(path: Path) -> tuple[Target, Times]:
+    """The device and the times in a file that survey.py wrote, in seconds."""
+    head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    times: Times = {}
+    for line in lines:
+        for name, values, seconds in line["times"]:
+            times.setdefault((name, make_key(values)), {})[Problem(*line["shape"])] = seconds
+    return Target(**head["target"]), times
+
+
+def read_times(paths: Sequence[Path]) -> tuple[Target, Times]:
+    """The device of the first file, and the times in all of them, in seconds: results files or surveys."""
+    targets, times = list[Target](), Times()
+    for path in paths:
+        if path.read_text(encoding="utf-8").startswith('{"target"'):
+            target, found = read_survey(path)
+        else:
+            run = store.read(path)
+            target, found = make_target(run.environment), collect_times(run.records)
+        targets.append(target)
+        for candidate, known in found.items():
+            for problem, seconds in known.items():
+                merged = times.setdefault(candidate, {})
+                merged[problem] = min(seconds, merged.get(problem, seconds))
+    return targets[0], times
+
+
 def list_terms(variant: Variant, pick: Pick, problem: Problem, target: Target) -> list[float]:
     """What a cost of 1 adds to the estimate of a row, cost by cost."""
     assert pick.estimate is not None, "only rows with costs are fitted"
@@ -81,10 +110,12 @@ def list_terms(variant: Variant, pick: Pick, problem: Problem, target: Target) -
     return [pick.estimate.value({**names, **costs, name: _UNIT}) / _UNIT for name in costs]
 
 
-def find_group(variant: Variant, problem: Problem, target: Target) -> int:
-    """The first of the rows with costs that compete for a problem; the row that takes it if that has none, else -1."""
-    number = next(list_rows(problem, variant, "cuda", {"cuda": target}), None)
-    return -1 if number is None else find_first(variant, number)
+def find_rivals(variant: Variant, problem: Problem, target: Target) -> frozenset[int]:
+    """The rows that compete for a problem: neighbours with costs that match it; one row if the first has no costs."""
+    rows = list(list_rows(problem, variant, "cuda", {"cuda": target}))
+    if not rows or variant.picks[rows[0]].estimate is None:
+        return frozenset(rows[:1])
+    return frozenset(row for row in rows if find_first(variant, row) == find_first(variant, rows[0]))
 
 
 def find_first(variant: Variant, number: int) -> int:
@@ -118,14 +149,13 @@ def fit_nonnegative(terms: Array, times: Array, rounds: int = 6, passes: int = 2
 def fit_rows(variant: Variant, times: Times, target: Target, unit: float) -> list[Fit]:
     """Fit all rows with costs to the problems for which they compete; `unit` is that of the estimates, in seconds."""
     fits = []
-    groups = {problem: find_group(variant, problem, target) for each in times.values() for problem in each}
+    rivals = {problem: find_rivals(variant, problem, target) for each in times.values() for problem in each}
     for number, pick in enumerate(variant.picks):
         if pick.estimate is None:
             continue
         assert pick.code is not None, "the catalog fills it in"
         measured = times.get((pick.variant, make_key({**pick.code.default(), **dict(pick.params)})), {})
-        first = find_first(variant, number)
-        known = {problem: time for problem, time in measured.items() if groups[problem] == first}
+        known = {problem: time for problem, time in measured.items() if number in rivals[problem]}
         if len(known) < 2 * len(pick.costs):
             fits.append(Fit(number, pick, len(known), {}, 0, 0))
             continue
@@ -143,15 +173,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the rows with their costs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("variant", help="a variant with a `pick`")
-    parser.add_argument("results", type=Path, nargs="+", help="results files of searches on one kind of device")
+    parser.add_argument(
+        "results", type=Path, nargs="+", help="results files of searches on one kind of device, or files of survey.py"
+    )
     parser.add_argument("--unit", type=float, default=1e-12, help="seconds of one unit of the estimates")
     parsed = parser.parse_args(arguments)
     variant = Catalog([data_folder("cuda")]).get(parsed.variant)
     if all(pick.estimate is None for pick in variant.picks):
         parser.error(f"{variant.name} has no `pick` whose rows have costs")
-    runs = [store.read(path) for path in parsed.results]
-    times = collect_times(record for run in runs for record in run.records)
-    for fit in fit_rows(variant, times, make_target(runs[0].environment), parsed.unit):
+    target, times = read_times(parsed.results)
+    for fit in fit_rows(variant, times, target, parsed.unit):
         print(fit)
     return 0
 

@@ -322,11 +322,12 @@ def test_a_pick_is_judged_by_the_best_candidate_of_recorded_searches(load, make_
 def test_costs_are_found_again_from_the_times_that_they_give(load):
     program, problems = (
         load("fit_costs"),
-        [(m, n, k) for m in (300, 700, 2500) for n in (480, 1000) for k in (300, 411, 1500, 3001)],
+        [(m, n, k) for m in (1100, 1300, 2500) for n in (1000, 1500) for k in (331, 411, 700, 1501, 3001)],
     )
     target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
     sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
-    number, pick = next((n, row) for n, row in enumerate(sgemm.picks) if row.variant == "sgemm_tma" and row.estimate)
+    rows = [(n, row) for n, row in enumerate(sgemm.picks) if row.variant == "sgemm_tma" and row.estimate]
+    number, pick = rows[-1]
     costs = {name: 1000 * (place + 1) for place, (name, _) in enumerate(pick.costs)}
     times = {}
     for shape in problems:
@@ -344,9 +345,42 @@ def test_a_row_is_fitted_where_it_competes(load):
     program = load("fit_costs")
     target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
     sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
-    groups = [program.find_group(sgemm, program.Problem(700, 600, k), target) for k in (20, 1001, 5)]
-    assert [str(sgemm.picks[first].when) for first in groups[:2]] == ["K <= 32", "estimated"]
-    assert sgemm.picks[groups[2]].estimate is None
+    conditions = [
+        {str(sgemm.picks[row].when).partition(" and ")[0] for row in program.find_rivals(sgemm, problem, target)}
+        for problem in (program.Problem(700, 600, k) for k in (20, 90, 1001))
+    ]
+    assert conditions == [{"K <= 32"}, {"tiny"}, {"estimated"}]
+    (alone,) = program.find_rivals(sgemm, program.Problem(7000, 600, 5), target)
+    assert sgemm.picks[alone].estimate is None
+
+
+def test_a_survey_has_drawn_shapes_for_the_rows_of_a_config(load):
+    survey, fit_costs = load("survey"), load("fit_costs")
+    target = fit_costs.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
+    catalog = fit_costs.Catalog([data_folder("cuda")], survey.registry.list_library_variants())
+    drawn = survey.list_problems(catalog.get("sgemm"), "sgemm_pick_stream", 3, target)
+    problems = [next(drawn) for _ in range(20)]
+    assert all(min(problem.M, problem.N) <= 16 for problem in problems)
+    candidates = survey.read_candidates("sgemm_pick_stream", catalog)
+    names = {plan.variant.name for plan in survey.list_plans(problems[0], candidates, target)}
+    assert names == {"sgemm_stream", "sgemm_small", "cublas_default", "cublas_pedantic", "cublaslt"}
+
+
+def test_costs_are_fitted_to_a_survey(load, tmp_path):
+    program = load("fit_costs")
+    target = {"kind": "cuda", "sm": 90, "sms": 132, "smem": 232448, "l2": 52428800, "memory": 1 << 36}
+    values = {"BM": 16, "BN": 16}
+    lines = [
+        {"target": target},
+        {"shape": [100, 200, 300], "times": [["sgemm_small", values, 3e-6], ["cublaslt", {"ALGO": 1}, 4e-6]]},
+        {"shape": [100, 200, 301], "times": [["sgemm_small", values, 5e-6]]},
+    ]
+    path = tmp_path / "survey.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found, times = program.read_times([path, path])
+    assert found == program.Target(**target)
+    small = {program.Problem(100, 200, 300): 3e-6, program.Problem(100, 200, 301): 5e-6}
+    assert times["sgemm_small", program.make_key(values)] == small
 
 
 def test_no_cost_is_below_0_and_far_times_count_less(load):
