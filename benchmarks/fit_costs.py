@@ -6,8 +6,8 @@
 A file of survey.py, which has times of more shapes, does as well. An estimate has to be linear in its costs. They are
 found by least squares of relative errors, none below 0, and a time that is far from the fit counts less. A row without
 twice as many times as costs keeps those that it has: a few shapes fit anything. At shapes that the search did not have,
-costs from a few dozen times for each row choose worse than those of `sgemm`, which are from 200 to 500 shapes;
-docs/appendix/sgemm.md says how these came about.
+costs from a few dozen times for each row choose worse than those of `sgemm`, which are from up to 500 shapes, and were
+changed one at a time in the end, which is not done here; docs/appendix/sgemm.md says more.
 """
 
 from __future__ import annotations
@@ -87,19 +87,20 @@ def read_survey(path: Path) -> tuple[Target, Times]:
 
 def read_times(paths: Sequence[Path]) -> tuple[Target, Times]:
     """The device of the first file, and the times in all of them, in seconds: results files or surveys."""
-    targets, times = list[Target](), Times()
-    for path in paths:
-        if path.read_text(encoding="utf-8").startswith('{"target"'):
-            target, found = read_survey(path)
-        else:
-            run = store.read(path)
-            target, found = make_target(run.environment), collect_times(run.records)
-        targets.append(target)
+    files = [_read_file(path) for path in paths]
+    times: Times = {}
+    for _, found in files:
         for candidate, known in found.items():
-            for problem, seconds in known.items():
-                merged = times.setdefault(candidate, {})
-                merged[problem] = min(seconds, merged.get(problem, seconds))
-    return targets[0], times
+            merged = times.setdefault(candidate, {})
+            merged |= {problem: min(seconds, merged.get(problem, seconds)) for problem, seconds in known.items()}
+    return files[0][0], times
+
+
+def _read_file(path: Path) -> tuple[Target, Times]:
+    if path.read_text(encoding="utf-8").startswith('{"target"'):
+        return read_survey(path)
+    run = store.read(path)
+    return make_target(run.environment), collect_times(run.records)
 
 
 def list_terms(variant: Variant, pick: Pick, problem: Problem, target: Target) -> list[float]:

@@ -744,15 +744,15 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
-//      K is at most 8, or 16 with at most 16        sgemm_outer, which streams C out; with a C of at most 2
-//      columns                                      million elements the fastest by estimate
-//      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in: its fastest
-//                                                   configuration by estimate, or by rules for one column and
-//                                                   for 2 to 16 rows
+//      K is at most 8, or 16 with at most 16        sgemm_outer, which streams C out; if C has at most 2 million
+//      columns                                      elements, the fastest configuration by estimate
+//      C has at most 16 rows or columns             sgemm_stream, which streams the large operand in: for one row
+//                                                   and for 2 to 16 columns the fastest configuration by
+//                                                   estimate, or small tiles of sgemm_small; else by rules
 //      at most 8 million multiply-adds, and C       sgemm_stream, row by row
 //      has at most 4096 elements
-//      K is at most 32                              the fastest of sgemm_small and sgemm_persistent
-//      at most 40 million multiply-adds             the fastest configuration of sgemm_small
+//      K is at most 32                              the fastest of sgemm_small, sgemm_persistent, sgemm_outer
+//      at most 40 million multiply-adds             the fastest of sgemm_small and sgemm_stream
 //      K is at most 320                             the fastest of sgemm_small, sgemm_persistent, sgemm_splitk
 //      rows unaligned, C of at most 48 rows or      and sgemm_tma
 //      columns, or at most 3 billion multiply-adds
@@ -783,8 +783,9 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 // these times: least squares of relative errors, nothing below 0, and then one cost at a time, where that picks better,
 // above all where a library is as fast. At shapes that a fit had not seen, what it picks takes 1 to 2 % longer than the
 // best with a K of over 32, and 4 to 7 % where a launch takes a few microseconds. The rules for one column are from a
-// decision tree, other conditions from bytes and waves, counted by hand. Where a tile would be cut into more than four
-// parts, sgemm_tma does not compete: it was hardly ever the best, and its estimate knows no such parts.
+// decision tree, those for one long row of a multiple of 1024 columns from the times themselves, and other conditions
+// from bytes and waves, counted by hand. Where a tile would be cut into more than four parts, sgemm_tma does not
+// compete: it was hardly ever the best, and its estimate knows no such parts.
 //
 // Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
 // Bound like the chosen kernel.
