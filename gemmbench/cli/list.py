@@ -44,7 +44,7 @@ class ListOptions:
 class ListedVariant:
     """One variant, as --json writes it; `reason` is why it is not ready on `device`.
 
-    `family` is the folder of a kernel, or `library`.
+    `family` is the folder of a kernel, or `library`; `configurations` is None where nobody asked for details.
     """
 
     name: str
@@ -53,7 +53,7 @@ class ListedVariant:
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
     min_sm: int
-    configurations: int
+    configurations: int | None
     computes: str
     device: str
     ready: bool
@@ -80,7 +80,8 @@ def list_variants(options: ListOptions) -> int:
     choice = registry.choose_device(options.where.device)
     targets = registry.glance_at_devices(choice)
     variants, faults = open_catalog(options.where.kernels).read_all()
-    listed = [_list_variant(variant, choice.primary, targets) for variant in variants]
+    detailed = options.long or options.as_json
+    listed = [_list_variant(variant, choice.primary, targets, detailed) for variant in variants]
     if options.as_json:
         click.echo(json.dumps([asdict(each) for each in listed], indent=1))
     else:
@@ -90,7 +91,7 @@ def list_variants(options: ListOptions) -> int:
     return USAGE if faults else OK
 
 
-def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target]) -> ListedVariant:
+def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target], detailed: bool) -> ListedVariant:
     device = choose_backend(variant, primary, targets)
     reason = explain_unready(variant, device, targets.get(device), registry.why_refused)
     return ListedVariant(
@@ -100,7 +101,7 @@ def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target])
         precisions=variant.precisions,
         layouts=variant.layouts,
         min_sm=variant.min_sm,
-        configurations=count_configurations(variant),
+        configurations=count_configurations(variant) if detailed else None,
         computes=variant.computes,
         device=device,
         ready=not reason,

@@ -17,7 +17,7 @@ MARK = ":"
 
 
 class Catalog:
-    """Variants by name. A file is read when its variant is used, so a broken file affects no other."""
+    """Variants by name. A file is read once, when its variant is used, so a broken file affects no other."""
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class Catalog:
         self._libraries = {variant.name: variant for variant in libraries}
         self._files: dict[str, Path] = {}
         self._paths: dict[str, Path] = {}
+        self._complete_variants: dict[str, Variant] = {}
         for folder in folders:
             for path in list_kernel_files(folder):
                 self._add_file(path)
@@ -84,8 +85,10 @@ class Catalog:
         return self._libraries[name] if name in self._libraries else self._read(name, ())
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
-        """Read a file; `above` are the variants that pick it, the outermost first."""
-        return self._complete(read_variant(self._files[name]), (*above, name))
+        """Read a file, unless it has been; `above` are the variants that pick it, the outermost first."""
+        if name not in self._complete_variants:
+            self._complete_variants[name] = self._complete(read_variant(self._files[name]), (*above, name))
+        return self._complete_variants[name]
 
     def _complete(self, variant: Variant, above: tuple[str, ...]) -> Variant:
         """The variant with the variants that it picks from."""

@@ -11,7 +11,7 @@ from gemmbench.errors import nearest
 from gemmbench.planning.manifests.code.model import Part
 from gemmbench.planning.manifests.code.symbols import split_template
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError, parse
-from gemmbench.planning.manifests.named_expressions import Text, check_name, list_names, parse_at, read_lets
+from gemmbench.planning.manifests.named_expressions import Text, check_name, join_path, list_names, parse_at, read_lets
 from gemmbench.planning.manifests.variant import Launch, Pick, TensorMap
 from gemmbench.planning.yaml_document import Document, Path
 
@@ -107,6 +107,7 @@ class SectionReader:
     def __init__(self, document: Document, names: Sequence[str], lets: Mapping[str, Expression] | None = None):
         self.document, self.names, self.lets = document, names, lets or {}
         self._read: set[str] = set()
+        self._estimates: dict[tuple[str, ...], Expression] = {}
 
     def read_expression(self, path: Path, text: Text) -> Expression:
         """Parse the expression at `path`."""
@@ -229,12 +230,19 @@ class SectionReader:
         for name in row.costs:
             check_name(self.document, (*path, "costs", name), name, (*self.names, *self.lets, *written))
         names = dict.fromkeys((*self.names, *row.params, *row.costs))
-        lets = read_lets(self.document, written, tuple(names), at, self.lets)
+        known = (row.variant, *names)
+        if known not in self._estimates:
+            self._estimates[known] = self._parse_estimate(written, at, tuple(names))
+        return self._estimates[known]
+
+    def _parse_estimate(self, written: Mapping[str, Text], at: Path, names: Sequence[str]) -> Expression:
+        """The last of the expressions at `at`, which may read `names`."""
+        lets = read_lets(self.document, written, names, at, self.lets)
         estimate = lets[list(written)[-1]]
         read = list_names(estimate) | {list(written)[-1]}
         for name in written:
             if name not in read:
-                message = f"estimates.{row.variant}.{name}: nothing reads it; remove it"
+                message = f"{join_path(at)}.{name}: nothing reads it; remove it"
                 raise self.document.error_at((*at, name), message)
         self._read |= read
         return estimate

@@ -54,7 +54,8 @@ def explain_unready(variant: Variant, device: str, target: Target | None, refuse
     """Return why a back end cannot run a variant, or any that it picks from; "" if it can."""
     if reason := explain_unfit_device(variant, target) or refuses(variant, device):
         return reason
-    reasons = [explain_unready(pick.code, device, target, refuses) for pick in variant.picks if pick.code]
+    picked = {pick.code.name: pick.code for pick in variant.picks if pick.code}
+    reasons = [explain_unready(code, device, target, refuses) for code in picked.values()]
     return reasons[-1] if reasons and all(reasons) else ""
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from gemmbench.errors import SpecError, UsageError
+from gemmbench.planning.manifests import catalog as catalog_module
 from gemmbench.planning.manifests.catalog import Catalog
 
 
@@ -91,3 +92,14 @@ def test_the_ladder_is_by_order_then_by_name_and_each_once(write_kernel, tmp_pat
     catalog = Catalog([tmp_path / "kernels"], [library])
     rungs = catalog.get_ladder(["cublas", "b", "z", "a", "b"])
     assert [variant.name for variant in rungs] == ["z", "a", "b", "cublas"]
+
+
+def test_a_file_is_read_once_however_many_rows_pick_it(write_kernel, tmp_path, monkeypatch):
+    write_kernel("mine.cu")
+    rows = [f"{{variant: mine, when: M < {row}}}" for row in range(5)]
+    write_kernel("pick.cu", body="", symbol=None, grid=None, block=None, pick=rows)
+    read, paths = catalog_module.read_variant, []
+    monkeypatch.setattr(catalog_module, "read_variant", lambda path: [paths.append(path.name), read(path)][1])
+    variants, faults = Catalog([tmp_path / "kernels"]).read_all()
+    assert faults == [] and {variant.name: len(variant.picks) for variant in variants} == {"mine": 0, "pick": 5}
+    assert sorted(paths) == ["mine.cu", "pick.cu"]
