@@ -45,7 +45,7 @@ SECTIONS = {
     },
     "Look at results": {
         "show": CommandEntry("gemmbench.cli.show", "show", "Print or export saved results FILES, or explain one row."),
-        "plot": CommandEntry("gemmbench.cli.plot", "plot", "Draw a chart of saved results FILES, as SVG, PNG or PDF."),
+        "plot": CommandEntry("gemmbench.cli.plot", "plot", "Draw a chart of saved results FILES, as SVG."),
         "report": CommandEntry("gemmbench.cli.report", "report", "Write saved results FILES as one HTML page."),
     },
     "Ready-made experiments": {

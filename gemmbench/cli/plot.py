@@ -1,4 +1,4 @@
-"""`gemmbench plot`: a chart of saved results, as SVG, PNG or PDF."""
+"""`gemmbench plot`: a chart of saved results, as SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmbench.cli.saved_results import read_comparisons
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.report.charts.draw import CHARTS, draw_chart, guess_kind
-from gemmbench.report.charts.write import check_format, write_chart
+from gemmbench.report.charts.write import check_suffix, write_chart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class PlotOptions:
         "--output",
         type=click.Path(),
         heading=OUTPUT,
-        help="The file: .svg, .png or .pdf.  [default: FILE-KIND.svg next to FILE]",
+        help="The SVG file.  [default: FILE-KIND.svg next to FILE]",
     )
 
     @property
@@ -57,15 +57,13 @@ class PlotOptions:
 
 @command(PlotOptions)
 def plot(options: PlotOptions) -> int:
-    """Draw a chart of saved results FILES, as SVG, PNG or PDF.
+    """Draw a chart of saved results FILES, as SVG.
 
     A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest
     of the results folder. Several FILES share one chart.
-
-    PNG and PDF need matplotlib: pip install 'gemmbench[plot]'.
     """
     if options.output:
-        check_format(Path(options.output))
+        check_suffix(Path(options.output))
     comparisons = read_comparisons(options.files, Path(options.out), "tune" if options.kind == "search" else "")
     kind = options.kind or guess_kind(comparisons, **options.choices)
     chart = draw_chart(kind, comparisons, **options.choices)

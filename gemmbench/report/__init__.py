@@ -16,7 +16,7 @@ page/              the HTML page of runs
 posts/             a post's table, published and measured here
 explanation/       one row in sentences, and the command that measures it again
 tuning/            searches and their winners as text, and the models of the file of winners
-charts/            charts of runs, as SVG and through matplotlib
+charts/            charts of runs, as SVG
 diagnostics/       what verify, inspect, profile, doctor, cache and --dry-run print
 table              tables and reports, as text in tabulate's formats or for a screen
 layout/            which columns fit a screen, and the lines it shows

@@ -1,4 +1,4 @@
-"""Charts of runs: a small model of what is drawn, the kinds that fill it, and two renderers.
+"""Charts of runs: a small model of what is drawn, the kinds that fill it, and a renderer.
 
 draw        the kinds by name, and draw_chart: from comparisons and choices to a Chart
 choices     what a user may choose: size, variants, parameters, percent
@@ -8,8 +8,7 @@ scale       axes, with ticks at round numbers
 numbers     numbers with separators, and the digits that their intervals support
 styles      which color, marker and dash pattern a series has
 palette     the colors, light and dark
-layout      what both renderers place: widths of text, labels moved apart
+layout      where things are placed: widths of text, labels moved apart
 svg/        a Chart as SVG, for files, documents and pages
-figure/     a Chart as PNG or PDF, through matplotlib
-write       a Chart as a file, in the format of its suffix
+write       a Chart as a file
 """

@@ -1,4 +1,4 @@
-"""What both renderers place: widths of text and of charts, text in lines, labels moved apart."""
+"""Where things are placed: widths of text and of charts, text in lines, labels moved apart."""
 
 from __future__ import annotations
 
