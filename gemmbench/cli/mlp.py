@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import webbrowser
 from dataclasses import dataclass
-from functools import partial
-
-import click
 
 from gemmbench.backends.machine import Machine
 from gemmbench.cli.completed_names import VariantName
@@ -33,7 +27,6 @@ from gemmbench.errors import OK
 from gemmbench.planning.networks.network_config import NetworkOverrides
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.diagnostics.digit_picture import describe_guess, draw_digit
-from gemmbench.session.digits.serve import serve_digits
 from gemmbench.session.networks import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
 
 
@@ -57,11 +50,6 @@ class NetworkOptions:
         metavar="D",
         help="Show a test image of the digit D and how the first row classifies it; time nothing.",
     )
-    serve: bool = option(
-        "--serve", is_flag=True, help="Open a page to draw a digit on, which the rows classify while it is drawn."
-    )
-    port: int = option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page.  [default: any]")
-    browser: bool = option("--browser/--no-browser", default=True, help="Open the page in a browser, if there is one.")
     journal: JournalOptions
     dry_run: bool = dry_run_option("Show what each row launches, skips and an estimate of the time; run nothing.")
     output: OutputOptions
@@ -76,8 +64,8 @@ def mlp(options: NetworkOptions) -> int:
     NAME+graph replays the launches of a row as one CUDA graph. Bias and activation are fused where
     the kernel supports it; otherwise they are separate launches, which count.
     """
-    if options.digit is not None or options.serve:
-        options.device.refuse_fleet("--serve" if options.serve else "--digit")
+    if options.digit is not None:
+        options.device.refuse_fleet("--digit")
     return max(_compute(options, machine) for machine in options.device.list_machines())
 
 
@@ -87,9 +75,6 @@ def _compute(options: NetworkOptions, machine: Machine) -> int:
         return print_plans(plan_network_rows(request, machine), machine, options.output.style)
     if options.digit is not None:
         return _print_digit(read_digit(request, options.digit, machine))
-    if options.serve:
-        serve_digits(request, machine, options.port, partial(_announce, options.browser))
-        return OK
     result = run_network(request, machine, TERMINAL)
     return finish_run(result, compare_rows(result.run), options.output, sustained=bool(options.measure.sustained))
 
@@ -104,14 +89,6 @@ def _make_request(options: NetworkOptions) -> NetworkRequest:
     )
     limits, destination = options.limit.limits, options.journal.destination
     return NetworkRequest(changes, options.config, options.device.kernels, limits, destination)
-
-
-def _announce(wanted: bool, address: str) -> None:
-    """Print the address of the page, and open it if someone is there to see it."""
-    print_line(f"Draw a digit at {address}\nCtrl-C ends the server.")
-    shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if wanted and shown and sys.stdout.isatty():
-        webbrowser.open(address)
 
 
 def _print_digit(reading: DigitReading) -> int:

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from examples.digits.server import open_server
 from gemmbench.planning.networks.network_config import NetworkOverrides
-from gemmbench.session.digits.serve import open_digit_server
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import NetworkRequest
 from gemmbench.session.reporter import SILENT
@@ -24,7 +24,7 @@ STROKES = {
 def address():
     """The server on the CPU device, with a small batch."""
     request = NetworkRequest(NetworkOverrides(variants=("cpu_naive", "wpt"), batch=2))
-    with open_digit_server(request, find_machine("cpu", SILENT)) as server:
+    with open_server(request, find_machine("cpu", SILENT)) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server.address
@@ -115,7 +115,7 @@ def test_a_finger_draws_too(open_page, address):
 
 def test_the_page_says_when_its_server_has_ended(chromium):
     request = NetworkRequest(NetworkOverrides(variants=("mlp_fused",), batch=1))
-    with open_digit_server(request, find_machine("fake", SILENT)) as server:
+    with open_server(request, find_machine("fake", SILENT)) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         page = chromium.new_page()

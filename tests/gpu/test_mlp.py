@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.digits.messages import Drawing
+from examples.digits.server import open_server
 from gemmbench.backends import registry
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
@@ -31,8 +33,6 @@ from gemmbench.planning.networks.network_config import NetworkRowChoice
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.chain import Chain
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.session.digits.messages import Drawing
-from gemmbench.session.digits.serve import open_digit_server
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import NetworkRequest
 from gemmbench.session.reporter import SILENT
@@ -169,7 +169,7 @@ def test_the_whole_experiment_runs(backend):
 def test_a_drawn_digit_is_read_by_every_row_of_the_digit_page(backend):
     machine = find_machine("cuda", SILENT)
     stroke = np.array([(35.0, 30.0), (50.0, 12.0), (50.0, 88.0)])
-    with open_digit_server(NetworkRequest(), machine) as server:
+    with open_server(NetworkRequest(), machine) as server:
         replies = [server.answer(Drawing(strokes=[stroke.tolist()])) for _ in range(3)]
     for reply in replies:
         assert reply.digit == 1

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import msgspec
 
-from gemmbench.errors import UsageError
-from gemmbench.session.digits.messages import Drawing, Reply
+from examples.digits.classifier import Classifier
+from examples.digits.messages import Drawing, Reply, make_reply
+from examples.digits.page import render_page
+from gemmbench.backends.machine import Machine
+from gemmbench.errors import DeviceError, UsageError
+from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows
 
 HOST = "127.0.0.1"
 _MOST_BYTES = 1 << 20
@@ -96,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         _, token, *rest = [*self.path.split("/", 2), ""]
         known = hmac.compare_digest(token.encode(), self.server.token.encode())
         if not known or self.headers.get("Host") not in self.server.names:
-            self._refuse(HTTPStatus.FORBIDDEN, "use the address that gemmbench printed")
+            self._refuse(HTTPStatus.FORBIDDEN, "use the address that the program printed")
             return None
         allowed = "" if self.command == "GET" else "classify"
         if rest[0] != allowed:
@@ -126,3 +132,39 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Say nothing: the terminal belongs to the command."""
+
+
+@contextmanager
+def open_server(request: NetworkRequest, machine: Machine, port: int = 0) -> Iterator[DigitServer]:
+    """The server, with every row that can run here open on its device. Raises GemmbenchError.
+
+    One thread owns the devices: a context of CUDA belongs to the thread that made it, and the
+    processes of the CPU device end with theirs.
+    """
+    planned = plan_network_rows(request, machine)
+    _require_digits(planned)
+    rows = planned.rows if planned.sweep.policy.pdl else [row.without_pdl() for row in planned.rows]
+    able = [row for row in rows if not row.reason]
+    if not able:
+        raise DeviceError(f"no row can run here: {planned.rows[0].reason}")
+    with ThreadPoolExecutor(1, "digits") as owner:
+        arguments = able, planned.parameters, machine, request.limits, planned.sweep.policy.gate
+        classifier = owner.submit(Classifier, *arguments).result()
+
+        def answer(drawing: Drawing) -> Reply:
+            image = drawing.to_image()
+            return make_reply(image, owner.submit(classifier.classify, image).result())
+
+        try:
+            with DigitServer(render_page(planned, machine), answer, port) as server:
+                yield server
+        finally:
+            owner.submit(classifier.close).result()
+
+
+def _require_digits(planned: PlannedNetwork) -> None:
+    network = planned.sweep.network
+    if planned.parameters.digits is None:
+        raise UsageError("these weights have no digits; leave out --weights, or give a file with images")
+    if network.activations[-1] != "softmax":
+        raise UsageError("the network gives no probabilities; end its `activations` with softmax")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from gemmbench.session.digits.classifier import RowReading
-from gemmbench.session.digits.drawing import SIDE, draw_image
+from examples.digits.classifier import RowReading
+from examples.digits.drawing import SIDE, draw_image
 
 _MOST_POINTS = 20_000
 _FARTHEST = 1e6

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from examples.digits.server import open_server
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.networks.network_config import NetworkOverrides
-from gemmbench.session.digits.serve import open_digit_server
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import NetworkRequest, plan_network_rows, read_digit
 from gemmbench.session.reporter import SILENT
@@ -19,7 +19,7 @@ from gemmbench.session.reporter import SILENT
 @contextmanager
 def serve(request, device):
     machine = find_machine(device, SILENT)
-    with open_digit_server(request, machine) as server:
+    with open_server(request, machine) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -71,7 +71,7 @@ def test_the_address_shows_the_page(ask, server):
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_without_the_token_nothing_is_served(ask, path, method):
     status, _, text = ask(method, path or "/", "{}" if method == "POST" else None)
-    assert (status, text) == (403, "use the address that gemmbench printed\n")
+    assert (status, text) == (403, "use the address that the program printed\n")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1", ""])
@@ -161,7 +161,7 @@ def test_a_row_that_is_wrong_or_fails_costs_the_others_nothing(tmp_path):
 
 def test_weights_without_digits_are_refused():
     request = NetworkRequest(NetworkOverrides(variants=("tiled",), weights="random"))
-    with pytest.raises(UsageError, match="--serve: these weights have no digits"), serve(request, "fake"):
+    with pytest.raises(UsageError, match="these weights have no digits"), serve(request, "fake"):
         pass
 
 
@@ -169,7 +169,7 @@ def test_a_taken_port_is_a_usage_error(server):
     machine = find_machine("fake", SILENT)
     with (
         pytest.raises(UsageError, match=f"--port {server.server_port}: cannot listen there"),
-        open_digit_server(make_request("tiled"), machine, server.server_port),
+        open_server(make_request("tiled"), machine, server.server_port),
     ):
         pass
 

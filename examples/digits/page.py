@@ -22,7 +22,7 @@ _MOST_IMAGES = 12
 """Stored test images of each digit that the page holds."""
 
 
-def render_digit_page(planned: PlannedNetwork, machine: Machine) -> str:
+def render_page(planned: PlannedNetwork, machine: Machine) -> str:
     """The page of one network and its rows. Its script asks the server that sent it."""
     digits = planned.parameters.digits
     assert digits is not None
