@@ -3,7 +3,6 @@
 import itertools
 import json
 import re
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -11,12 +10,9 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.schema import write_schema
-from gemmbench.report.comparison import compare_rows
-from gemmbench.report.store import Run
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 
@@ -185,71 +181,6 @@ def test_public_kernels_that_are_not_there_are_asked_for(load, tmp_path, monkeyp
     with pytest.raises(SystemExit) as end:
         foreign.main()
     assert end.value.code == 2
-
-
-@pytest.fixture
-def judge(load, make_record, environment):
-    """Judge a target by runs in each of which tgemm takes one of these seconds, cublas 1, and cublaslt `best`."""
-    targets = load("targets")
-
-    def make(unit, least, *seconds, best=0.8):
-        runs = []
-        for own in seconds:
-            times = {"tgemm": own, "cublas": 1.0, "cublaslt": best}
-            loads = {
-                name: Load(seconds=time, launches=1, joules=time, joules_seconds=1.0) for name, time in times.items()
-            }
-            records = [
-                make_record(name, [time] * 4, sustained=Sustained(own=[loads[name]], baseline=[loads["cublas"]]))
-                for name, time in times.items()
-            ]
-            runs.append(compare_rows(Run(environment, records)))
-        return targets.judge(targets.Target("tgemm", "f32", "64", unit, least), runs)
-
-    return make
-
-
-@pytest.mark.parametrize(
-    ("unit", "least", "seconds", "verdict"),
-    [
-        ("% of cublas", 124, [0.8], "reached"),
-        ("% of cublas", 126, [0.8], "missed"),
-        ("% of cublas", 126, [0.8, 0.79, 0.81], "reached"),
-        ("% of cublas", 140, [0.8, 0.79, 0.81], "missed"),
-        ("% of best cublaslt", 100, [0.8], "reached"),
-        ("% of best cublaslt", 100, [0.81], "missed"),
-        ("joules in % of best cublaslt", 99, [0.79], "reached"),
-        ("joules in % of best cublaslt", 99, [0.8], "missed"),
-        ("TFLOPS", 524288 / 0.8 / 1e12, [0.79], "reached"),
-    ],
-)
-def test_a_target_is_reached_if_the_interval_over_the_runs_reaches_it(judge, unit, least, seconds, verdict):
-    assert judge(unit, least, *seconds)[-1] == verdict
-
-
-def test_the_best_of_cublaslt_is_no_slower_than_cublas(judge):
-    assert judge("% of best cublaslt", 99, 1.0, best=1.1)[-3] == "100.0"
-
-
-def test_a_target_that_no_run_shows_has_no_line(load, make_record, environment):
-    targets = load("targets")
-    runs = [compare_rows(Run(environment, [make_record("tgemm", [1.0] * 4)]))]
-    assert targets.judge(targets.Target("tgemm", "f32", "64", "% of best cublaslt", 100), runs) is None
-    assert targets.judge(targets.Target("tgemm", "f32", "128", "TFLOPS", 1), runs) is None
-    assert targets.judge(targets.MeanTarget("tgemm", "f32", environment.sweep, "% of cublas", 1), runs) is None
-
-
-def test_the_mean_of_a_sweep_is_geometric(load, make_record, environment):
-    targets = load("targets")
-    records = [
-        make_record(name, [time] * 4, size=size, batch=size)
-        for size, own in ((64, 0.5), (128, 2.0))
-        for name, time in (("tgemm", own), ("cublas", 1.0))
-    ]
-    target = targets.MeanTarget("tgemm", "f32", environment.sweep, "% of cublas", 100)
-    assert targets.judge(target, [compare_rows(Run(environment, records))])[-3] == "100.0"
-    for other in (replace(target, subject="other"), replace(target, precision="f64")):
-        assert targets.judge(other, [compare_rows(Run(environment, records))]) is None
 
 
 def test_kernel_tuner_gets_the_space_of_the_manifest(load):

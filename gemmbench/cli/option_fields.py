@@ -31,8 +31,6 @@ TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER = "Transfers", "Reference run", "Re
 HEADINGS = (PROBLEM, DEVICE, MEASURING, STOPPING, TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER)
 
 VARIABLES = "Every option can also be set by an environment variable: --max-time by GEMMBENCH_MAX_TIME."
-REMOVED = {"--energy": "--sustained [SECONDS], which also measures speed, power and clock under the steady load"}
-"""What replaced options that are gone."""
 _WIDEST_NAME = 24
 
 
@@ -81,15 +79,6 @@ def command(
 
 class HeadedCommand(click.Command):
     """A command whose --help shows its options under their headings."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click, but name what replaced an option that is gone. Raises click.UsageError."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as fault:
-            if replacement := REMOVED.get(fault.option_name):
-                raise click.UsageError(f"{fault.option_name} is gone; use {replacement}", ctx) from None
-            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, all in the same two columns."""

@@ -16,7 +16,6 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides
 from gemmbench.session.verification import VerifyRequest
 
-_REMOVED = {"energy": "; it is gone, use sustained"}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -98,7 +97,7 @@ def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in kwargs:
                 if name not in known:
-                    hint = _REMOVED.get(name) or nearest(name, known)
+                    hint = nearest(name, known)
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'{hint}")
             return function(*args, **kwargs)
 

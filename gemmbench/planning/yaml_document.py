@@ -65,8 +65,6 @@ class Document:
 
 
 def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:
-    if replacement := getattr(model, "REMOVED", {}).get(name):
-        return f"the key '{name}' is gone; use {replacement}"
     fields = [field.encode_name for field in msgspec.structs.fields(model)]
     return f"unknown key '{name}'{nearest(name, fields)}; known: {', '.join(fields)}"
 

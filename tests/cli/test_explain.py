@@ -93,15 +93,6 @@ def test_a_word_after_sustained_is_not_taken_for_seconds(gemmbench):
     assert said.code == 2 and "write --sustained=4, or --sustained as the last word" in said.err
 
 
-def test_energy_names_what_replaced_it(gemmbench, tmp_path):
-    said = gemmbench("run", "tiled", "--energy", "2", "--device", "fake")
-    assert said.code == 2 and "--energy is gone; use --sustained [SECONDS]" in said.err
-    config = tmp_path / "mine.yaml"
-    config.write_text("variants: [naive]\nsizes: [16]\nmeasure:\n  energy: 2\n")
-    said = gemmbench("run", "-c", config, "--device", "fake")
-    assert said.code == 2 and "mine.yaml:4: the key 'energy' is gone; use `sustained`" in said.err
-
-
 def test_the_command_of_a_row_keeps_blanks_in_an_argument(gemmbench, write_kernel, saved):
     write_kernel("mine.cu", folder="my kernels")
     said = gemmbench("run", "mine", "--device", "fake", "--kernels", "my kernels", "--sizes", "16", "--rounds", "2")

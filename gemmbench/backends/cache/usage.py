@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import math
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,9 +17,6 @@ from pathlib import Path
 
 LOCK = "gemmbench.lock"
 _PREFIX = "gemmbench-run-"
-_OLD_FOLDER = re.compile(r"tmp\w{8}")
-"""A folder in which an earlier version built."""
-_DRAFT = re.compile(r"(kernel|host)\.(cpp|cu|o|kernel|cubin)|facts")
 
 
 class CacheUse:
@@ -61,14 +57,9 @@ def remove_dead_folders(home: Path) -> float:
             continue
         if folder.name.startswith(_PREFIX) and _is_held(folder):
             oldest = min(oldest, _find_start(folder))
-        elif folder.name.startswith(_PREFIX) or _is_old_workshop(folder):
+        elif folder.name.startswith(_PREFIX):
             shutil.rmtree(folder, ignore_errors=True)
     return oldest
-
-
-def _is_old_workshop(folder: Path) -> bool:
-    """Whether an earlier version left this folder: its name and all that is in it say so."""
-    return bool(_OLD_FOLDER.fullmatch(folder.name)) and all(_DRAFT.fullmatch(file.name) for file in folder.iterdir())
 
 
 def _is_held(folder: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -37,8 +37,6 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
         peaks: Whether to measure what a GPU reaches at best too: copies in its memory, and
             multiply-adds in registers. A roofline then has measured limits.
     """
-
-    REMOVED: ClassVar = {"energy": "`sustained`, which also measures speed, power and clock under the steady load"}
 
     cache: Cache = "cold"
     data: Fill = "uniform"

@@ -52,7 +52,7 @@ def _list_run(comparison: Comparison) -> Facts:
     yield "warning", comparison.run.warning
 
 
-_SECONDS = ("max_time", "window", "sustained", "energy")
+_SECONDS = ("max_time", "window", "sustained")
 _SHARES = ("until",)
 
 
