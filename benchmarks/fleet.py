@@ -39,9 +39,9 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.run_differences import compare_runs
+from gemmbench.report.store.run import Destination
 from gemmbench.session.fleet.machines import open_machines
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 from gemmbench.session.sweeps import SweepRequest, run_sweep
 

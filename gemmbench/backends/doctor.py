@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gemmbench.backends.cache.folder import cache_folder, refuse_unsafe
-from gemmbench.backends.health import HealthCheck, Peaks, check_writable, failed_check
-from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.backends.health import HealthCheck, check_writable, failed_check
+from gemmbench.backends.machine import DeviceChoice
 from gemmbench.backends.registry import AUTO, find_entry, list_entries, load_services, parse_device
 from gemmbench.errors import DeviceError
 
@@ -37,8 +37,3 @@ def _examined_backends(option: str, choice: DeviceChoice) -> list[str]:
     """The back ends to look at: with `auto` also those that were passed over."""
     wanted = {choice.primary, *find_entry(choice.primary).companions}
     return [entry.name for entry in list_entries() if entry.name in wanted or (option == AUTO and entry.automatic)]
-
-
-def measure_peaks(machine: Machine) -> Peaks | None:
-    """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
-    return load_services(machine.choice.primary).measure_peaks(machine.choice)

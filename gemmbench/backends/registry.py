@@ -13,6 +13,7 @@ from typing import cast
 
 from gemmbench.backends.base import Backend, Compiler, InspectingCompiler
 from gemmbench.backends.entry import BackendEntry, BackendServices
+from gemmbench.backends.health import Peaks
 from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.errors import DeviceError, UsageError, nearest
 from gemmbench.planning.manifests.variant import Variant
@@ -175,3 +176,8 @@ def glance_at_inspected_device() -> Target | None:
 def make_inspecting_compiler() -> InspectingCompiler:
     """The compiler that `inspect` shows; needs no device."""
     return load_services(find_inspecting_entry().name).inspecting_compiler()
+
+
+def measure_peaks(machine: Machine) -> Peaks | None:
+    """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
+    return load_services(machine.choice.primary).measure_peaks(machine.choice)

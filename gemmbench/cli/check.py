@@ -31,8 +31,8 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.differences import gate
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
+from gemmbench.report.store.run import Destination
 from gemmbench.session.reference_runs.check import CheckRequest, CheckResult, run_check
-from gemmbench.session.results_file import Destination
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.backends import doctor as checks
+from gemmbench.backends import registry
+from gemmbench.backends.doctor import examine_machine
 from gemmbench.backends.health import HealthCheck
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import command, option
@@ -44,7 +45,7 @@ def doctor(options: DoctorOptions) -> int:
     if options.where.fleet is not None:
         return _examine_fleet(options, options.where.fleet)
     device = options.where.device
-    findings = checks.examine_machine(device, Path(options.out))
+    findings = examine_machine(device, Path(options.out))
     _print("Machine", findings, options)
     if any(finding.status == "fault" for finding in findings):
         return NO_DEVICE
@@ -54,7 +55,7 @@ def doctor(options: DoctorOptions) -> int:
     print_line()
     with TERMINAL.progress_bar() as progress:
         progress("peaks of the device", 0, 0)
-        peaks = checks.measure_peaks(machine)
+        peaks = registry.measure_peaks(machine)
     if peaks:
         _print("Peaks", judge_peaks(peaks, machine.primary), options)
         print_line()

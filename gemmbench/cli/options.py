@@ -25,7 +25,7 @@ from gemmbench.planning.problems.precision import PRECISIONS
 from gemmbench.planning.problems.problem import LAYOUTS
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import Cache, Fill
-from gemmbench.session.results_file import Destination
+from gemmbench.report.store.run import Destination
 
 # tabulate's formats, listed so that this module need not import it; a test compares them
 FORMATS = (

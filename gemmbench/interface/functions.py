@@ -24,9 +24,9 @@ from gemmbench.interface.options import (
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
 from gemmbench.report import store
+from gemmbench.report.store.run import Destination
 from gemmbench.session.fleet.machines import open_machine
 from gemmbench.session.reporter import Reporter
-from gemmbench.session.results_file import Destination
 from gemmbench.session.resuming.find_unfinished import find_unfinished
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.sweeps import SweepRequest, run_sweep

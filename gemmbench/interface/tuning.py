@@ -18,12 +18,12 @@ from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import RunResults
 from gemmbench.planning.tuning.budget import parse_budget
 from gemmbench.planning.tuning.strategy import choose_strategy
+from gemmbench.report.store.run import Destination
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.results import report_results
 from gemmbench.report.tuning.searches import report_searches
 from gemmbench.report.tuning.winners import Winner
 from gemmbench.session.fleet.machines import open_machine
-from gemmbench.session.results_file import Destination
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
 

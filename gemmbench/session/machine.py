@@ -7,11 +7,9 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
-from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.revision import find_variant_at
 from gemmbench.planning.paths import data_folder
-from gemmbench.planning.plans.suitability import Refusal
 from gemmbench.session.reporter import Reporter
 
 
@@ -21,11 +19,6 @@ def find_machine(device: str, reporter: Reporter) -> Machine:
     if choice.note:
         reporter.message(choice.note)
     return registry.describe_machine(choice)
-
-
-def find_refusal(machine: Machine) -> Refusal:
-    """Who says why a machine cannot run a variant, whatever the problem: this host, or the workers of a fleet."""
-    return machine.why_refused if isinstance(machine, FleetMachine) else registry.why_refused
 
 
 def find_gpu(device: str, purpose: str) -> Machine:

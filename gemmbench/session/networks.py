@@ -10,14 +10,13 @@ import numpy as np
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
-from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.network import compute_outputs
 from gemmbench.bench.operands.network_parameters import Parameters, load_parameters, make_random_parameters
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.networks.network_chains import plan_chains
+from gemmbench.planning.networks.network_chains import plan_chains, read_passes
 from gemmbench.planning.networks.network_config import (
     NetworkOverrides,
     NetworkRowChoice,
@@ -28,10 +27,12 @@ from gemmbench.planning.plans.chain import GRAPH, Chain
 from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.report.store.run import Destination
+from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.results_file import RunResult
 from gemmbench.session.resuming.same_experiment import hash_plans
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from gemmbench.backends import registry
-from gemmbench.backends.doctor import measure_peaks
 from gemmbench.backends.health import Peaks
 from gemmbench.backends.machine import Machine
+from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
@@ -26,9 +26,10 @@ from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store import Journal, Run, complete_batches, complete_transfers, keep_latest
+from gemmbench.report.store.run import Destination
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
-from gemmbench.session.results_file import Destination, RunResult, choose_results
+from gemmbench.session.results_file import RunResult, choose_results
 from gemmbench.session.session import Session, open_session
 
 

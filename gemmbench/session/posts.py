@@ -13,9 +13,10 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep_config import describes_network, known_posts
 from gemmbench.report import store
+from gemmbench.report.store.run import Destination
 from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows, run_network
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.results_file import RunResult
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 

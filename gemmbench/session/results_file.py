@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
 from gemmbench.report import store
 from gemmbench.report.store import Run
+from gemmbench.report.store.run import Destination
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.resuming.same_experiment import explain_difference
-
-
-@dataclass(frozen=True)
-class Destination:
-    """Where rows are written: a new file in a folder, or the file to `resume`.
-
-    `command` is what the file records as its command.
-    """
-
-    folder: Path = Path("results")
-    resume: Path | None = None
-    command: str = ""
 
 
 @dataclass(frozen=True)

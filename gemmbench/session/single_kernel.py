@@ -20,7 +20,8 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import parse_sizes
 from gemmbench.planning.sweeps.parsing import parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import check_seed
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session.machine import open_catalog
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.limits import TimeLimits
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.report.store.run import Destination
+from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.results_file import RunResult
 from gemmbench.session.resuming.same_experiment import hash_plans
 from gemmbench.session.tuning.winners import TunedConfigs, read_winners
 

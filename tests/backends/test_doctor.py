@@ -43,5 +43,5 @@ def test_an_unknown_device_is_refused(tmp_path):
 
 
 def test_a_cpu_has_no_peaks_to_measure():
-    assert doctor.measure_peaks(registry.describe_machine(registry.choose_device("cpu"))) is None
-    assert doctor.measure_peaks(registry.describe_machine(registry.choose_device("fake"))).copy > 0
+    assert registry.measure_peaks(registry.describe_machine(registry.choose_device("cpu"))) is None
+    assert registry.measure_peaks(registry.describe_machine(registry.choose_device("fake"))).copy > 0

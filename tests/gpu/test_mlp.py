@@ -14,7 +14,6 @@ from examples.digits.server import open_server
 from gemmbench.backends import registry
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
-from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.network import compute_outputs, make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
@@ -28,7 +27,7 @@ from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.networks.network_chains import plan_chains
+from gemmbench.planning.networks.network_chains import plan_chains, read_passes
 from gemmbench.planning.networks.network_config import NetworkRowChoice
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.chain import Chain

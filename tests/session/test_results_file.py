@@ -8,8 +8,9 @@ import pytest
 from gemmbench.backends.monitor import Conditions
 from gemmbench.errors import UsageError
 from gemmbench.report.store import Journal, Run, read
+from gemmbench.report.store.run import Destination
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.results_file import Destination, choose_results
+from gemmbench.session.results_file import choose_results
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems.panels import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
+from gemmbench.report.store.run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.results_file import Destination
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 

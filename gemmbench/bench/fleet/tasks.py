@@ -19,10 +19,10 @@ from typing import Any
 
 from gemmbench.backends import registry
 from gemmbench.backends.cache.folder import cache_folder, make_cache_folder
-from gemmbench.backends.doctor import measure_peaks
 from gemmbench.backends.health import Peaks
 from gemmbench.backends.host import average_competitors
 from gemmbench.backends.machine import Machine
+from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.batch import Batch, ChainBatch
 from gemmbench.bench.experiments.context import ignore_progress

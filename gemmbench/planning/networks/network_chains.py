@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks.network import Network
 from gemmbench.planning.networks.network_config import NetworkRowChoice
@@ -15,8 +17,14 @@ from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
 from gemmbench.planning.plans.suitability import Refusal, choose_backend
 from gemmbench.planning.problems.problem import Problem
 
+_PASSES = Path(__file__).parents[1] / "passes"
 Helpers = Mapping[str, Variant]
 """Variants that do to a whole C what an epilogue could not, by name: activation, softmax."""
+
+
+def read_passes() -> dict[str, Variant]:
+    """The passes over a finished C that come with gemmbench."""
+    return {path.stem: read_variant(path) for path in sorted(_PASSES.glob("*.cu"))}
 
 
 def plan_chains(

@@ -1,4 +1,4 @@
-"""A run: the rows of one results file."""
+"""A run, the rows of one results file, and where those of a new one are written."""
 
 from __future__ import annotations
 
@@ -48,3 +48,15 @@ class Run:
         if self.environment.schema == SCHEMA:
             return not self.finished
         return any(record.stopped == "interrupted" for record in self.records)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where rows are written: a new file in a folder, or the file to `resume`.
+
+    `command` is what the file records as its command.
+    """
+
+    folder: Path = Path("results")
+    resume: Path | None = None
+    command: str = ""

@@ -14,6 +14,7 @@ from gemmbench.bench.fleet.local_workers import start_workers
 from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, group_by_kind
 from gemmbench.bench.fleet.tasks import describe_worker
 from gemmbench.errors import DeviceError, UsageError
+from gemmbench.planning.plans.suitability import Refusal
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import Reporter
@@ -21,6 +22,11 @@ from gemmbench.version import __version__
 
 _LOCAL = "local"
 _DESCRIBING_SECONDS = 120.0
+
+
+def find_refusal(machine: Machine) -> Refusal:
+    """Who says why a machine cannot run a variant, whatever the problem: this host, or the workers of a fleet."""
+    return machine.why_refused if isinstance(machine, FleetMachine) else registry.why_refused
 
 
 @contextmanager

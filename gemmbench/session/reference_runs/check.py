@@ -21,6 +21,7 @@ from gemmbench.report.explanation.rerun import find_recorded_option
 from gemmbench.report.explanation.sentences import name_row
 from gemmbench.report.row import Row
 from gemmbench.report.store import Run
+from gemmbench.report.store.run import Destination
 from gemmbench.session.machine import list_kernel_folders, open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reference_runs.find_run import find_run, refuse_other_device, suggest_saved
@@ -28,7 +29,7 @@ from gemmbench.session.reference_runs.repeated_sweep import NAME, plan_repeat
 from gemmbench.session.reference_runs.revision_pairs import RevisionPairs, plan_pairs
 from gemmbench.session.reference_runs.saved_runs import find_newest_saved
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.results_file import RunResult
 from gemmbench.session.sweeps import SweepRequest, plan_request
 
 

@@ -23,7 +23,7 @@ from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store import Run
-from gemmbench.session.machine import find_refusal
+from gemmbench.session.fleet.machines import find_refusal
 
 NAME = "check"
 """The name of the sweep, which is also in the name of its results file."""

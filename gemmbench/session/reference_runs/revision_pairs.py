@@ -14,7 +14,7 @@ from gemmbench.planning.plans.chain import Chain, make_chain
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.session.machine import find_refusal
+from gemmbench.session.fleet.machines import find_refusal
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.planning.tuning.pick_rows import Candidate, Scores, choose_candidate, choose_held_out, find_row
 from gemmbench.report.export import replace_file
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session.machine import open_catalog
 
 
 def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) -> Variant | None:

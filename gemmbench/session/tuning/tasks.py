@@ -16,7 +16,7 @@ from gemmbench.planning.problems import awkward
 from gemmbench.planning.problems.problem import Problem
 from gemmbench.planning.problems.sizes import Shape
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.session.machine import find_refusal
+from gemmbench.session.fleet.machines import find_refusal
 
 _FIRST_SHAPE: Shape = (31, 61, 97)
 """Primes, and M != N != K: no tile fits. Every candidate is verified here, if it can run here, before it is timed."""

@@ -34,11 +34,13 @@ from gemmbench.planning.sweeps.sweep_config import read_tuning
 from gemmbench.planning.tuning.budget import Budget
 from gemmbench.planning.tuning.strategy import make_strategy
 from gemmbench.report import store
+from gemmbench.report.store.run import Destination
 from gemmbench.report.tuning.winners import Winner
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import OpenRun, measure_sweep_peaks, open_results
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import Destination, RunResult
+from gemmbench.session.results_file import RunResult
 from gemmbench.session.session import open_session
 from gemmbench.session.tuning.compiling import compile_first, open_compilers
 from gemmbench.session.tuning.dispatch import (

@@ -13,7 +13,6 @@ from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
 from gemmbench.backends.fake.device import describe_fake as describe_fake
 from gemmbench.backends.fake.script import Script
-from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_workload
 from gemmbench.bench.operands import network_parameters
 from gemmbench.bench.operands.arena import Arena
@@ -33,7 +32,7 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.networks.network import Network
-from gemmbench.planning.networks.network_chains import plan_chains
+from gemmbench.planning.networks.network_chains import plan_chains, read_passes
 from gemmbench.planning.networks.network_config import NetworkOverrides, NetworkRowChoice, read_network_sweep
 from gemmbench.planning.paths import data_folder
 from gemmbench.planning.sweeps.policy import Policy

@@ -9,7 +9,7 @@ import gemmbench
 from gemmbench.backends import registry
 from gemmbench.errors import UsageError
 from gemmbench.session.fleet import machines
-from gemmbench.session.machine import find_refusal
+from gemmbench.session.fleet.machines import find_refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 

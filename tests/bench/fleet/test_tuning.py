@@ -4,8 +4,8 @@ import pytest
 
 from gemmbench.planning.problems import awkward
 from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.report.store.run import Destination
 from gemmbench.session.fleet.machines import open_machines
-from gemmbench.session.results_file import Destination
 from gemmbench.session.tuning import tasks
 from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
 

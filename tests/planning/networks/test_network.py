@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends.passes.kernels import read_passes
 from gemmbench.backends.registry import list_library_variants, why_refused
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.networks.network import Network, change_batch, make_network
-from gemmbench.planning.networks.network_chains import plan_chains
+from gemmbench.planning.networks.network_chains import plan_chains, read_passes
 from gemmbench.planning.networks.network_config import (
     NetworkOverrides,
     NetworkRowChoice,

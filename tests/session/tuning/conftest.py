@@ -7,9 +7,9 @@ import yaml
 
 from gemmbench.planning.problems import awkward
 from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.report.store.run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.results_file import Destination
 from gemmbench.session.tuning import tasks
 from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
 
