@@ -16,7 +16,7 @@ from pathlib import Path
 from tables import show_table
 
 import gemmbench
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
 from gemmbench.report.row import Row
 from gemmbench.report.text import with_interval
 from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops

@@ -31,13 +31,13 @@ from claims.tune import BASELINE, VARIANT, find_timed, find_verified, list_final
 from tables import show_table
 
 from gemmbench.backends.source import split_text
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target, format_configuration
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 SIZE, TOLERANCE = 4096, 1e-2
 THREADS = "block_size_x"

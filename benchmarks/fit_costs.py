@@ -26,13 +26,13 @@ from pick_losses import make_target
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.task import find_key, make_key
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.expansion import collect_names, list_rows
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.tuning.pick_rows import Candidate
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import Candidate
 from gemmbench.report import store
 from gemmbench.report.text import count_noun
 

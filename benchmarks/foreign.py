@@ -20,8 +20,7 @@ from tables import show_table
 
 import gemmbench
 from gemmbench.errors import OK, GemmbenchError
-from gemmbench.planning.manifests.kernel_files import SUFFIXES
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import SUFFIXES, read_variant
 from gemmbench.report.row import Row
 
 HOME = Path(__file__).parent / "foreign"

@@ -11,8 +11,8 @@ from pathlib import Path
 from tables import show_table
 
 from gemmbench.analysis.sass.facts import LoopFacts
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.paths import data_folder
 from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops
 from gemmbench.session.single_kernel import KernelRequest
 

@@ -15,12 +15,12 @@ from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.backends.cuda.system.driver import load_driver
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 KERNELS = (("sgemm_tma", "f32"), ("blocktile_2d", "bf16"))
 

@@ -23,12 +23,12 @@ from claims import format_table
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.task import find_key, make_key
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.plan import Target, format_configuration
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.tuning.pick_rows import Candidate, find_row
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import Candidate, find_row
 from gemmbench.report import store
 from gemmbench.report.text import count_noun
 

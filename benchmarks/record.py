@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.errors import DeviceError
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
 from gemmbench.report.text import shorten_device
 
 ROOT = Path(__file__).parents[1]

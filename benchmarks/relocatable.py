@@ -19,11 +19,11 @@ from gemmbench.analysis.sass.instructions import parse_kernels
 from gemmbench.analysis.sass.loop import find_hottest_loop
 from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc
 from gemmbench.backends.source import compiler_text
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 HEAD = ("compiled", "registers", "from a shared load to its use, median (instructions)")
 TILES = {"BM": 128, "BN": 128, "BK": 32, "TM": 8, "TN": 8}

@@ -39,15 +39,15 @@ from gemmbench.backends.cuda.libraries.variants import CUBLAS_DEFAULT, CUBLAS_PE
 from gemmbench.bench.build import Built, open_pool
 from gemmbench.bench.operands.cold_sets import count_cold_sets
 from gemmbench.errors import GemmbenchError, NotOffered
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import ALL, Variant
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.configurations import Configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep_config import read_sweep
+from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.report.text import count_noun
 
 LIBRARIES = (CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT)

@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits
 
 from gemmbench.bench.operands.network_parameters import Parameters, make_random_parameters, upscale_images
 from gemmbench.bench.verify.network_reference import propagate
-from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks import Network
 
 OUT = Path(__file__).parent.parent / "configs" / "mlp" / "digits.npz"
 NETWORK = Network((784, 100, 100, 10), ("relu", "relu", "softmax"), 1)

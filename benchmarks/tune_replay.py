@@ -18,8 +18,7 @@ from tables import show_table
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing.stats import time_interval
 from gemmbench.errors import UsageError
-from gemmbench.planning.tuning.space import SearchSpace
-from gemmbench.planning.tuning.strategy import STRATEGIES, make_strategy
+from gemmbench.planning.search_space import STRATEGIES, SearchSpace, make_strategy
 from gemmbench.report import store
 
 Key = tuple[tuple[str, int], ...]

@@ -22,7 +22,7 @@ from tables import show_table
 from gemmbench.backends.base import Executable
 from gemmbench.backends.cuda.launching.cubin_module import load_cubin
 from gemmbench.bench.build import Built
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 

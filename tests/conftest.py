@@ -24,7 +24,7 @@ from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch, Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 GOLDEN = Path(__file__).parent / "golden"
 os.environ.pop("COLUMNS", None)  # pytest may set it, and tables fit it

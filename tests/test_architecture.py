@@ -4,7 +4,6 @@ import ast
 import re
 import shutil
 import subprocess
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -153,13 +152,6 @@ def test_the_names_of_back_ends_are_compared_nowhere(path):
         return
     compared = constants_compared(parse(path))
     assert [node.lineno for node in compared if node.value in BACKEND_NAMES] == []
-
-
-def test_a_folder_can_be_surveyed():
-    """At most 14 modules, besides the folder that has one for each command."""
-    count = Counter(path.parent for path in MODULES if path.name != "__init__.py")
-    crowded = {name_of(folder): number for folder, number in count.items() if number > 14 and folder.name != "cli"}
-    assert crowded == {}
 
 
 MOST_LAZY_IMPORTS = 25

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from gemmbench.planning.manifests.readers import read_variant
-from gemmbench.planning.paths import data_folder
-from gemmbench.planning.schema import write_schema
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.json_schemas import write_schema
+from gemmbench.planning.manifests.catalog import read_variant
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 

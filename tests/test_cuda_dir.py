@@ -7,18 +7,16 @@ import pytest
 
 from gemmbench.backends.inlining import inline_headers
 from gemmbench.backends.registry import list_library_variants
-from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.kernel_files import SUFFIXES
+from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
 from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
-from gemmbench.planning.manifests.readers import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import find_row
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep_config import read_sweep
-from gemmbench.planning.tuning.pick_rows import find_row
+from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.inspection import choose_architecture, inspect_kernel
 from gemmbench.session.single_kernel import KernelRequest
 

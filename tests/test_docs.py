@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from gemmbench import errors
 from gemmbench.cli import group
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from tools.page import README, ROOT, Page, list_pages
 from tools.parts import KINDS
 

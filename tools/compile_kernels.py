@@ -22,9 +22,9 @@ from tabulate import tabulate
 
 from gemmbench.backends import registry
 from gemmbench.errors import BAD_ROW, OK, GemmbenchError
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import data_folder
 from gemmbench.session.inspection import Architecture, choose_architecture, inspect_kernel, read_hottest_loops
 from gemmbench.session.single_kernel import KernelRequest
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemmbench.errors import GemmbenchError, StoreError, nearest
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
 
 ROOT = data_folder("cuda").parent
 README = ROOT / "README.md"

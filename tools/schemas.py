@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemmbench.planning.schema import write_schema
+from gemmbench.planning.json_schemas import write_schema
 from tools.page import ROOT, holds
 
 FILES = {

@@ -14,7 +14,7 @@ import click
 
 from examples.digits.server import open_server
 from gemmbench.errors import GemmbenchError
-from gemmbench.planning.networks.network_config import NetworkOverrides
+from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import NetworkRequest
 from gemmbench.session.reporter import SILENT

@@ -15,8 +15,8 @@ from gemmbench.bench.experiments.network import OpenNetwork
 from gemmbench.bench.operands.network_parameters import Parameters, upscale_images
 from gemmbench.bench.verify.network_reference import ExpectedOutputs, propagate
 from gemmbench.errors import PlanError
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.sweeps.overrides import TimeLimits
 
 _WINDOW = 5e-4
 """Seconds that the launches of one measurement take together, if one alone takes less."""

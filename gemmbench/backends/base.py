@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gemmbench.backends.monitor import Conditions, Monitor
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.storage import StorageType
+from gemmbench.planning.precisions import StorageType
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gemmbench.planning.paths import exists
-from gemmbench.planning.quantities import Amount, Rate
+from gemmbench.planning.files import exists
+from gemmbench.planning.sizes import Amount, Rate
 
 Status = Literal["ok", "warning", "fault"]
 

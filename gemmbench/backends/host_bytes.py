@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gemmbench.backends.base import Range, ScaledArray
-from gemmbench.planning.problems.storage import FLOAT64, StorageType
+from gemmbench.planning.precisions import FLOAT64, StorageType
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gemmbench.errors import BuildError
+from gemmbench.planning.files import display_path, follow_links, is_file, read_text_file
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import display_path, follow_links, is_file
-from gemmbench.planning.text_file import read_text_file
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.MULTILINE)

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from gemmbench.planning.quantities import Amount
+from gemmbench.planning.sizes import Amount
 
 
 @dataclass(frozen=True)

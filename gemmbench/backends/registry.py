@@ -18,7 +18,7 @@ from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.errors import DeviceError, UsageError, nearest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 
 NAMES = ("cuda", "cpu", "fake")
 """The packages; `--device auto` takes the first that is usable."""

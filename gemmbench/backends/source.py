@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemmbench.backends.inlining import find_local_header, inline_headers, quote_path
+from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import display_path
 from gemmbench.planning.plans.plan import Plan
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)

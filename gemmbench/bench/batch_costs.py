@@ -12,8 +12,8 @@ from gemmbench.backends.base import Device
 from gemmbench.bench.host_probe import HostSpeed
 from gemmbench.bench.operands.cold_sets import count_cold_sets, find_room
 from gemmbench.bench.operands.layouts import GemmLayout, NetworkLayout
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import Problem
 
 
 @dataclass(frozen=True)

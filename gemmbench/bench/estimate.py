@@ -22,9 +22,8 @@ from gemmbench.bench.host_probe import HostSpeed, probe_host
 from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import LONG_WINDOW, count_most_pairs
 from gemmbench.bench.timing.stats import MIN_BLOCKS
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.panels import PanelCut
+from gemmbench.planning.plans.plan import Chain, Plan
+from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.policy import Policy
 
 _START = 0.7  # of the program

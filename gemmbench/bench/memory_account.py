@@ -8,7 +8,7 @@ from gemmbench.backends.base import Device
 from gemmbench.bench.batch_costs import Work
 from gemmbench.bench.operands.cold_sets import LEAST_SETS, find_room
 from gemmbench.bench.operands.scratch import count_scratch_bytes
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.plan import Chain
 
 
 def fit_together(devices: Mapping[str, Device], chains: Sequence[Chain]) -> bool:

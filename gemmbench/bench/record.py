@@ -11,9 +11,9 @@ from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.sustained import Sustained
 from gemmbench.bench.timing.stats import Round
 from gemmbench.planning.plans.plan import format_configuration
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.product_classes import is_weaker
-from gemmbench.planning.quantities import Amount, Count, Dimension, Integer, KnownCount, Rate, Scalar, Seconds
+from gemmbench.planning.precisions import is_weaker
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import Amount, Count, Dimension, Integer, KnownCount, Rate, Scalar, Seconds
 
 SCHEMA = 3
 STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "out of memory")

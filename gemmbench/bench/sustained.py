@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from gemmbench.planning.quantities import Amount, Dimension, Scalar, Seconds
+from gemmbench.planning.sizes import Amount, Dimension, Scalar, Seconds
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,9 +21,7 @@ from gemmbench.bench.record import RANKING, Record
 from gemmbench.bench.runner import Pace, Runner
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError
-from gemmbench.planning.plans.chain import Chain, list_plans
-from gemmbench.planning.plans.library_workspace import level_workspaces
-from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.plans.plan import Chain, Plan, level_workspaces, list_plans
 from gemmbench.planning.sweeps.policy import Policy
 
 

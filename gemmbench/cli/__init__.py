@@ -11,7 +11,7 @@ from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.cli.streams import discard_output, escape_unencodable, is_unwritable_output, open_closed_streams
 from gemmbench.cli.termination import Terminated, raise_on_sigterm
 from gemmbench.errors import INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
-from gemmbench.report.escaping import escape_controls
+from gemmbench.planning.files import escape_controls
 from gemmbench.version import __version__
 
 # The commands in the order of work, as --help shows them.

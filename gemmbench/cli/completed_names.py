@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from gemmbench.planning.paths import list_saved
-from gemmbench.planning.sweeps.config_file import list_configs
+from gemmbench.planning.files import list_saved
+from gemmbench.planning.sweeps.sweep import list_configs
 from gemmbench.session.machine import open_catalog
 
 _RESULTS = "results"

@@ -10,7 +10,7 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
-from gemmbench.planning.problems.panels import PanelCut
+from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.report.diagnostics.plans import PlannedRows, describe_estimate, report_network_plans, report_plans
 from gemmbench.report.table import Report

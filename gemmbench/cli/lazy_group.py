@@ -12,7 +12,7 @@ import click
 
 from gemmbench.cli.streams import discard_output
 from gemmbench.errors import OK
-from gemmbench.planning.paths import printable
+from gemmbench.planning.files import printable
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.results import finish_run
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
-from gemmbench.planning.networks.network_config import NetworkOverrides
+from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.diagnostics.digit_picture import describe_guess, draw_digit
 from gemmbench.session.networks import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network

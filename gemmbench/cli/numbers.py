@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.bounds import check_digits
+from gemmbench.planning.sizes import check_digits
 
 
 class _Number(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click

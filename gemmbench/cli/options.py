@@ -20,11 +20,9 @@ from gemmbench.cli.option_fields import (
     TRANSFERS,
     option,
 )
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import LAYOUTS
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import Cache, Fill
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import LAYOUTS, PanelCut
+from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
 from gemmbench.report.store.run import Destination
 
 # tabulate's formats, listed so that this module need not import it; a test compares them

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from gemmbench.report.escaping import escape_controls
+from gemmbench.planning.files import escape_controls
 from gemmbench.report.table import PLAIN, Report, format_reports
 
 RICH = "rich"

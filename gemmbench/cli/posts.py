@@ -28,7 +28,7 @@ from gemmbench.cli.results import choose_exit_code, refuse_incomplete_file, save
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep_config import known_posts
+from gemmbench.planning.sweeps.sweep import known_posts
 from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.posts.story import report_story

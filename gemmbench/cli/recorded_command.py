@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from gemmbench.cli.option_fields import Values
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import UsageError
-from gemmbench.planning.paths import RESULTS_SUFFIX
+from gemmbench.planning.files import RESULTS_SUFFIX
 from gemmbench.report import store
 from gemmbench.report.store import Run
 from gemmbench.session.resuming.find_unfinished import find_unfinished, name_command, split_command

@@ -8,7 +8,7 @@ import click
 
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.errors import OK
-from gemmbench.planning.schema import SCHEMAS, write_schema
+from gemmbench.planning.json_schemas import SCHEMAS, write_schema
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from gemmbench.cli.output import print_line, print_reports, screen_width
 from gemmbench.cli.results import print_results, write_exports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
-from gemmbench.planning.paths import is_folder
+from gemmbench.planning.files import is_folder
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation.find_row import find_row
 from gemmbench.report.explanation.sentences import explain_row

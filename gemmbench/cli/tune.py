@@ -25,9 +25,8 @@ from gemmbench.cli.recorded_command import complete_options
 from gemmbench.cli.results import finish_run, refuse_incomplete_file
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
+from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.tuning.budget import parse_budget
-from gemmbench.planning.tuning.strategy import choose_strategy
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.text import count_noun
 from gemmbench.report.tuning.dispatch import report_dispatch

@@ -10,7 +10,7 @@ from typing import Literal
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.sweeps.parsing import parse_share
+from gemmbench.planning.sweeps.overrides import parse_share
 
 Shape = tuple[int, int, int]
 """M, N, K."""

@@ -11,9 +11,8 @@ from typing import ParamSpec, TypedDict, TypeVar
 
 from gemmbench.errors import nearest
 from gemmbench.interface.arguments import Names, Params, Sizes, format_params, format_sizes, format_until, join_names
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides
+from gemmbench.planning.problems import PanelCut
+from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides, TimeLimits
 from gemmbench.session.verification import VerifyRequest
 
 P = ParamSpec("P")

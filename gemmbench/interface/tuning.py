@@ -16,8 +16,7 @@ from gemmbench.interface.functions import find_resumed
 from gemmbench.interface.options import SweepOptions, shell_command, sweep_overrides, takes, time_limits
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import RunResults
-from gemmbench.planning.tuning.budget import parse_budget
-from gemmbench.planning.tuning.strategy import choose_strategy
+from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.report.store.run import Destination
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.results import report_results

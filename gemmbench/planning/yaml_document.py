@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.bounds import check_digits
+from gemmbench.planning.sizes import check_digits
 
 Path = tuple[str | int, ...]
 Model = TypeVar("Model", bound=msgspec.Struct)

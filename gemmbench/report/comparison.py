@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.percent_of_baseline import clock_ratio, is_valid_baseline, percent_of_baseline
 from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.store import Run

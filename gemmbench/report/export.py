@@ -13,7 +13,7 @@ import msgspec
 
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
-from gemmbench.planning.paths import exists, follow_links, is_file
+from gemmbench.planning.files import exists, follow_links, is_file
 from gemmbench.report.columns import all_columns, transfers
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gemmbench.report.escaping import escape_cell, escape_controls
+from gemmbench.planning.files import escape_cell, escape_controls
 from gemmbench.report.layout.blocks import draw_blocks
 from gemmbench.report.layout.fit import GAP, Fit, fit_columns
 from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line

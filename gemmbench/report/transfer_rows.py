@@ -21,7 +21,7 @@ from statistics import median
 from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.row import UNKNOWN
 from gemmbench.report.store import Run
 

@@ -15,12 +15,12 @@ from gemmbench.backends.base import Device, InspectingCompiler
 from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.networks.network_config import NetworkOverrides, read_network_sweep
+from gemmbench.planning.network_sweeps import NetworkOverrides, read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.expansion import plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.sweeps.parsing import parse_params
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.sweeps.overrides import parse_params
 from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, Inspection, inspect_launch
 from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.revision import find_variant_at
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.manifests.revisions import find_variant_at
 from gemmbench.session.reporter import Reporter
 
 

@@ -16,16 +16,17 @@ from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.networks.network_chains import plan_chains, read_passes
-from gemmbench.planning.networks.network_config import (
+from gemmbench.planning.network_sweeps import (
     NetworkOverrides,
     NetworkRowChoice,
     NetworkSweep,
+    plan_chains,
     read_network_sweep,
+    read_passes,
 )
-from gemmbench.planning.plans.chain import GRAPH, Chain
 from gemmbench.planning.plans.configurations import check_params
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.plans.plan import GRAPH, Chain
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store.run import Destination
 from gemmbench.session.fleet.machines import find_refusal

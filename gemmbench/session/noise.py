@@ -10,7 +10,7 @@ from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.noise import Noise, compare_with_itself
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.session import open_session

@@ -21,8 +21,8 @@ from gemmbench.bench.record import Record, Request, TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.problems import PanelCut
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store import Journal, Run, complete_batches, complete_transfers, keep_latest

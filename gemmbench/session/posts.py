@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from gemmbench.backends.machine import Machine
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.networks.network_config import NetworkOverrides
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.network_sweeps import NetworkOverrides
+from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.planning.sweeps.sweep_config import describes_network, known_posts
+from gemmbench.planning.sweeps.sweep import describes_network, known_posts
 from gemmbench.report import store
 from gemmbench.report.store.run import Destination
 from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows, run_network

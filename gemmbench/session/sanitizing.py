@@ -13,11 +13,11 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import compile_plans
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Variant
+from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.plan import Config, Plan, Skip
-from gemmbench.planning.plans.suitability import explain_unfit_device
-from gemmbench.planning.problems import awkward
-from gemmbench.planning.sweeps.parsing import parse_params
+from gemmbench.planning.plans.skip_reasons import explain_unfit_device
+from gemmbench.planning.sweeps.overrides import parse_params
 from gemmbench.report.diagnostics.sanitizing import SanitizerResult
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.machine import find_gpu
@@ -109,7 +109,7 @@ def _prepare_commands(
 
 def _narrow_request(request: VerifyRequest, variant: Variant) -> VerifyRequest:
     """The request for one variant: few shapes, one precision, and only the parameters that it has."""
-    shapes = ",".join("x".join(map(str, shape)) for shape in awkward.SANITIZED)
+    shapes = ",".join("x".join(map(str, shape)) for shape in configurations.SANITIZED)
     names = {ALL, *(name for name, _ in variant.params)}
     return replace(
         request,

@@ -19,7 +19,7 @@ from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.reporter import Reporter
 

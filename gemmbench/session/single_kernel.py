@@ -16,9 +16,9 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.sizes import parse_sizes
-from gemmbench.planning.sweeps.parsing import parse_layouts, parse_params, parse_precisions
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import parse_sizes
+from gemmbench.planning.sweeps.overrides import parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import check_seed
 from gemmbench.session.fleet.machines import find_refusal
 from gemmbench.session.machine import open_catalog

@@ -9,9 +9,8 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.problems import PanelCut
+from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
 from gemmbench.report.store.run import Destination
 from gemmbench.session.fleet.machines import find_refusal

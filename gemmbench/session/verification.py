@@ -9,17 +9,14 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.selection.splitting import LARGEST
 from gemmbench.bench.record import Record
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
-from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.variant import ALL, Variant
-from gemmbench.planning.plans.chain import make_chain
+from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
-from gemmbench.planning.plans.plan import Config, Plan, Skip
-from gemmbench.planning.problems import awkward
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.sizes import parse_sizes
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.parsing import parse_layouts, parse_params, parse_precisions
+from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import check_plans, parse_sizes
+from gemmbench.planning.sweeps.overrides import TimeLimits, parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import Policy, check_seed
 from gemmbench.session.fleet.machines import find_refusal
 from gemmbench.session.machine import open_catalog
@@ -122,14 +119,19 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
     params = {ALL: ()} if request.every else parse_params(request.params)
     layouts = parse_layouts(request.layouts) or variant.layouts
     precisions = parse_precisions(request.precisions) or variant.precisions
-    configs = list_configurations(variant, params) if params else awkward.change_each_parameter(variant)
-    shapes = parse_sizes(request.sizes) if request.sizes else awkward.SHAPES
-    planned = _plan_problems(variant, awkward.make_problems(variant, shapes, layouts, precisions), configs, machine)
+    configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
+    shapes = parse_sizes(request.sizes) if request.sizes else configurations.SHAPES
+    planned = _plan_problems(
+        variant, configurations.make_problems(variant, shapes, layouts, precisions), configs, machine
+    )
     if not request.sizes:
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
         planned += _plan_problems(
-            variant, awkward.make_problems(variant, [awkward.LARGE], layouts[:1], precisions), crowded, machine
+            variant,
+            configurations.make_problems(variant, [configurations.LARGE], layouts[:1], precisions),
+            crowded,
+            machine,
         )
     return planned
 

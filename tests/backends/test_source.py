@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.source import compiler_text
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 TEXT = """/*---
 summary: x

@@ -13,8 +13,8 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.build import compile_plans, open_pool
 from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.errors import BuildTimeout, DeviceError, HostError
-from gemmbench.planning.manifests.code.model import Code, Flag
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.manifests.variant import Code, Flag
+from gemmbench.planning.problems import Problem
 
 SMALL = Problem(8, 8, 8)
 

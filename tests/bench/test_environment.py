@@ -12,7 +12,7 @@ from gemmbench.backends.monitor import Conditions
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep_config import read_sweep
+from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.report import store
 
 

@@ -8,9 +8,8 @@ from gemmbench.backends import registry
 from gemmbench.bench import estimate as module
 from gemmbench.bench.estimate import estimate_batch, estimate_run, estimate_sweep
 from gemmbench.bench.host_probe import HostSpeed, probe_host
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import make_chain
+from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 HOST = HostSpeed(product=1e10, copy=1e10, cores=4, share=1.0)

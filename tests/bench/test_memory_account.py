@@ -9,9 +9,8 @@ from gemmbench.backends.fake.device import describe_fake
 from gemmbench.bench.experiments.selection.splitting import split_chains
 from gemmbench.bench.memory_account import count_fixed_bytes, fit_together
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Config, Plan, make_chain
+from gemmbench.planning.problems import Problem
 
 MIB = 1 << 20
 KERNEL = Variant("kernel", "", 1, "kernel", ("fake",), ("f32",), ("nn",))

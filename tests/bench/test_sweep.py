@@ -9,9 +9,8 @@ from gemmbench.backends.fake.device import describe_fake
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.plan import Config, Skip
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Config, Skip, make_chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 SMALL, LARGE = Problem(8, 8, 8), Problem(16, 16, 16)

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from examples.digits.server import open_server
-from gemmbench.planning.networks.network_config import NetworkOverrides
+from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import NetworkRequest
 from gemmbench.session.reporter import SILENT

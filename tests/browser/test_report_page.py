@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gemmbench.bench.record import Environment, Record
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.page.page import render_page
 from gemmbench.report.store import Run

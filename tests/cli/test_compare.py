@@ -177,7 +177,7 @@ def test_a_kernel_that_was_deleted_is_still_compared(past):
 
 
 def test_a_kernel_of_the_past_picks_from_its_own_time(history, write_kernel):
-    from gemmbench.planning.manifests.revision import find_variant_at
+    from gemmbench.planning.manifests.revisions import find_variant_at
 
     keys = dict.fromkeys(("symbol", "grid", "block"))
     write_kernel("chooser.cu", body="", **keys, pick=["variant: mine"])

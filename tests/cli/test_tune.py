@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from gemmbench.planning.problems import awkward
+from gemmbench.planning.plans import configurations
 from gemmbench.report.store import Journal
 from gemmbench.session.tuning import tasks
 from gemmbench.session.tuning.dispatch import evaluate_rows
@@ -21,8 +21,8 @@ TIMES = {f"mine T={value}": 1e-3 * (1 + abs(value - 3) / 10) for value in range(
 def tune(gemmbench, script, write_kernel, monkeypatch):
     """Tune a kernel with five configurations, of which T=3 is the fastest."""
     monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
-    monkeypatch.setattr(awkward, "SHAPES", ((7, 5, 3),))
-    monkeypatch.setattr(awkward, "LARGE", (17, 18, 19))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
     write_kernel("mine.cu", params={"T": [1, 2, 3, 4, 5]}, require=["T < 5"])
 
     def run(*arguments, command="tune", times=TIMES, faults=None):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gemmbench.backends.fake.kernels import FakeExecutable
-from gemmbench.planning.problems import awkward
+from gemmbench.planning.plans import configurations as configurations_module
 
 
 def cells(said, name):
@@ -17,7 +17,7 @@ def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbenc
     said = gemmbench("verify", "tiled", "--param", "TILE=16", "--device", "fake", "--format", "tsv")
     unexpected = [line for line in said.err.splitlines() if not re.match(r"(\d+ min )?\d+ s: ", line)]  # slow hosts
     assert said.code == 0 and unexpected == []
-    checks = (len(awkward.SHAPES) * 4 + 1) * 8  # layouts, the large problem once; precisions
+    checks = (len(configurations_module.SHAPES) * 4 + 1) * 8  # layouts, the large problem once; precisions
     _name, configurations, passed, failed, skipped, error, device = cells(said, "tiled")
     assert (configurations, passed, failed, skipped, device) == ("1", str(checks), "0", "0", "fake")
     assert 0 < float(error) < 16

@@ -6,8 +6,8 @@ import pytest
 from examples.digits.drawing import draw_image
 from gemmbench.bench.operands.network_parameters import load_parameters, upscale_images
 from gemmbench.bench.verify.network_reference import propagate
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.networks import Network
 
 NETWORK = Network((784, 100, 100, 10), ("relu", "relu", "softmax"), 1)
 

@@ -10,7 +10,7 @@ import pytest
 
 from examples.digits.server import open_server
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.networks.network_config import NetworkOverrides
+from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import NetworkRequest, plan_network_rows, read_digit
 from gemmbench.session.reporter import SILENT

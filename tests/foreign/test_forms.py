@@ -7,7 +7,7 @@ import yaml
 
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 FOLDER = Path(__file__).parent
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())

@@ -9,11 +9,11 @@ import yaml
 
 from gemmbench.backends.header_packages import why_no_headers
 from gemmbench.errors import BuildError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 FOLDER = Path(__file__).parent
 EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())

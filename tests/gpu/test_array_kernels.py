@@ -5,7 +5,7 @@ import pytest
 
 from gemmbench.backends.base import Range, ScaledArray
 from gemmbench.backends.fake.kernels import FakeMemory
-from gemmbench.planning.problems.storage import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64
+from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64
 
 TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3, E5M2]
 COUNT, STEP = 300_001, 1 << 22

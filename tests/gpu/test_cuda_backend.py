@@ -19,7 +19,7 @@ from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch, Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 
@@ -349,7 +349,7 @@ from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.manifests.variant import Launch, Variant
 
 backend = CudaBackend()

@@ -23,7 +23,7 @@ from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda may warn as it is imported

@@ -25,12 +25,11 @@ from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.bench.verify import network_cases as cases
 from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.networks.network_chains import plan_chains, read_passes
-from gemmbench.planning.networks.network_config import NetworkRowChoice
-from gemmbench.planning.paths import data_folder
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_passes
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.machine import find_machine
 from gemmbench.session.networks import NetworkRequest

@@ -16,10 +16,10 @@ from gemmbench.backends.cuda.launching import graphs
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import DeviceError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 from tests.gpu.foreign_runs import gemmbench
 

@@ -13,7 +13,7 @@ from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.record import Record
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported

@@ -23,13 +23,12 @@ from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.store import Run

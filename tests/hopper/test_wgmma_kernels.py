@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.cpu.compiler import PRELUDE
-from gemmbench.planning.manifests.readers import read_variant
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
 SMS = {"wgmma_hybrid": 22}

@@ -6,7 +6,7 @@ import pytest
 
 import gemmbench
 from gemmbench.errors import UsageError
-from gemmbench.planning.problems import awkward
+from gemmbench.planning.plans import configurations
 from gemmbench.session.tuning import tasks
 
 
@@ -14,8 +14,8 @@ from gemmbench.session.tuning import tasks
 def quick(monkeypatch, tmp_path, few_sets):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
-    monkeypatch.setattr(awkward, "SHAPES", ((7, 5, 3),))
-    monkeypatch.setattr(awkward, "LARGE", (17, 18, 19))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 
 
 def test_it_returns_the_winner_and_keeps_it():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gemmbench
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
 
 SHAPES = [(5, 136, 200), (19, 75, 168), (70, 8, 77), (67, 21, 66), (131, 1, 4101)]
 

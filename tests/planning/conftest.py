@@ -3,8 +3,8 @@
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.readers import read_variant
-from gemmbench.planning.paths import display_path
+from gemmbench.planning.files import display_path
+from gemmbench.planning.manifests.catalog import read_variant
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 import pytest
 
 from gemmbench.errors import SpecError, UsageError
-from gemmbench.planning.bounds import check_digits, check_plans, count_digits, format_count
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import Configurations, list_configurations
-from gemmbench.planning.problems.sizes import count_sizes, parse_sizes
+from gemmbench.planning.sizes import check_digits, check_plans, count_digits, count_sizes, format_count, parse_sizes
 from gemmbench.planning.yaml_document import parse_document
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from gemmbench.planning.schema import SCHEMAS, write_schema
+from gemmbench.planning.json_schemas import SCHEMAS, write_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.text_file import LONGEST, read_text_file
+from gemmbench.planning.files import LONGEST, read_text_file
 
 
 def make_socket(path):

@@ -4,11 +4,11 @@ import msgspec
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from gemmbench.planning.networks.network_config import NetworkModel, NetworkPostModel, NetworkRowModel
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.network_sweeps import NetworkModel, NetworkPostModel, NetworkRowModel
 from gemmbench.planning.sweeps.policy import MeasureModel
-from gemmbench.planning.sweeps.post import PostModel, PostRowModel, PublishedModel
-from gemmbench.planning.sweeps.sweep_model import SweepModel
+from gemmbench.planning.sweeps.published_post import PostModel, PostRowModel, PublishedModel
+from gemmbench.planning.sweeps.sweep import SweepModel
 
 CONFIGS = sorted(data_folder("configs").rglob("*.yaml"))
 MODELS = (SweepModel, NetworkModel, MeasureModel, PostModel, PostRowModel, PublishedModel, NetworkRowModel)

@@ -11,15 +11,15 @@ from gemmbench.backends import registry
 from gemmbench.backends.cpu.compiler import translation_unit
 from gemmbench.backends.source import compiler_text
 from gemmbench.errors import SpecError
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.paths import data_folder
 from gemmbench.planning.plans.configurations import count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 KERNELS = sorted(path for path in data_folder("cuda").rglob("*.cu"))
 MODELS = (Manifest, LaunchFields, TensorMapFields, PickFields)

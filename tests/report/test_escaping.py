@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.report.escaping import escape_cell, escape_controls
+from gemmbench.planning.files import escape_cell, escape_controls
 from gemmbench.report.page.html import tag
 from gemmbench.report.table import Report, Table
 

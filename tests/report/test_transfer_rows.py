@@ -8,7 +8,7 @@ import math
 import pytest
 
 from gemmbench.bench.record import TransferRecord
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report import store, transfer_rows
 from gemmbench.report.columns.transfers import COLUMNS, TABLE
 from gemmbench.report.comparison import compare_rows

@@ -6,8 +6,7 @@ from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.report.store import read
 from gemmbench.report.store.run import Destination
 from gemmbench.session.open_run import open_run

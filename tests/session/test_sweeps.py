@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.problems.panels import PanelCut
+from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report import store
 from gemmbench.report.store.run import Destination

@@ -12,14 +12,14 @@ from gemmbench.bench.record import End, Environment, NetworkFacts, Record, Reque
 from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.cli import group
 from gemmbench.errors import EXIT_CODES, StoreError
+from gemmbench.planning.json_schemas import read_attributes
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
-from gemmbench.planning.networks.network_config import NetworkModel, NetworkPostModel, NetworkRowModel
-from gemmbench.planning.problems.precision import PRECISIONS, Precision
-from gemmbench.planning.schema import read_attributes
+from gemmbench.planning.network_sweeps import NetworkModel, NetworkPostModel, NetworkRowModel
+from gemmbench.planning.precisions import PRECISIONS, Precision
 from gemmbench.planning.sweeps.policy import MeasureModel
-from gemmbench.planning.sweeps.post import PostModel, PostRowModel, PublishedModel
-from gemmbench.planning.sweeps.sweep_model import SweepModel
+from gemmbench.planning.sweeps.published_post import PostModel, PostRowModel, PublishedModel
+from gemmbench.planning.sweeps.sweep import SweepModel
 from gemmbench.report.columns import all_columns, transfers
 from gemmbench.report.columns.column import Column
 from gemmbench.report.flags import MEANINGS

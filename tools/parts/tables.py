@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gemmbench.errors import StoreError, nearest
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report import store
 from gemmbench.report.columns import all_columns, gemm
 from gemmbench.report.columns.column import Column, format_headings, format_rows, pick_columns

@@ -24,9 +24,9 @@ from gemmbench.backends.cpu.support import ALIGNMENT, has_barriers
 from gemmbench.backends.inlining import quote_path
 from gemmbench.backends.source import split_text, suggest_fix
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.planning.manifests.code.model import NULL, SCALARS
+from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 
 PRELUDE = Path(__file__).parent / "prelude"
 

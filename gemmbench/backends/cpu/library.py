@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.problems.problem import LAYOUTS
+from gemmbench.planning.problems import LAYOUTS
 
 OPENBLAS = Variant(
     name="openblas",

@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.backends.host import count_cores
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 _GLANCE, _MOST_SETTLING = 2e-3, 0.3
 

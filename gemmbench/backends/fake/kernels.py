@@ -13,10 +13,10 @@ import numpy as np
 from gemmbench.backends.base import OperandSet, Rotation, Step, Window, pack_allocations
 from gemmbench.backends.host_bytes import HostBytes
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered
-from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.storage import FLOAT64
+from gemmbench.planning.precisions import FLOAT64
+from gemmbench.planning.problems import Problem
 
 _COMPILATION = 0.5
 """Seconds that binding takes with the fault `compiles`, as for a function that is compiled by its first call."""

@@ -22,7 +22,7 @@ import yaml
 from gemmbench.backends.fake.jobs import RATES
 from gemmbench.backends.fake.monitor import KEYS
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.text_file import read_text_file
+from gemmbench.planning.files import read_text_file
 
 _WRONG_RESULTS = ("unwritten", "zero", "last_column", "overrun", "race")
 FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no_graph", "compiles")

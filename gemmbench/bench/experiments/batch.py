@@ -12,10 +12,9 @@ from gemmbench.bench.build import Built, name_code
 from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.record import CHECK, RANKING, Record
 from gemmbench.errors import PlanError
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.plans.chain import Chain, make_chain
-from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Chain, Plan, make_chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 METHOD = 4

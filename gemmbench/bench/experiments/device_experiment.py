@@ -20,7 +20,7 @@ from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.errors import DeviceLost, PlanError
-from gemmbench.planning.plans.library_workspace import level_workspaces
+from gemmbench.planning.plans.plan import level_workspaces
 
 _SHARE_OF_FREE = 0.95
 

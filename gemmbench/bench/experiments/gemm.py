@@ -17,7 +17,7 @@ from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.bench.verify.single_products import make_single_products
 from gemmbench.bench.verify.special_values import SpecialValues, has_special_values, make_special_values
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 

@@ -17,8 +17,8 @@ from gemmbench.bench.operands.network_parameters import Digits, Parameters
 from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.bench.verify import network_cases
 from gemmbench.bench.verify.network_reference import Case
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 

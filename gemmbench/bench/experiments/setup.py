@@ -11,7 +11,7 @@ from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentC
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.operands.arena import Arena, Inputs
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
 AUDIT_SHARE = 0.02

@@ -16,7 +16,7 @@ from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.plan import Chain
 
 DAMAGED = "something wrote over A, B or the guard zones"
 

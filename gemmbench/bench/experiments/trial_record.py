@@ -11,7 +11,7 @@ from gemmbench.backends.base import Artifact
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.trial import SetCount, Trial
 from gemmbench.bench.record import NetworkFacts, Record
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
 

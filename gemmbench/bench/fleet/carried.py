@@ -16,9 +16,9 @@ from gemmbench.backends.cache.folder import explain_unwritable, make_cache_folde
 from gemmbench.backends.header_packages import find_package_version, why_no_headers
 from gemmbench.backends.inlining import find_local_header
 from gemmbench.errors import BuildError
+from gemmbench.planning.files import is_file
 from gemmbench.planning.manifests.code.packages import explain_missing
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.paths import is_file
 
 _FOLDER = "carried"
 

@@ -32,7 +32,7 @@ from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
 from gemmbench.errors import DeviceError, GemmbenchError, PlanError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 
 _LEAST_SPACE = 64 << 20
 """Bytes that the cache's file system must have left before a batch."""

@@ -14,9 +14,8 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from gemmbench.planning.problems.precision import Precision
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.storage import FLOAT32, FLOAT64, StorageType
+from gemmbench.planning.precisions import FLOAT32, FLOAT64, Precision, StorageType
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 
 _PIECE = 1 << 22  # elements

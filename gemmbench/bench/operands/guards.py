@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemmbench.backends.base import ALIGN, Memory
-from gemmbench.planning.problems.storage import StorageType
+from gemmbench.planning.precisions import StorageType
 
 NAN = 0xFF
 """Every byte 0xFF is a NaN in every floating-point format."""

@@ -8,8 +8,7 @@ from gemmbench.backends.jobs import HostMemory, Transfers
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.fill import Operands
 from gemmbench.errors import OutOfMemory
-from gemmbench.planning.problems.panels import Panel
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Panel, Problem
 
 
 class HostMatrices:

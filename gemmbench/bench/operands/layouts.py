@@ -14,10 +14,10 @@ import numpy as np
 from gemmbench.backends.base import ALIGN, OperandSet
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.guards import GuardedLayout
-from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.storage import FLOAT32, StorageType
+from gemmbench.planning.precisions import FLOAT32, StorageType
+from gemmbench.planning.problems import Problem
 
 _NETWORK_GUARD = 16 << 10
 

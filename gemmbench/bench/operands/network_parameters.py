@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.paths import display_path
+from gemmbench.planning.files import display_path
+from gemmbench.planning.networks import Network
 
 SIDE = 28
 """Pixels per side of the images that a network of 784 inputs reads."""

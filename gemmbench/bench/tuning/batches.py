@@ -12,7 +12,7 @@ from gemmbench.bench.experiments.selection.splitting import split_chains
 from gemmbench.bench.memory_account import fit_together
 from gemmbench.bench.record import CHECK, RANKING, Record
 from gemmbench.bench.runner import Runner
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.tuning.task import find_key
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import Problem
 
 _Code = tuple[object, ...]
 """A variant in a configuration, with a layout and a precision."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.tuning.pick_rows import Candidate
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import Candidate
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from gemmbench.bench.tuning.batches import CandidateBatches
 from gemmbench.bench.tuning.checked_code import CheckedCode
 from gemmbench.bench.tuning.standings import FINALISTS, Standing, collect_standings
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.tuning.strategy import Strategy
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.search_space import Strategy
 
 FIRST_ROUNDS = 2
 """A round and its mirror image."""

@@ -21,7 +21,7 @@ from gemmbench.bench.tuning.outcome import SearchOutcome
 from gemmbench.bench.tuning.screening import Screening
 from gemmbench.bench.tuning.standings import SHARED_FINALISTS, Standing
 from gemmbench.bench.tuning.task import Key, TuningTask, find_key
-from gemmbench.planning.tuning.strategy import make_strategy
+from gemmbench.planning.search_space import make_strategy
 
 _SCREENING_SHARE = 0.7
 """Of the seconds of a search: when the first rounds end, to leave time for the finals."""

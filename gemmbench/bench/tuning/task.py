@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gemmbench.bench.record import Record
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.plans.library_workspace import level_workspaces
-from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.tuning.space import SearchSpace
+from gemmbench.planning.plans.plan import Chain, Plan, level_workspaces
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import SearchSpace
 
 Key = tuple[tuple[str, int], ...]
 """A configuration: its parameters and their values, sorted."""

@@ -14,8 +14,7 @@ import numpy as np
 
 from gemmbench.bench.operands.fill import round_factor
 from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample
-from gemmbench.planning.problems.precision import PRECISIONS, Precision
-from gemmbench.planning.problems.storage import FLOAT32, StorageType
+from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision, StorageType
 
 _SHIFTS = tuple(sign * step for step in (1, 2, 3, 4, 8, 16, 32, 64, 128) for sign in (1, -1))
 _TILES = (2, 4, 8, 16, 32, 64, 128, 256)

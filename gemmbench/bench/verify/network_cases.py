@@ -9,7 +9,7 @@ import numpy as np
 from gemmbench.bench.operands.network_parameters import Digits, Parameters, make_random_parameters
 from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.verify.network_reference import Case
-from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks import Network
 from gemmbench.planning.sweeps.overrides import Fill
 
 

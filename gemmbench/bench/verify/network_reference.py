@@ -17,7 +17,7 @@ import numpy as np
 from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
-from gemmbench.planning.networks.network import Network
+from gemmbench.planning.networks import Network
 
 _UNIT = 2.0**-24
 _EXACT = 2.0**24

@@ -21,8 +21,8 @@ import numpy as np
 from gemmbench.bench.operands.fill import Operands, is_cached, make_operands
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.product_classes import CLASSES, choose_weaker
+from gemmbench.planning.precisions import CLASSES, choose_weaker
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 
 _FULL_CHECK_LIMIT = 1024**3

@@ -22,9 +22,8 @@ import numpy as np
 from gemmbench.bench.operands.fill import Operands, is_cached
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import Check, Reference
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.product_classes import CLASSES, choose_weaker, is_weaker, name_class
-from gemmbench.planning.problems.storage import StorageType
+from gemmbench.planning.precisions import CLASSES, StorageType, choose_weaker, is_weaker, name_class
+from gemmbench.planning.problems import Problem
 
 RULE = "class"
 _POOL = 65_537  # a prime, so that rows of A begin at different factors

@@ -25,8 +25,8 @@ from gemmbench.bench.operands.fill import Operands, round_factor
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.storage import FLOAT64
+from gemmbench.planning.precisions import FLOAT64
+from gemmbench.planning.problems import Problem
 
 NOT_FINITE, SUBNORMAL, OVERFLOW = "NaN and infinity", "subnormal", "overflow"
 _WEAK = 0.02  # how far off a sum of products of bf16 may be, as a share of |alpha| |A| |B|

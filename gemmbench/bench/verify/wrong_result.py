@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.bench.operands.fill import Operands
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 ROUNDING_FACTOR = 16
 """A correct result may be off by this many u (|alpha| |A| |B| + |beta| |C0|)."""

@@ -1,4 +1,4 @@
-"""The functions of a CUDA file: kernels and host functions, with their parameters."""
+"""The functions of a CUDA file, with their parameters, and the launches with <<< >>> that tell grid and block."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gemmbench.planning.drafts.scanning import find_end, hide_comments, hide_directives, list_blocks, split_list
+from gemmbench.planning.drafts.scanning import (
+    find_end,
+    hide_comments,
+    hide_directives,
+    list_blocks,
+    read_constants,
+    split_list,
+)
 
 _QUALIFIERS = set("const volatile restrict __restrict__ __restrict __grid_constant__ struct constexpr".split())
 _ALIAS = re.compile(
@@ -115,3 +122,58 @@ def _read_parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
     name = kept[-1] if len(kept) > 1 else ""
     kind = " ".join(kept[:-1] if name else kept)
     return Parameter(name, aliases.get(kind, kind), pointer, "const" in words)
+
+
+_LAUNCH = re.compile(r"\b(\w+)\s*(<[^;<>]*>)?\s*<<<")
+
+
+@dataclass(frozen=True)
+class LaunchSite:
+    """A launch as it is written: expressions of C++. `constants` are the expressions with a name before it."""
+
+    template: tuple[str, ...]
+    grid: tuple[str, ...]
+    block: tuple[str, ...]
+    shared: str
+    arguments: tuple[str, ...]
+    constants: dict[str, str]
+
+
+def find_launch(text: str, kernel: str) -> LaunchSite | None:
+    """The first launch of a kernel in a file, or None."""
+    code = hide_comments(text)
+    for found in _LAUNCH.finditer(code):
+        end = code.find(">>>", found.end())
+        if found[1] != kernel or end < 0:
+            continue
+        grid, block, shared, *_ = [*split_list(code[found.end() : end]), "", "", "0"]
+        opening = code.find("(", end)
+        before = code[: found.start()]
+        extent = _read_extent(block, before)
+        sizes = {f"{block}.{axis}": size for axis, size in zip("xyz", extent, strict=False)}
+        return LaunchSite(
+            template=tuple(split_list((found[2] or "<>")[1:-1])),
+            grid=_read_extent(grid, before),
+            block=extent,
+            shared=shared or "0",
+            arguments=tuple(split_list(code[opening + 1 : find_end(code, opening) - 1])) if opening >= 0 else (),
+            constants={**read_constants(before), **sizes},
+        )
+    return None
+
+
+def _read_extent(text: str, before: str) -> tuple[str, ...]:
+    """The sizes of a grid or block: those of the `dim3` that a name stands for, or the expression itself."""
+    if text.startswith("dim3"):
+        return _read_sizes(text)
+    statements = re.findall(r"\bdim3\b([^;]*);", before)
+    declared = [item for statement in statements for item in split_list(statement)]
+    found = [item for item in declared if re.match(rf"(?:const\s+)?{re.escape(text)}\s*[({{=]", item)]
+    return _read_sizes(found[-1]) if found else (text,)
+
+
+def _read_sizes(declarator: str) -> tuple[str, ...]:
+    """What is between the brackets of `grid(1, 2)` or `dim3{1, 2}`."""
+    if opening := re.search(r"[({]", declarator):
+        return tuple(split_list(declarator[opening.end() : find_end(declarator, opening.start()) - 1]))
+    return ()

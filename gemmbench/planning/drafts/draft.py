@@ -10,13 +10,194 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.planning.drafts.choice import choose_function, list_candidates
-from gemmbench.planning.drafts.declarations import read_functions
-from gemmbench.planning.drafts.facts import Facts, read_facts
-from gemmbench.planning.drafts.headers import find_includes
-from gemmbench.planning.drafts.roles import SQUARE, Guess
-from gemmbench.planning.drafts.tiles import guess_block, guess_grid, guess_requirements, guess_value
-from gemmbench.planning.paths import display_path
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.drafts.declarations import (
+    Function,
+    LaunchSite,
+    Parameter,
+    TemplateParameter,
+    find_launch,
+    read_functions,
+)
+from gemmbench.planning.drafts.guesses import (
+    SQUARE,
+    Guess,
+    Names,
+    guess_arguments,
+    guess_block,
+    guess_grid,
+    guess_requirements,
+    guess_value,
+    name_params,
+)
+from gemmbench.planning.drafts.scanning import hide_comments, read_constants
+from gemmbench.planning.files import display_path, is_file
+from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES
+
+_WANTED = ("A", "B", "C", "M", "N", "K")
+
+
+def list_candidates(functions: Sequence[Function]) -> list[Function]:
+    """The kernels of a file, and its launchers: functions of the host that take a stream."""
+    return [each for each in functions if each.is_kernel or _is_launcher(each)]
+
+
+def choose_function(functions: Sequence[Function], text: str, symbol: str | None, location: str) -> Function:
+    """The function called `symbol`, or the best one. Raises UsageError if there is none."""
+    candidates = list_candidates(functions)
+    names = [each.name for each in candidates]
+    if not candidates:
+        fault = "no kernel and no launcher: no `__global__` function and none that takes a cudaStream_t"
+        raise UsageError(f"{location}: {fault}; name the file that defines one")
+    if symbol is None:
+        return max(candidates, key=lambda each: _count_evidence(each, text))
+    if symbol not in names:
+        raise UsageError(f"{location}: no function '{symbol}'{nearest(symbol, names)}; it has {', '.join(names)}")
+    return candidates[names.index(symbol)]
+
+
+def _is_launcher(function: Function) -> bool:
+    return not function.is_device_function and any("Stream" in each.type for each in function.parameters)
+
+
+def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
+    """How many arguments of a GEMM it has, and whether its launch is known; a launcher launches itself."""
+    guesses = guess_arguments(function.parameters, {})
+    known = {guess.text.partition("(")[2].rstrip(")") or guess.text for guess in guesses if not guess.doubt}
+    launched = not function.is_kernel or find_launch(text, function.name) is not None
+    return len(known.intersection(_WANTED)), launched, function.is_kernel
+
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+_PACKAGES = {"cutlass": ("cutlass/", "cute/"), "cublas": ("cublas",)}
+_FURTHEST = 3
+"""How many folders up headers are looked for."""
+
+
+def find_includes(text: str, path: Path, home: Path) -> list[str]:
+    """The items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
+    found = [quoted or angled for quoted, angled in _INCLUDE.findall(text)]
+    packages = [name for name, heads in _PACKAGES.items() if any(header.startswith(heads) for header in found)]
+    folders = dict.fromkeys(_find_folder(header, path.parent.resolve()) for header in found)
+    return [*(os.path.relpath(folder, home.resolve()) for folder in folders if folder), *packages]
+
+
+def _find_folder(header: str, beside: Path) -> Path | None:
+    """The folder with a header, if not `beside`: one above, or a folder in one above; None if there is none."""
+    if is_file(beside / header):
+        return None
+    above = [beside, *beside.parents][:_FURTHEST]
+    folders = (folder for each in above for folder in (each, *sorted(each.glob("[!.]*"))))
+    return next((folder for folder in folders if is_file(folder / header)), None)
+
+
+PRECISIONS = {
+    **dict.fromkeys(("float",), "f32"),
+    **dict.fromkeys(("double",), "f64"),
+    **dict.fromkeys(("half", "__half"), "f16"),
+    **dict.fromkeys(("__nv_bfloat16", "nv_bfloat16", "bf16"), "bf16"),
+    **dict.fromkeys(("__nv_fp8_e4m3",), "e4m3"),
+    **dict.fromkeys(("__nv_fp8_e5m2",), "e5m2"),
+}
+"""The precision of a type of elements."""
+
+_TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*!?\s*beta\s*\)|[=!]=\s*beta\b")
+_MULTIPLIES_BETA = re.compile(r"\bbeta\s*\*|\*=?\s*beta\b")
+_COLUMN_MAJOR = re.compile(
+    r"\[\s*\(?\s*(?:i|row|m)\s*\)?\s*\+\s*\(?\s*(?:j|col|k|n)\s*\)?\s*\*\s*\(?\s*ld|\bldc?\s*=\s*M\b|\blda\s*=\s*M\b"
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A function, how it is launched in its file, and what follows from its declaration.
+
+    `types` are the types of its template, `params` the names of its template's integers in the
+    manifest, both by their name in the code. With `reads_c` C is read where beta is 0, too.
+    """
+
+    function: Function
+    site: LaunchSite | None
+    types: dict[str, str]
+    params: dict[str, str]
+    arguments: list[Guess]
+    names: Names
+    column_major: bool
+    reads_c: bool
+
+    @property
+    def precision(self) -> str:
+        """The precision of A; "" if its type has none."""
+        pairs = zip(self.function.parameters, self.arguments, strict=True)
+        found = [self.types.get(parameter.type, parameter.type) for parameter, guess in pairs if guess.text == "A"]
+        return PRECISIONS.get(found[0], "") if found else ""
+
+    def list_integers(self) -> Iterator[tuple[str, str]]:
+        """The integers of the template: their names in the manifest, and the values of the launch, or the defaults."""
+        written = _zip_template(self.function, self.site)
+        for each in self.function.template:
+            if not each.is_type:
+                yield self.params[each.name], written.get(each.name, each.default)
+
+
+def read_facts(function: Function, text: str) -> Facts:
+    """Read what the text of a file says about one of its functions."""
+    code = hide_comments(text)
+    site = find_launch(text, function.name) if function.is_kernel else None
+    written = _zip_template(function, site)
+    types = {each.name: written.get(each.name, "") for each in function.template if each.is_type}
+    types = {name: kind if kind in PRECISIONS else "float" for name, kind in types.items()}
+    params = name_params(function, (*PROBLEM_NAMES, *DEVICE_NAMES))
+    arguments = guess_arguments(function.parameters, types)
+    names = _read_names(function, site, code, arguments, params)
+    column_major = _COLUMN_MAJOR.search(code) is not None
+    return Facts(function, site, types, params, arguments, names, column_major, _reads_c(function, code))
+
+
+def _reads_c(function: Function, code: str) -> bool:
+    """Whether a kernel multiplies by beta, itself or in a function that it calls, without a test whether it is 0."""
+    text = function.body if _MULTIPLIES_BETA.search(function.body) else code
+    used = function.is_kernel and re.search(r"\bbeta\b", function.body)
+    return bool(used and _MULTIPLIES_BETA.search(text) and not _TESTS_BETA.search(text))
+
+
+def _zip_template(function: Function, site: LaunchSite | None) -> dict[str, str]:
+    """The arguments that a launch gives to the template."""
+    return dict(zip((each.name for each in function.template), site.template if site else (), strict=False))
+
+
+def _read_names(
+    function: Function, site: LaunchSite | None, code: str, arguments: Sequence[Guess], params: dict[str, str]
+) -> Names:
+    """What the code calls sizes, parameters and constants; a launch may have names of its own for them."""
+    found = {each.name: _find_size(guess) for each, guess in zip(function.parameters, arguments, strict=True)}
+    sizes = {name: size for name, size in found.items() if size}
+    if site is None:
+        return Names(sizes, params, _read_tile(function.name) | read_constants(code))
+    sizes |= _rename(site.arguments, function.parameters, sizes)
+    params = params | _rename(site.template, function.template, params)
+    return Names(sizes, params, site.constants)
+
+
+def _find_size(guess: Guess) -> str:
+    """M, N or K if an argument is that, converted or not."""
+    found = re.fullmatch(r"(?:\w+\()?([MNK])\)?", guess.text)
+    return found[1] if found else ""
+
+
+def _read_tile(name: str) -> dict[str, str]:
+    """BM, BN and BK of a kernel called `sgemm_128x64x8`."""
+    found = re.search(r"(?<!\d)(\d+)x(\d+)x(\d+)", name)
+    return dict(zip(("BM", "BN", "BK"), found.groups(), strict=True)) if found else {}
+
+
+def _rename(
+    written: Sequence[str], declared: Sequence[Parameter | TemplateParameter], names: dict[str, str]
+) -> dict[str, str]:
+    """The names of a launch for what the declaration of the kernel calls otherwise."""
+    pairs = zip(written, (each.name for each in declared), strict=False)
+    return {text: names[name] for text, name in pairs if name in names and re.fullmatch(r"[A-Za-z_]\w*", text)}
+
 
 MARK = "# check"
 _HEAD = "# A draft by `gemmbench new`: look at the lines marked `check`, and remove the marks."

@@ -1,16 +1,130 @@
-"""The catalog: every variant by name, from the folders of kernels and from the libraries."""
+"""The catalog: every variant by name, from the folders of kernels and from the libraries.
+
+Where a file has its manifest depends on its suffix:
+
+.cu .cpp    between `/*---` and `---*/` at the top of the file
+.yaml       the file is the manifest, and its key `file` names the code
+.py         the docstring of the module
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.manifests.kernel_files import find_file, is_path, list_kernel_files
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.files import display_path, follow_links, is_file, is_folder, printable, read_text_file
+from gemmbench.planning.manifests.code_keys import find_code_file
+from gemmbench.planning.manifests.kernel_code import parse_module
+from gemmbench.planning.manifests.manifest import ManifestReader
 from gemmbench.planning.manifests.variant import Pick, Variant
-from gemmbench.planning.paths import display_path, follow_links, is_file, printable
+from gemmbench.planning.yaml_document import parse_document
+
+_HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
+
+
+def has_manifest(text: str) -> bool:
+    """Whether a text of C++ begins with a manifest."""
+    return _HEADER.match(text) is not None
+
+
+def read_variant(path: Path) -> Variant:
+    """Read a variant. Raises SpecError with the file, the line, the fault and the fix."""
+    if path.stem != printable(path.stem):
+        message = "the name of a kernel must be printable UTF-8; rename the file"
+        raise SpecError(display_path(path), None, message)
+    return READERS[path.suffix](path)
+
+
+def _read_kernel_file(path: Path) -> Variant:
+    location, text = display_path(path), read_text_file(path)
+    header = _HEADER.match(text)
+    if header is None:
+        other = "or describe it in a .yaml file with `file:`, which `gemmbench new NAME --from FILE` drafts"
+        raise SpecError(location, 1, f"no manifest: the file must begin with `/*---`, YAML lines, and `---*/`; {other}")
+    first_line = text.count("\n", 0, header.start(1)) + 1
+    document = parse_document(header[1], location, first_line)
+    if ("file",) in document.lines:
+        raise document.error_at(("file",), "file: only a manifest in a .yaml file has it; remove it")
+    return ManifestReader(document, path, path, text).read()
+
+
+def _read_manifest_file(path: Path) -> Variant:
+    document = parse_document(read_text_file(path), display_path(path))
+    code = find_code_file(document, path.parent)
+    if code.suffix == ".py":
+        raise document.error_at(("file",), f"file: {code.name} has its manifest in its docstring; name that file")
+    return ManifestReader(document, path, code, read_text_file(code)).read()
+
+
+def _read_python_file(path: Path) -> Variant:
+    location, text = display_path(path), read_text_file(path)
+    module = parse_module(text, location)
+    return ManifestReader(parse_document(module.manifest, location, module.first_line), path, path, text, module).read()
+
+
+READERS: dict[str, Callable[[Path], Variant]] = {
+    ".cu": _read_kernel_file,
+    ".cpp": _read_kernel_file,
+    ".yaml": _read_manifest_file,
+    ".py": _read_python_file,
+}
+"""The reader of each kind of file that can be a variant, by its suffix."""
+
+
+SUFFIXES = tuple(READERS)
+"""The suffixes of files that can be variants."""
+
+_FILE_KEY = re.compile(r"^file:[ \t]*[\"']?([^\"'#\n]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+_MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
+
+
+def list_kernel_files(folder: Path) -> list[Path]:
+    """The files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
+
+    A file of code that a manifest describes is none, unless it has a manifest too; nor is YAML without a
+    key of a manifest.
+    """
+    if not is_folder(folder):
+        raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
+    found = [path for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES]
+    manifests = {path: text for path in found if path.suffix == ".yaml" and (text := _read_text(path)) is not None}
+    described = {
+        follow_links(path.parent / name) for path, text in manifests.items() for name in _FILE_KEY.findall(text)
+    }
+    return [path for path in found if _is_variant(path, manifests.get(path), described)]
+
+
+def _is_variant(path: Path, manifest: str | None, described: set[Path]) -> bool:
+    if manifest is not None:
+        return _MANIFEST_KEY.search(manifest) is not None
+    text = _read_text(path) if follow_links(path) in described else None
+    return text is None or has_manifest(text)
+
+
+def _read_text(path: Path) -> str | None:
+    """The text of a file; None where it cannot be read, which its reader reports."""
+    try:
+        return read_text_file(path)
+    except SpecError:
+        return None
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is the path of a file: it has the suffix of one, and a folder or a file there."""
+    return Path(name).suffix in SUFFIXES and (os.sep in name or is_file(Path(name)))
+
+
+def find_file(name: str) -> Path:
+    """The file that a path names. Raises UsageError."""
+    path = Path(name).expanduser()
+    if not is_file(path):
+        raise UsageError(f"no file at {printable(name)}; correct the path")
+    return path
+
 
 MARK = ":"
 """Separates a git revision from a name; see planning.manifests.revision."""

@@ -16,7 +16,7 @@ from typing import cast
 from simpleeval import InvalidExpression, SimpleEval
 
 from gemmbench.errors import nearest
-from gemmbench.planning.bounds import MOST_DIGITS, count_digits
+from gemmbench.planning.sizes import MOST_DIGITS, count_digits
 
 FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
 PROBLEM_NAMES = ("M", "N", "K", "BYTES", "BYTES_C", "TRANS_A", "TRANS_B", "lda", "ldb", "ldc", "PROMOTED_EVERY")

@@ -13,18 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import at_line, nearest
-from gemmbench.planning.bounds import check_configurations
-from gemmbench.planning.manifests.code.arguments import read_arguments
-from gemmbench.planning.manifests.code.compilation import read_code
-from gemmbench.planning.manifests.code.model import Call
-from gemmbench.planning.manifests.code.python_module import PythonModule, check_function
-from gemmbench.planning.manifests.code.symbols import (
-    is_unmangled,
-    list_kernels,
-    list_quoted_includes,
-    list_standard_kernels,
-    split_template,
-)
+from gemmbench.planning.manifests.code_keys import read_arguments, read_code
 from gemmbench.planning.manifests.expressions import (
     DEVICE_NAMES,
     NETWORK_NAMES,
@@ -32,14 +21,22 @@ from gemmbench.planning.manifests.expressions import (
     SASS_NAMES,
     Expression,
 )
+from gemmbench.planning.manifests.kernel_code import (
+    PythonModule,
+    check_function,
+    is_unmangled,
+    list_kernels,
+    list_quoted_includes,
+    list_standard_kernels,
+    split_template,
+)
 from gemmbench.planning.manifests.manifest_model import HostFields, Manifest
-from gemmbench.planning.manifests.named_expressions import read_lets
-from gemmbench.planning.manifests.sections import LaunchFields, SectionReader
-from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, STORAGES, Launch, TensorMap, Values, Variant
-from gemmbench.planning.networks.network import MACROS
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import LAYOUTS
-from gemmbench.planning.problems.product_classes import CLASSES
+from gemmbench.planning.manifests.sections import LaunchFields, SectionReader, read_lets
+from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, STORAGES, Call, Launch, TensorMap, Values, Variant
+from gemmbench.planning.networks import MACROS
+from gemmbench.planning.precisions import CLASSES, PRECISIONS
+from gemmbench.planning.problems import LAYOUTS
+from gemmbench.planning.sizes import check_configurations
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from gemmbench.planning.manifests.code.model import ArgumentText
-from gemmbench.planning.manifests.named_expressions import Text
-from gemmbench.planning.manifests.sections import FlagFields, LaunchFields, PickFields, TensorMapFields
+from gemmbench.planning.manifests.sections import FlagFields, LaunchFields, PickFields, TensorMapFields, Text
+from gemmbench.planning.manifests.variant import ArgumentText
 
 
 class HostFields(msgspec.Struct, forbid_unknown_fields=True):

@@ -7,29 +7,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.plans.call_evaluation import evaluate_arguments, evaluate_macros
+from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.evaluation import (
     Excluded,
     Names,
     check_require,
     evaluate,
+    evaluate_arguments,
     evaluate_launches,
+    evaluate_macros,
     evaluate_tensor_maps,
     evaluate_tile,
     evaluate_workspace,
 )
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
-from gemmbench.planning.plans.suitability import (
+from gemmbench.planning.plans.skip_reasons import (
     Refusal,
     choose_architecture,
     choose_backend,
     explain_unfit_device,
     explain_unsuitable,
 )
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import check_plans
 
 
 def check_memory(problems: Sequence[Problem], targets: Mapping[str, Target]) -> None:

@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gemmbench.errors import UsageError, at_line
-from gemmbench.planning.bounds import check_plans
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.chain import Chain, make_chain
 from gemmbench.planning.plans.configurations import Configurations, check_params, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
-from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
-from gemmbench.planning.plans.suitability import Refusal, choose_backend
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, make_chain
+from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import check_plans
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
-from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
+from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice, read_comparison, read_sweep
 
 TunedConfig = Callable[[Variant, Problem], Config | None]
 """(variant, problem) -> the configuration to take instead of the default, if one is known."""

@@ -1,14 +1,66 @@
-"""Sweeps: everything that a run measures, and how."""
+"""Sweeps: everything that a run measures, and how, from a config file with the changes of the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from gemmbench.planning.manifests.variant import Params
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.planning.sweeps.post import Post, PostRow
+import msgspec
+
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.files import data_folder, display_path, is_file, read_text_file
+from gemmbench.planning.manifests.variant import ALL, Params
+from gemmbench.planning.problems import Problem, ProblemGrid
+from gemmbench.planning.sizes import Shape, check_plans, check_shape, check_size, count_sizes, parse_sizes
+from gemmbench.planning.sweeps.overrides import SweepOverrides, parse_layouts, parse_params, parse_precisions
+from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
+from gemmbench.planning.sweeps.published_post import Post, PostModel, PostRow, make_post
+from gemmbench.planning.yaml_document import Document, Model, parse_document
+
+
+class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
+    """The keys of a config file.
+
+    Attributes:
+        variants: Names of kernels and libraries. `NAME: {BM: [64, 128]}` replaces the default of a
+            parameter by these values, `NAME: all` takes every configuration. A name may occur
+            several times.
+        summary: One line about the sweep.
+        sizes: Sizes as on the command line: `1024` for a cube, `1024x768x512` for M x N x K,
+            `512:4096:512` for a range.
+        shapes: Lists of M, N and K.
+        axes: Values of M, N and K; every combination is measured.
+        precisions: The precisions, such as `[f32, bf16]`.
+        layouts: `nn`, `nt`, `tn`, `tt`.
+        alpha: C = alpha A B + beta C.
+        beta: With 0, C is not read.
+        params: Values to try for every variant that has the parameter, such as `{TILE: [16, 32]}`,
+            or `all`.
+        baseline: The variant that counts as 100 %. Empty: cublas on a GPU, openblas on a CPU. Where it
+            lacks a precision of the sweep, the first library that has them all, such as cublaslt for fp8.
+        measure: How to measure; see below.
+        on_cpu: Keys that replace those above where kernels run on the CPU.
+        post: The table of a post that this sweep repeats; see below.
+    """
+
+    variants: list[str | dict[str, Any]] = []
+    summary: str = ""
+    sizes: list[int | str] = []
+    shapes: list[list[int]] = []
+    axes: dict[str, list[int]] = {}
+    precisions: list[str] = msgspec.field(default_factory=lambda: ["f32"])
+    layouts: list[str] = msgspec.field(default_factory=lambda: ["nn"])
+    alpha: int | float = 1
+    beta: int | float = 0
+    params: dict[str, Any] | str = {}
+    baseline: str = ""
+    measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
+    on_cpu: dict[str, Any] = {}
+    post: PostModel | None = None
 
 
 @dataclass(frozen=True)
@@ -49,3 +101,253 @@ class Sweep:
     baseline_line: int | None = None
     post: Post | None = None
     rivals: tuple[str, ...] = ()
+
+
+_SHAPE_KEYS = ("sizes", "shapes", "axes")
+
+
+def find_config(name: str) -> Path:
+    """Return the file of a config given by name or path. Raises UsageError with the nearest name."""
+    home = data_folder("configs")
+    for path in (home / f"{name}.yaml", Path(name)):
+        if is_file(path):
+            return path
+    known = list_configs()
+    raise UsageError(
+        f"unknown config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or give the path of a file"
+    )
+
+
+def list_configs() -> list[str]:
+    """Names of all configs, those of networks and posts included."""
+    home = data_folder("configs")
+    return sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
+
+
+def name_config(path: Path) -> str:
+    """Return the name that finds the file again: its name among the configs, else its path."""
+    home = data_folder("configs").resolve()
+    if path.resolve().is_relative_to(home):
+        return str(path.resolve().relative_to(home).with_suffix(""))
+    return str(path)
+
+
+def read_document(path: Path) -> Document:
+    """Return the keys of a config as they are written. Raises UsageError, or SpecError at a line."""
+    return parse_document(read_text_file(path), display_path(path))
+
+
+def apply_on_cpu(document: Document, kind: type[Model], on_cpu: bool) -> tuple[Document, Model]:
+    """Return the document and its model; on a CPU, the keys of `on_cpu` replace the others. Raises SpecError."""
+    model = document.convert(kind)
+    if not on_cpu or not document.data.get("on_cpu"):
+        return document, model
+    document = _replace_keys(document, document.data["on_cpu"])
+    return document, document.convert(kind)
+
+
+def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
+    """Return the document with the keys of its `on_cpu` replaced, and their lines."""
+    data, lines = dict(document.data), dict(document.lines)
+    if any(key in changes for key in _SHAPE_KEYS):
+        for key in _SHAPE_KEYS:
+            data.pop(key, None)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(data.get(key), dict)
+        data[key] = {**data[key], **value} if both else value
+    for path, line in document.lines.items():
+        if path[:1] == ("on_cpu",) and len(path) > 1:
+            lines[path[1:]] = line
+    return Document(document.location, {**data, "on_cpu": {}}, lines)
+
+
+def read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) -> tuple[VariantChoice, ...]:
+    """The variants that the command line names, else the rows of a post, else those listed. Raises SpecError."""
+    options = reader.options
+    common = parse_params(options.params) if options.params else reader.read_params(("params",), model.params)
+    if post is not None and not common:
+        return tuple(_choose_rows(reader, post))
+    if options.variants:
+        return tuple(VariantChoice(name, common) for name in dict.fromkeys(options.variants))
+    return tuple(_read_choice(reader, index, item, common) for index, item in enumerate(model.variants))
+
+
+def _choose_rows(reader: ConfigReader, post: Post) -> Iterator[VariantChoice]:
+    names = reader.options.variants
+    for index, row in enumerate(post.rows):
+        if not names or row.variant in names:
+            line = reader.document.line(("post", "rows", index))
+            yield VariantChoice(row.variant, {name: (value,) for name, value in row.config}, True, line, row)
+
+
+def _read_choice(reader: ConfigReader, index: int, item: str | dict[str, Any], common: Params) -> VariantChoice:
+    path, document = ("variants", index), reader.document
+    if isinstance(item, str):
+        return VariantChoice(item, common, False, document.line(path))
+    if len(item) != 1:
+        raise document.error_at(path, "variants: write `- name` or `- name: {PARAMETER: [values]}`")
+    ((name, written),) = item.items()
+    line = document.line((*path, name))
+    if reader.options.params:
+        return VariantChoice(name, common, False, line)
+    return VariantChoice(name, reader.read_params((*path, name), written), True, line)
+
+
+def read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1) -> ProblemGrid:
+    """All combinations, precisions first; each is for at least so many `variants`.
+
+    Raises UsageError or SpecError, also for too many plans, which are counted before they are made.
+    """
+    alpha, beta = (_read_scalar(reader, name, getattr(model, name)) for name in ("alpha", "beta"))
+    precisions, layouts = _read_precisions(reader, model, post), _read_layouts(reader, model, post)
+    check_plans(len(precisions) * len(layouts) * _count_shapes(reader, model) * variants)
+    return ProblemGrid(tuple(precisions), tuple(layouts), tuple(_read_shapes(reader, model)), alpha, beta)
+
+
+def _read_scalar(reader: ConfigReader, name: str, written: float) -> float:
+    def check(value: float) -> float:
+        if not math.isfinite(value):
+            raise UsageError(f"{name}: {value} is not finite; give a number such as 1 or -0.5")
+        return float(value)
+
+    return reader.choose((name,), check, written)
+
+
+def _read_precisions(reader: ConfigReader, model: SweepModel, post: Post | None) -> list[str]:
+    if post is not None and post.rows and not reader.options.precisions:
+        return list(dict.fromkeys(row.precision for row in post.rows))
+    return reader.choose_names("precisions", parse_precisions, model.precisions)
+
+
+def _read_layouts(reader: ConfigReader, model: SweepModel, post: Post | None) -> list[str]:
+    if post is not None and post.rows and not reader.options.layouts:
+        return list(dict.fromkeys(row.layout for row in post.rows))
+    return reader.choose_names("layouts", parse_layouts, model.layouts)
+
+
+def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
+    if reader.options.sizes is not None:
+        return list(dict.fromkeys(parse_sizes(reader.options.sizes)))
+    sizes = reader.check_items(("sizes",), parse_sizes, model.sizes)
+    shapes = reader.check_items(("shapes",), _read_shape, model.shapes)
+    distinct = list(dict.fromkeys([*sizes, *shapes, *_read_axes(reader, model)]))
+    if not distinct:
+        raise UsageError(f"{reader.document.location}: no sizes, shapes or axes; add `sizes: [1024]`")
+    return distinct
+
+
+def _count_shapes(reader: ConfigReader, model: SweepModel) -> int:
+    """Count the shapes that are written, equal ones included."""
+    if reader.options.sizes is not None:
+        return count_sizes(reader.options.sizes)
+    sizes = sum(reader.check(("sizes", index), count_sizes, size) for index, size in enumerate(model.sizes))
+    return sizes + len(model.shapes) + (math.prod(map(len, model.axes.values())) if model.axes else 0)
+
+
+def _read_shape(written: list[int]) -> list[Shape]:
+    check_shape(written)
+    m, n, k = written
+    return [(m, n, k)]
+
+
+def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[Shape]:
+    axes = model.axes
+    if not axes:
+        return iter(())
+    if set(axes) != set("MNK"):
+        raise reader.document.error_at(("axes",), f"axes: has {', '.join(axes)}; give M, N and K")
+    for key, values in axes.items():
+        for index, value in enumerate(values):
+            reader.check(("axes", key, index), check_size, value)
+    return itertools.product(axes["M"], axes["N"], axes["K"])
+
+
+def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
+    """Read a config file and apply the command line. Raises UsageError or SpecError."""
+    path = find_config(name)
+    document = read_document(path)
+    if "layers" in document.data:
+        raise document.error_at(("layers",), "`layers`: this is the config file of a network; use gemmbench mlp -c")
+    document, model = apply_on_cpu(document, SweepModel, on_cpu)
+    reader = ConfigReader(document, options)
+    post = _read_post(reader, model, name_config(path))
+    choices = read_choices(reader, model, post)
+    if not choices:
+        raise UsageError(f"{document.location}: no variants; add `variants: [tiled]`")
+    baseline, line = model.baseline, document.line(("baseline",))
+    problems = read_problems(reader, model, post, variants=1 if post else len(choices))
+    return Sweep(
+        name=path.stem,
+        problems=_choose_problems(problems, choices),
+        choices=choices,
+        baseline=baseline if options.baseline is None else options.baseline,
+        baseline_line=line if options.baseline is None else None,
+        policy=make_policy(reader, model.measure),
+        location=document.location,
+        post=post,
+    )
+
+
+def _choose_problems(problems: Sequence[Problem], choices: Sequence[VariantChoice]) -> Sequence[Problem]:
+    """Those that a choice fits; only a row of a post does not fit all."""
+    if any(choice.row is None for choice in choices):
+        return problems
+    return tuple(problem for problem in problems if any(choice.fits(problem) for choice in choices))
+
+
+def _read_post(reader: ConfigReader, model: SweepModel, config: str) -> Post | None:
+    if model.post is None:
+        return None
+    for index, row in enumerate(model.post.rows):
+        reader.check(("post", "rows", index, "layout"), parse_layouts, [row.layout])
+        reader.check(("post", "rows", index, "precision"), parse_precisions, [row.precision])
+    post = reader.check(("post",), lambda written: make_post(written, config), model.post)
+    if reader.options.sizes is None:
+        return post
+    # With other sizes, every row is measured at all of them.
+    return replace(post, rows=tuple(replace(row, shapes=()) for row in post.rows))
+
+
+def known_posts() -> list[str]:
+    """Names of the config files that repeat a post, in order."""
+    home = data_folder("configs")
+    return sorted(f"posts/{path.stem}" for path in (home / "posts").glob("*.yaml"))
+
+
+def describes_network(name: str) -> bool:
+    """Whether a config file describes a network. Raises UsageError or SpecError."""
+    return "layers" in read_document(find_config(name)).data
+
+
+def read_post(name: str) -> Post | None:
+    """The post of a config file, or None if it repeats none or describes a network. Raises UsageError or SpecError."""
+    return None if describes_network(name) else read_sweep(name, SweepOverrides(), on_cpu=False).post
+
+
+def read_comparison(names: tuple[str, ...], base: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
+    """The sweep `base` on the named variants only, under the name `compare`. Raises UsageError or SpecError."""
+    sweep = read_sweep(base, replace(options, variants=names), on_cpu)
+    return replace(sweep, name="compare", rivals=names)
+
+
+def read_tuning(
+    base: str, options: SweepOverrides, on_cpu: bool, present: Sequence[VariantChoice] | None = None
+) -> Sweep:
+    """The sweep `base` on the named variants only, under the name `tune`, with all values to search.
+
+    Those that the command line gives, else those that the config lists for a variant, else all in its manifest. For
+    a variant that picks from those named, `present` is what it names now at these problems: this is searched too,
+    and if the config lists values for some, only these are. Raises UsageError or SpecError.
+    """
+    sweep = read_sweep(base, replace(options, params=options.params or (ALL,)), on_cpu)
+    listed = [] if options.params else _list_values(base, options.variants, on_cpu)
+    known = {choice.name for choice in (sweep.choices if listed and present is not None else listed)}
+    rest = [choice for choice in sweep.choices if choice.name not in known]
+    return replace(sweep, name="tune", choices=(*listed, *rest, *(present or ())))
+
+
+def _list_values(name: str, variants: Sequence[str], on_cpu: bool) -> list[VariantChoice]:
+    """The choices of a config file with values for one of the variants."""
+    document, model = apply_on_cpu(read_document(find_config(name)), SweepModel, on_cpu)
+    choices = read_choices(ConfigReader(document, SweepOverrides()), model, None)
+    return [choice for choice in choices if choice.params and choice.name in variants]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from gemmbench.bench.record import Environment, Result
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import Problem
 from gemmbench.report.columns.column import Column
 
 

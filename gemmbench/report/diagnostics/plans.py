@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from gemmbench.bench.estimate import Estimate
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_duration
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gemmbench.bench.record import Record
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 

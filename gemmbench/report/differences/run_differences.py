@@ -18,7 +18,7 @@ from functools import cached_property
 
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import UNKNOWN, UNRANKED, Row
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gemmbench.bench.record import Environment, Record, Telemetry
 from gemmbench.bench.timing import stats
-from gemmbench.planning.problems.product_classes import CLASSES
+from gemmbench.planning.precisions import CLASSES
 from gemmbench.report.explanation.rerun import rerun_command
 from gemmbench.report.explanation.steady_load import describe_load
 from gemmbench.report.flags import MEANINGS, find_flags

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from gemmbench.report.escaping import escape_controls
+from gemmbench.planning.files import escape_controls
 
 _VOID = {"br", "col", "input", "meta"}
 

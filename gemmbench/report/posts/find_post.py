@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.post import Post
-from gemmbench.planning.sweeps.sweep_config import read_post
+from gemmbench.planning.sweeps.published_post import Post
+from gemmbench.planning.sweeps.sweep import read_post
 
 
 def find_post(environment: Environment) -> Post | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gemmbench.planning.sweeps.post import Post, PostRow
+from gemmbench.planning.sweeps.published_post import Post, PostRow
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 

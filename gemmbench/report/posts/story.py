@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.planning.networks.network_config import read_network_post
-from gemmbench.planning.problems.problem import size_text
-from gemmbench.planning.sweeps.post import Post
-from gemmbench.planning.sweeps.sweep_config import describes_network, read_post
+from gemmbench.planning.network_sweeps import read_network_post
+from gemmbench.planning.problems import size_text
+from gemmbench.planning.sweeps.published_post import Post
+from gemmbench.planning.sweeps.sweep import describes_network, read_post
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.posts.lines import PostLine, match_lines
 from gemmbench.report.row import UNKNOWN, Row

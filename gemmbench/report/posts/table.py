@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmbench.planning.sweeps.post import ColumnKind, Post
+from gemmbench.planning.sweeps.published_post import ColumnKind, Post
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.columns.details import READS
 from gemmbench.report.comparison import Comparison

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import msgspec
 
 from gemmbench.bench.record import MODES, STATUSES, End, Environment, Record, Request, Result, TransferRecord
-from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.store.run import Line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gemmbench.errors import GemmbenchError
-from gemmbench.report.escaping import escape_cell
+from gemmbench.planning.files import escape_cell
 from gemmbench.report.store.check_row import check_row
 from gemmbench.report.store.old_schema import is_old, upgrade_row
 from gemmbench.report.store.run import Line

@@ -6,7 +6,7 @@ import math
 
 from gemmbench.bench.tuning.dispatch_table import ChosenRow, DispatchTable, HeldOut
 from gemmbench.planning.plans.plan import format_configuration
-from gemmbench.planning.tuning.pick_rows import Candidate
+from gemmbench.planning.search_space import Candidate
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_share
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from gemmbench.planning.plans.plan import format_configuration
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.quantities import Amount, Count, Integer
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import Amount, Count, Integer
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, number
 

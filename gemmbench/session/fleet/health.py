@@ -10,7 +10,7 @@ from gemmbench.bench.experiments.noise import compare_with_itself
 from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, WorkerHealth, group_by_kind
 from gemmbench.bench.fleet.tasks import measure_load
 from gemmbench.errors import PlanError
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.fleet.machines import connect_fleet, describe_workers
 from gemmbench.session.noise import SECONDS, choose_plans

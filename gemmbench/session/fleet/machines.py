@@ -14,7 +14,7 @@ from gemmbench.bench.fleet.local_workers import start_workers
 from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, group_by_kind
 from gemmbench.bench.fleet.tasks import describe_worker
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.plans.suitability import Refusal
+from gemmbench.planning.plans.skip_reasons import Refusal
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import Reporter

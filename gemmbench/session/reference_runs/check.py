@@ -9,9 +9,8 @@ from gemmbench.backends.machine import Machine
 from gemmbench.bench.sweep import ChainSweep, measure_groups, measure_sweep
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.revision import RevisionKernels, list_kernels_at
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at
+from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import list_conditions, name_run, note_transfers

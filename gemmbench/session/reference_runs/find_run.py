@@ -7,9 +7,8 @@ from pathlib import Path
 
 from gemmbench.bench.record import Environment
 from gemmbench.errors import StoreError, UsageError, nearest
-from gemmbench.planning.manifests.catalog import MARK, Catalog
-from gemmbench.planning.manifests.kernel_files import is_path
-from gemmbench.planning.paths import RESULTS_SUFFIX, is_file, is_folder, list_saved, saved_path
+from gemmbench.planning.files import RESULTS_SUFFIX, is_file, is_folder, list_saved, saved_path
+from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.report import store
 from gemmbench.report.store import Run
 from gemmbench.session.resuming.find_unfinished import name_command

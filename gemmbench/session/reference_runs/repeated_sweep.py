@@ -18,7 +18,7 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep

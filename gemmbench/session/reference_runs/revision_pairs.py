@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from gemmbench.backends.machine import Machine
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import MARK, Catalog
-from gemmbench.planning.manifests.revision import RevisionKernels
+from gemmbench.planning.manifests.revisions import RevisionKernels
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.chain import Chain, make_chain
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.plans.plan import Chain, Config, Plan, make_chain
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.session.fleet.machines import find_refusal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gemmbench.errors import StoreError
-from gemmbench.planning.paths import RESULTS_SUFFIX, list_saved
+from gemmbench.planning.files import RESULTS_SUFFIX, list_saved
 from gemmbench.report import store
 from gemmbench.report.store import Run
 from gemmbench.report.tables.run_list import ListedRun

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from gemmbench.errors import StoreError, UsageError
-from gemmbench.planning.paths import RESULTS_SUFFIX, exists, list_saved, saved_path
+from gemmbench.planning.files import RESULTS_SUFFIX, exists, list_saved, saved_path
 from gemmbench.report import store
 from gemmbench.report.export import write_text
 from gemmbench.report.store import Run

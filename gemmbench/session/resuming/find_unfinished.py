@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemmbench.bench.record import SCHEMA
 from gemmbench.errors import StoreError
-from gemmbench.planning.paths import RESULTS_SUFFIX
+from gemmbench.planning.files import RESULTS_SUFFIX
 from gemmbench.report import store
 from gemmbench.report.store import Run
 from gemmbench.session.reporter import Reporter

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable
 
 from gemmbench.bench.record import Environment
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.problems.panels import PanelCut
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import PanelCut
 from gemmbench.report.differences.machine_differences import explain_other_machine
 from gemmbench.report.store import Run
 from gemmbench.report.text import count_noun

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.drafts.draft import Draft, draft_manifest
-from gemmbench.planning.manifests.kernel_files import SUFFIXES
-from gemmbench.planning.manifests.readers import read_variant
-from gemmbench.planning.paths import display_path, exists, is_file, is_folder, printable
-from gemmbench.planning.text_file import read_text_file
+from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_text_file
+from gemmbench.planning.manifests.catalog import SUFFIXES, read_variant
 
 _TILED = Path(__file__).parent / "tiled.cu"
 

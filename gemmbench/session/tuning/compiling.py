@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from gemmbench.bench.build import CompilerPool, open_pool
 from gemmbench.bench.tuning.screening import count_ahead
 from gemmbench.bench.tuning.task import TuningTask, make_key
-from gemmbench.planning.tuning.strategy import Strategy
+from gemmbench.planning.search_space import Strategy
 from gemmbench.session.session import Session
 
 _WORKER_CORES = 1

@@ -18,10 +18,10 @@ from gemmbench.errors import StoreError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
 from gemmbench.planning.manifests.variant import Params, Pick, Variant
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import Candidate, Scores, choose_candidate, choose_held_out, find_row
 from gemmbench.planning.sweeps.sweep import VariantChoice
-from gemmbench.planning.tuning.pick_rows import Candidate, Scores, choose_candidate, choose_held_out, find_row
 from gemmbench.report.export import replace_file
 from gemmbench.session.fleet.machines import find_refusal
 from gemmbench.session.machine import open_catalog

@@ -8,13 +8,12 @@ from functools import lru_cache, partial
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.tuning.task import TuningTask
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.plans.chain import Chain, make_chain
+from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.plans.suitability import explain_unfit_device
-from gemmbench.planning.problems import awkward
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.sizes import Shape
+from gemmbench.planning.plans.plan import Chain, Plan, make_chain
+from gemmbench.planning.plans.skip_reasons import explain_unfit_device
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import Shape
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.session.fleet.machines import find_refusal
 
@@ -68,10 +67,10 @@ def _is_unfit(chain: Chain, machine: Machine) -> bool:
 
 def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     """The configuration of a chain at the awkward problems where it can run, that for all candidates first."""
-    shapes = (_FIRST_SHAPE, *(shape for shape in awkward.SHAPES if shape != _FIRST_SHAPE))
-    shapes = shapes if machine.on_cpu else (*shapes, awkward.LARGE)
+    shapes = (_FIRST_SHAPE, *(shape for shape in configurations.SHAPES if shape != _FIRST_SHAPE))
+    shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
     asked = chain.problem
-    problems = awkward.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
+    problems = configurations.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
     plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
     return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))

@@ -25,14 +25,12 @@ from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
 from gemmbench.errors import DeviceError, GemmbenchError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.sweeps.limits import TimeLimits
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.search_space import Budget, make_strategy
+from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
-from gemmbench.planning.sweeps.sweep_config import read_tuning
-from gemmbench.planning.tuning.budget import Budget
-from gemmbench.planning.tuning.strategy import make_strategy
+from gemmbench.planning.sweeps.sweep import read_tuning
 from gemmbench.report import store
 from gemmbench.report.store.run import Destination
 from gemmbench.report.tuning.winners import Winner

@@ -25,8 +25,8 @@ from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome, compare_values
 from gemmbench.errors import PlanError, StoreError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config
-from gemmbench.planning.plans.suitability import choose_backend
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.skip_reasons import choose_backend
+from gemmbench.planning.problems import Problem
 from gemmbench.report.export import encode_json, replace_file, write_text
 from gemmbench.report.tuning.winners import SCHEMA, Winner, WinnersFile
 

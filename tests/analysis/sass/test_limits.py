@@ -16,7 +16,7 @@ from gemmbench.planning.manifests.expressions import SASS_NAMES, parse
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 CUDA = Path(__file__).resolve().parents[3] / "cuda"
 CATALOG = Catalog([CUDA])

@@ -15,7 +15,7 @@ from gemmbench.backends.cpu.memory import CpuMemory
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 SIGNATURE = """extern "C" __global__ void gemm(
     int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C)"""

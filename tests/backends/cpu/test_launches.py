@@ -10,7 +10,7 @@ from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Geometry, Plan, Skip
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 HEAD = """extern "C" __global__ void {}(

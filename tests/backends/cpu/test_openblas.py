@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from gemmbench.backends.cpu import backend, openblas
 from gemmbench.backends.cpu.library import OPENBLAS
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 
 def integers(shape, seed):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from gemmbench.planning.manifests.readers import read_variant
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 TINY = {"BM": 16, "BN": 16, "BK": 16, "TM": 4, "TN": 4, "SLICES": 4, "BLOCKS": 1}
 STREAM = {"LINES": 8, "OUTPUTS": 16, "THREADS": 128, "AHEAD": 1, "BLOCKS": 1}

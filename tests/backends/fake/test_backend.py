@@ -11,7 +11,7 @@ from gemmbench.backends.fake.kernels import FakeMemory
 from gemmbench.backends.fake.script import FAULTS, Script, read_script
 from gemmbench.backends.registry import choose_device, describe_machine, make_compilers, open_backends
 from gemmbench.errors import BuildError, LaunchError, UsageError
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 EXACT = Problem(2, 3, 4)
 

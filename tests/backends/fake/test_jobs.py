@@ -9,7 +9,7 @@ from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import CopyStep, LaunchStep
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 CODE = Artifact("code", "", Build())
 RATES = {

@@ -10,10 +10,9 @@ from gemmbench.bench.experiments import batch as batches
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.selection.splitting import LARGEST, split_chains
 from gemmbench.errors import BuildError
-from gemmbench.planning.manifests.readers import read_variant
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.plan import Config, Geometry
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.planning.plans.plan import Config, Geometry, make_chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 

@@ -11,7 +11,7 @@ from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.record import RANKING
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError, NotOffered
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("few_sets")

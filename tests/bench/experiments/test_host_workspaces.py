@@ -2,7 +2,7 @@
 
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.errors import LaunchError
-from gemmbench.planning.plans.library_workspace import level_workspaces
+from gemmbench.planning.plans.plan import level_workspaces
 
 BYTES = 12_345
 

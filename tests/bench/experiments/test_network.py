@@ -30,11 +30,16 @@ from gemmbench.bench.verify import network_cases as cases
 from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import SpecError
+from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.networks.network_chains import plan_chains, read_passes
-from gemmbench.planning.networks.network_config import NetworkOverrides, NetworkRowChoice, read_network_sweep
-from gemmbench.planning.paths import data_folder
+from gemmbench.planning.network_sweeps import (
+    NetworkOverrides,
+    NetworkRowChoice,
+    plan_chains,
+    read_network_sweep,
+    read_passes,
+)
+from gemmbench.planning.networks import Network
 from gemmbench.planning.sweeps.policy import Policy
 
 SMALL = Network((31, 20, 7, 5), ("relu", "relu", "softmax"), 13)

@@ -12,7 +12,7 @@ from gemmbench.bench.experiments.noise import compare_with_itself
 from gemmbench.bench.timing.stats import Interval, verdict
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import BuildError, LaunchError
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 CODE = Artifact("code", "", Build())

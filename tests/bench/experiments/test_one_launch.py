@@ -9,7 +9,7 @@ from gemmbench.backends.fake.kernels import FakeExecutable
 from gemmbench.bench.experiments.one_launch import launch_once
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.errors import LaunchError
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 
 class Watched(FakeExecutable):

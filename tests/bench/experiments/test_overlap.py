@@ -13,8 +13,7 @@ from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.job_steps import Piece
 from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.worker.local import LocalWorker
-from gemmbench.planning.problems.panels import Panel, PanelCut, cut_into_panels
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Panel, PanelCut, Problem, cut_into_panels
 from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("few_sets")

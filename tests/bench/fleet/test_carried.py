@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.bench.fleet.carried import Carried, check_packages, collect_files, place_files, relocate
 from gemmbench.errors import BuildError
-from gemmbench.planning.manifests.code.model import Code
+from gemmbench.planning.manifests.variant import Code
 
 
 @pytest.fixture

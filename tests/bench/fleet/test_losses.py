@@ -16,7 +16,7 @@ from gemmbench.bench.fleet.tasks import Outcome
 from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.worker.messages import Open
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.planning.problems import awkward
+from gemmbench.planning.plans import configurations
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store.run import Destination
 from gemmbench.session.fleet.machines import open_machines
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 def tune(messages, monkeypatch, tmp_path):
     """Tune `tiled`, which has three configurations."""
     monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
-    monkeypatch.setattr(awkward, "SHAPES", ((7, 5, 3),))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
     monkeypatch.chdir(tmp_path)
 
     def run(device, fleet, sizes):

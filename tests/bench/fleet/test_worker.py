@@ -16,8 +16,8 @@ from gemmbench.bench.fleet import tasks
 from gemmbench.bench.fleet.runner import FleetRunner
 from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.worker.messages import Open
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 
 SMALLEST = 8

@@ -12,7 +12,7 @@ from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 ODD = Problem(5, 7, 3)
 SHAPES = [ODD, Problem(1, 1, 1), Problem(16, 32, 8), Problem(129, 17, 31, "tt")]

@@ -7,8 +7,8 @@ import pytest
 
 from gemmbench.bench.operands import fill as module
 from gemmbench.bench.operands.fill import make_operands, round_factor
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import Problem
 
 ODD = Problem(33, 17, 65)
 

@@ -5,7 +5,7 @@ import pytest
 from gemmbench.backends.base import ALIGN
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.operands.guards import LARGE_ALIGN, NAN, PATTERN, Breach, GuardedLayout, Zone
-from gemmbench.planning.problems.storage import FLOAT32
+from gemmbench.planning.precisions import FLOAT32
 
 BASE = 1 << 12
 

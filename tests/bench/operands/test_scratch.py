@@ -9,7 +9,7 @@ from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.operands.scratch import Scratch, count_scratch_bytes
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 VARIANT = Variant("test", "", 1, "kernel", ("fake",), ("f32",), ("nn",))
 

@@ -8,8 +8,8 @@ from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.bench.tuning.outcome import SearchOutcome
 from gemmbench.bench.tuning.standings import Standing
 from gemmbench.bench.tuning.task import TuningTask
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import make_chain
+from gemmbench.planning.problems import Problem
 
 PROBLEM = Problem(64, 64, 64)
 

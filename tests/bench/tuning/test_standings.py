@@ -6,8 +6,8 @@ import pytest
 
 from gemmbench.bench.tuning.standings import Standing, collect_standings, make_slowness_test
 from gemmbench.bench.tuning.task import TuningTask
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import make_chain
+from gemmbench.planning.problems import Problem
 
 PROBLEM = Problem(64, 64, 64)
 

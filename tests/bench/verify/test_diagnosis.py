@@ -7,8 +7,8 @@ from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.bench.operands.fill import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 SHAPE = (45, 70, 51)
 

@@ -8,7 +8,7 @@ import pytest
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference, make_reference
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 SMALL = Problem(5, 7, 6)
 

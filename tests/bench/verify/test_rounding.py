@@ -6,8 +6,8 @@ import pytest
 from gemmbench.bench.operands.fill import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import Problem
 
 
 def real(problem, alpha=1.0, beta=0.0):

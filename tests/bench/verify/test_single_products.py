@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gemmbench.bench.verify.single_products import SingleProducts, make_single_products
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 SIZES = [(1, 1, 1), (1, 1, 4096), (1, 257, 64), (257, 1, 64), (17, 19, 5), (128, 96, 4096), (40, 600, 64)]
 

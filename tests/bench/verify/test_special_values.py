@@ -12,8 +12,8 @@ from gemmbench.bench.verify.special_values import (
     has_special_values,
     make_special_values,
 )
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 PROBLEM = Problem(31, 61, 97, alpha=1.5, beta=-0.5)
 

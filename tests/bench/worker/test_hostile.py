@@ -14,11 +14,10 @@ from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Skip
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Skip, make_chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 FOLDER = Path(__file__).parents[2] / "hostile"

@@ -13,8 +13,8 @@ from gemmbench.bench.worker import process
 from gemmbench.bench.worker.messages import Open
 from gemmbench.bench.worker.remote import RemoteWorker
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 
 SMALL = Problem(16, 8, 4)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gemmbench.planning.drafts.constants import evaluate, read_constants, translate
-from gemmbench.planning.drafts.launch_sites import find_launch
+from gemmbench.planning.drafts.declarations import find_launch
+from gemmbench.planning.drafts.scanning import evaluate, read_constants, translate
 
 LAUNCH = """
 void run(int m, int n, int k, float* a) {{

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.planning.drafts.declarations import read_functions
-from gemmbench.planning.drafts.roles import guess_arguments
+from gemmbench.planning.drafts.guesses import guess_arguments
 
 
 def guess(parameters, **types):

@@ -6,8 +6,13 @@ import subprocess
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.manifests.git_checkout import explain_unreadable, find_commit, read_files
-from gemmbench.planning.manifests.revision import find_variant_at, list_kernels_at
+from gemmbench.planning.manifests.revisions import (
+    explain_unreadable,
+    find_commit,
+    find_variant_at,
+    list_kernels_at,
+    read_files,
+)
 
 
 @pytest.fixture

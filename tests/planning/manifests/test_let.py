@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.errors import SpecError
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.expressions import ExpressionError, InexactDivision, parse
-from gemmbench.planning.manifests.named_expressions import list_names
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.sections import list_names
 from gemmbench.planning.plans.configurations import count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 
 
 @pytest.mark.parametrize("name", ["M", "alpha", "C", "TA", "TACC", "TRANS_A", "SMEM", "maps", "workspace"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 
 ARGUMENTS = "int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, void* workspace"
 TWO = "".join(f'extern "C" __global__ void {name}({ARGUMENTS}) {{}}\n' for name in ("first", "second"))

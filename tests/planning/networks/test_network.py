@@ -8,21 +8,20 @@ import pytest
 
 from gemmbench.backends.registry import list_library_variants, why_refused
 from gemmbench.errors import SpecError, UsageError
-from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.readers import read_variant
-from gemmbench.planning.networks.network import Network, change_batch, make_network
-from gemmbench.planning.networks.network_chains import plan_chains, read_passes
-from gemmbench.planning.networks.network_config import (
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.manifests.catalog import Catalog, read_variant
+from gemmbench.planning.network_sweeps import (
     NetworkOverrides,
     NetworkRowChoice,
+    plan_chains,
     read_network_post,
     read_network_sweep,
+    read_passes,
 )
-from gemmbench.planning.paths import data_folder
-from gemmbench.planning.plans.chain import list_plans
+from gemmbench.planning.networks import Network, change_batch, make_network
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan, Skip, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Config, Plan, Skip, Target, list_plans
+from gemmbench.planning.problems import Problem
 
 POST = Network((784, 100, 100, 10), ("relu", "relu", "softmax"), 256)
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)

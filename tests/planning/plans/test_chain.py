@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.plans.chain import list_plans, make_chain
-from gemmbench.planning.plans.plan import Config, Skip
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Config, Skip, list_plans, make_chain
+from gemmbench.planning.problems import Problem
 
 CUBE = Problem(8, 8, 8)
 

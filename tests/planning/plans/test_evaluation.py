@@ -3,11 +3,11 @@
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Geometry, Plan, Skip, Target, TiledTensor
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
 BODY = "".join(f'extern "C" __global__ void {name}(int M, int N, int K) {{}}\n' for name in ("turn", "gemm"))

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
-from gemmbench.planning.plans.suitability import choose_backend
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.skip_reasons import choose_backend
+from gemmbench.planning.problems import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
 CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33, is_gpu=False, has_graphs=False)

@@ -4,10 +4,8 @@ from dataclasses import replace
 
 from gemmbench.backends.cuda.libraries.variants import CUBLAS, WORKSPACE
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.chain import make_chain
-from gemmbench.planning.plans.library_workspace import level_workspaces
-from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Config, Plan, level_workspaces, make_chain
+from gemmbench.planning.problems import Problem
 
 KERNEL = Variant("kernel", "", 1, "kernel", ("cuda",), ("f32",), ("nn",))
 WITHOUT = replace(KERNEL, name="openblas", kind="library")

@@ -7,9 +7,9 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.configurations import count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
-from gemmbench.planning.plans.suitability import explain_unready
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.tuning.pick_rows import find_row
+from gemmbench.planning.plans.skip_reasons import explain_unready
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import find_row
 
 GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
 CPU = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 33, is_gpu=False, has_graphs=False)

@@ -1,30 +1,30 @@
 """The awkward problems of `verify`."""
 
-from gemmbench.planning.problems import awkward
-from gemmbench.planning.problems.problem import LAYOUTS
+from gemmbench.planning.plans import configurations
+from gemmbench.planning.problems import LAYOUTS
 
 
 def test_the_shapes_hold_what_the_method_asks_for():
-    used = {size for shape in (*awkward.SHAPES, awkward.LARGE) for size in shape}
+    used = {size for shape in (*configurations.SHAPES, configurations.LARGE) for size in shape}
     assert used >= {1, 17, 127, 129, 1000}
-    assert any(len(set(shape)) == 3 for shape in awkward.SHAPES)
-    assert (1, 1, 1) in awkward.SHAPES
+    assert any(len(set(shape)) == 3 for shape in configurations.SHAPES)
+    assert (1, 1, 1) in configurations.SHAPES
 
 
 def test_alpha_and_beta_are_neither_one_nor_zero():
-    assert {awkward.ALPHA, awkward.BETA}.isdisjoint({0, 1, -1})
-    assert abs(awkward.BETA) < 1
+    assert {configurations.ALPHA, configurations.BETA}.isdisjoint({0, 1, -1})
+    assert abs(configurations.BETA) < 1
 
 
 def test_problems_are_every_combination_once(make_variant):
-    found = awkward.make_problems(make_variant(), awkward.SHAPES, LAYOUTS, ("f32", "tf32"))
-    assert len(set(found)) == len(found) == len(awkward.SHAPES) * 4 * 2
-    assert {(problem.alpha, problem.beta) for problem in found} == {(awkward.ALPHA, awkward.BETA)}
+    found = configurations.make_problems(make_variant(), configurations.SHAPES, LAYOUTS, ("f32", "tf32"))
+    assert len(set(found)) == len(found) == len(configurations.SHAPES) * 4 * 2
+    assert {(problem.alpha, problem.beta) for problem in found} == {(configurations.ALPHA, configurations.BETA)}
 
 
 def test_one_change_each_leaves_every_other_parameter_at_its_default(make_variant):
     variant = make_variant(params=(("BM", (128, 64, 32)), ("BK", (8, 16)), ("T", (4,))))
-    assert [str(config) for config in awkward.change_each_parameter(variant)] == [
+    assert [str(config) for config in configurations.change_each_parameter(variant)] == [
         "BM=128 BK=8 T=4",
         "BM=64 BK=8 T=4",
         "BM=32 BK=8 T=4",
@@ -33,4 +33,4 @@ def test_one_change_each_leaves_every_other_parameter_at_its_default(make_varian
 
 
 def test_a_variant_without_parameters_has_one_configuration(make_variant):
-    assert [str(config) for config in awkward.change_each_parameter(make_variant())] == [""]
+    assert [str(config) for config in configurations.change_each_parameter(make_variant())] == [""]

@@ -10,14 +10,17 @@ from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.precision import PRECISIONS, Accumulator, Precision, ScaleFormat
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.storage import (
+from gemmbench.planning.precisions import (
     FLOAT32,
     INT8,
     INT32,
+    PRECISIONS,
+    Accumulator,
+    Precision,
+    ScaleFormat,
     StorageType,
 )
+from gemmbench.planning.problems import Problem
 
 INT4 = StorageType("int4", 4, 3, 0, "unsigned char")
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gemmbench.planning.problems.panels import Panel, cut_into_panels
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Panel, Problem, cut_into_panels
 
 
 @pytest.mark.parametrize(

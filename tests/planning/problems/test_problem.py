@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.problems.precision import PRECISIONS, find_precision
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.precisions import PRECISIONS, find_precision
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 
 def test_flops_are_two_m_n_k():

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.problem_grid import ProblemGrid
+from gemmbench.planning.problems import Problem, ProblemGrid
 
 
 def test_a_grid_has_every_combination_with_shapes_changing_fastest():

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.problems.sizes import LARGEST, parse_sizes
+from gemmbench.planning.sizes import LARGEST, parse_sizes
 
 FORMS = "write 1024, 1024x768x512 or 512:4096:512"
 

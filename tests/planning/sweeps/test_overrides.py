@@ -4,10 +4,8 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.parsing import parse_layouts, parse_precisions
-from gemmbench.planning.sweeps.sweep import VariantChoice
-from gemmbench.planning.sweeps.sweep_config import read_sweep
+from gemmbench.planning.sweeps.overrides import SweepOverrides, parse_layouts, parse_precisions
+from gemmbench.planning.sweeps.sweep import VariantChoice, read_sweep
 
 CONFIG = """
 variants: [naive, tiled: {TILE: 32}]

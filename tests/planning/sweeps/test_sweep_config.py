@@ -4,12 +4,10 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.config_file import find_config
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.planning.sweeps.sweep import VariantChoice
-from gemmbench.planning.sweeps.sweep_config import read_comparison, read_sweep
+from gemmbench.planning.sweeps.sweep import VariantChoice, find_config, read_comparison, read_sweep
 
 BASE = "variants: [naive, tiled]\nsizes: [64]\n"
 POST = "post:\n  title: a\n  source: b\n  rows:\n    - label: c\n      variant: naive\n"

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.tuning.budget import Budget, parse_budget
+from gemmbench.planning.search_space import Budget, parse_budget
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import math
 
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.tuning.pick_rows import choose_candidate, choose_held_out
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import choose_candidate, choose_held_out
 
 ONE, TWO = Problem(8, 8, 8), Problem(16, 16, 16)
 FAST, EVEN, RARE = ("a", (("T", 1),)), ("a", (("T", 2),)), ("b", ())

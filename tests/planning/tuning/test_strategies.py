@@ -8,10 +8,15 @@ import itertools
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.tuning import model
-from gemmbench.planning.tuning.budget import Budget
-from gemmbench.planning.tuning.space import SearchSpace, find_nearest
-from gemmbench.planning.tuning.strategy import STRATEGIES, choose_strategy, make_strategy
+from gemmbench.planning import search_space
+from gemmbench.planning.search_space import (
+    STRATEGIES,
+    Budget,
+    SearchSpace,
+    choose_strategy,
+    find_nearest,
+    make_strategy,
+)
 
 ALLOWED = [{"BM": m, "BN": n, "K": 8} for m, n in itertools.product((16, 32, 64, 128, 256), repeat=2) if m * n > 600]
 SPACE = SearchSpace(tuple(ALLOWED))
@@ -88,4 +93,4 @@ def test_without_optuna_the_model_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(UsageError, match=r"pip install 'gemmbench\[tune\]'"):
-        model.ModelSearch(SPACE, 0)
+        search_space.ModelSearch(SPACE, 0)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gemmbench.bench.estimate import Estimate
-from gemmbench.planning.plans.chain import make_chain
+from gemmbench.planning.plans.plan import make_chain
 from gemmbench.report.diagnostics.plans import (
     MOST_LISTED,
     PlannedRows,

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from gemmbench.bench.record import TransferRecord
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.page.page import render_page
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gemmbench.bench.record import NetworkFacts
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.posts.story import report_story
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.sweeps.sweep_config import read_post
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sweeps.sweep import read_post
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.posts.table import report_post
 

@@ -9,8 +9,8 @@ import pytest
 from gemmbench.bench.record import SCHEMA
 from gemmbench.bench.timing import stats
 from gemmbench.errors import StoreError
-from gemmbench.planning.paths import data_folder
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.problems import Problem
 from gemmbench.report import store
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import export_kernels, export_transfers, format_csv, format_json

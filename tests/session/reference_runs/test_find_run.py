@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from gemmbench.errors import StoreError, UsageError
+from gemmbench.planning.files import saved_path
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.paths import saved_path
 from gemmbench.session.reference_runs.find_run import find_newest_run, find_run, find_two_runs, read_run
 
 

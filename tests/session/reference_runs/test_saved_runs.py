@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gemmbench.errors import StoreError, UsageError
-from gemmbench.planning.paths import list_saved, saved_path
+from gemmbench.planning.files import list_saved, saved_path
 from gemmbench.report.store import Run
 from gemmbench.session.reference_runs.saved_runs import check_name, find_newest_saved, save_run
 

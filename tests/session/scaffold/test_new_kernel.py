@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.session.scaffold.new_kernel import write_kernel, write_manifest
 
 CODE = """

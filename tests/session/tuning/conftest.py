@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from gemmbench.planning.problems import awkward
+from gemmbench.planning.plans import configurations
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store.run import Destination
 from gemmbench.session.machine import find_machine
@@ -25,8 +25,8 @@ def seconds_of(value):
 def few_shapes(monkeypatch, few_sets):
     """Finalists are verified on two awkward problems."""
     monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
-    monkeypatch.setattr(awkward, "SHAPES", ((7, 5, 3), (9, 8, 7)))
-    monkeypatch.setattr(awkward, "LARGE", (17, 18, 19))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3), (9, 8, 7)))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.tuning.dispatch import choose_rows, list_present_choices

@@ -12,8 +12,7 @@ from gemmbench.bench.build import _compile as COMPILE
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.tuning.batches import CandidateBatches
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.tuning.budget import Budget
-from gemmbench.planning.tuning.strategy import STRATEGIES
+from gemmbench.planning.search_space import STRATEGIES, Budget
 from gemmbench.report import store
 from gemmbench.session.open_run import open_results
 

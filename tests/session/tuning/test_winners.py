@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gemmbench.errors import StoreError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Config
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.tuning.winners import Winner
 from gemmbench.session.tuning.winners import (
     TunedConfigs,

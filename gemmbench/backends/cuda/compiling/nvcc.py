@@ -22,9 +22,9 @@ from gemmbench.backends.cuda.compiling import kernel_names, ptxas
 from gemmbench.backends.cuda.compiling.unit import LAUNCHER, MODES, CompilerUnit, make_unit, write_text
 from gemmbench.backends.source import suggest_fix
 from gemmbench.errors import BuildError, DeviceError
-from gemmbench.planning.paths import display_path
+from gemmbench.planning.files import display_path
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.limits import TimeLimits
+from gemmbench.planning.sweeps.overrides import TimeLimits
 
 _MOST_LINES = 10
 _PLACE = re.compile(r"^/[^:]+(?=:\d+)")

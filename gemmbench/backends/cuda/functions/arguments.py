@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemmbench.backends.cuda.functions.dlpack import CUDA_DEVICE, make_capsule
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.storage import StorageType
+from gemmbench.planning.precisions import StorageType
+from gemmbench.planning.problems import Problem
 
 _NUMPY_TYPES = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "int8": "|i1", "int32": "<i4"}
 _INTERFACE_VERSION = 3  # of the CUDA Array Interface

@@ -14,7 +14,7 @@ from gemmbench.backends.cache.artifacts import content_key
 from gemmbench.backends.cuda.failure import to_plan_error
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory, PlanError
 from gemmbench.planning.manifests.code.packages import find_pip_line
-from gemmbench.planning.manifests.code.python_module import FUNCTION
+from gemmbench.planning.manifests.kernel_code import FUNCTION
 from gemmbench.planning.manifests.variant import Variant
 
 Gemm = Callable[..., object]

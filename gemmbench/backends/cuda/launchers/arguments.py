@@ -7,11 +7,11 @@ from ctypes import Array, Structure, addressof, c_double, c_longlong, c_void_p, 
 from dataclasses import dataclass
 
 from gemmbench.backends.cuda.launching.arguments import pack_scalars
-from gemmbench.planning.manifests.code.arguments import FLOAT_TYPES
-from gemmbench.planning.manifests.code.model import NULL, OPERANDS, SCALARS, STREAM
+from gemmbench.planning.manifests.code_keys import FLOAT_TYPES
+from gemmbench.planning.manifests.variant import NULL, OPERANDS, SCALARS, STREAM
 from gemmbench.planning.plans.evaluation import to_row_major
 from gemmbench.planning.plans.plan import PassedArgument, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 _STANDARD = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "workspace", STREAM)
 _WHOLE, _FRACTION, _ADDRESS, _NOTHING = "i", "f", "p", "0"

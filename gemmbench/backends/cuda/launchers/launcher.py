@@ -12,7 +12,7 @@ from gemmbench.backends.cuda.launching.kernel import Addresses
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import LaunchError
-from gemmbench.planning.manifests.code.model import STREAM
+from gemmbench.planning.manifests.variant import STREAM
 from gemmbench.planning.plans.plan import Plan
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
-from gemmbench.planning.manifests.code.model import NULL, SCALARS
+from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
-from gemmbench.planning.problems.storage import BFLOAT16
+from gemmbench.planning.precisions import BFLOAT16
 
 _LETTERS = {
     "int": "i",

@@ -6,8 +6,8 @@ import numpy as np
 
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
 from gemmbench.errors import NotOffered
-from gemmbench.planning.problems.precision import Precision
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.precisions import Precision
+from gemmbench.planning.problems import Problem
 
 _GRAIN = 16
 _EVERY_LAYOUT = range(100, 110)

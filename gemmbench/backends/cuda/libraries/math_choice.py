@@ -11,7 +11,7 @@ from statistics import median
 
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.libraries.variants import DEFAULT
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 _ROUNDS = 16
 _SECONDS = 0.5

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from gemmbench.errors import NotOffered
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.problems.precision import PRECISIONS, Precision
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
-from gemmbench.planning.problems.storage import FLOAT32
+from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 if TYPE_CHECKING:
     import numpy as np

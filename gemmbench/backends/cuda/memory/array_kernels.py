@@ -9,7 +9,7 @@ import numpy as np
 
 from gemmbench.backends.cuda.launching.packed_launch import pack_launch
 from gemmbench.backends.cuda.system.driver import load_driver
-from gemmbench.planning.problems.storage import StorageType
+from gemmbench.planning.precisions import StorageType
 
 _THREADS, _BLOCKS = 256, 1024
 _BYTES_PER_BLOCK = _THREADS * 64

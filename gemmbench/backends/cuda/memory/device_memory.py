@@ -14,7 +14,7 @@ from gemmbench.backends.cuda.failure import translate_errors
 from gemmbench.backends.cuda.memory.array_kernels import Addresses, ArrayKernels
 from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.errors import OutOfMemory
-from gemmbench.planning.problems.storage import StorageType
+from gemmbench.planning.precisions import StorageType
 
 _MANY = 16
 """Fewer ranges are filled one by one."""

@@ -14,7 +14,7 @@ from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.cuda.system.nvml import read_conditions
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.problems.precision import PRECISIONS
+from gemmbench.planning.precisions import PRECISIONS
 
 
 def describe_gpu(index: int = 0) -> Device:

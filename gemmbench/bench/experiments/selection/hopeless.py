@@ -15,7 +15,7 @@ from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.trial_record import make_skip_record
 from gemmbench.bench.record import Record
 from gemmbench.errors import BuildError, LaunchTimeout
-from gemmbench.planning.plans.chain import Chain
+from gemmbench.planning.plans.plan import Chain
 
 _TIMEOUT, _FAILED = LaunchTimeout.status, BuildError.status
 _Code = tuple[object, ...]

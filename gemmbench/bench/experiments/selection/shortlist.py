@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 _ROUNDS = 2

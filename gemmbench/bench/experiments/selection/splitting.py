@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
-from gemmbench.planning.networks.network import Network
-from gemmbench.planning.plans.chain import Chain
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 LARGEST = 16

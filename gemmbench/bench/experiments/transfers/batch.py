@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from gemmbench.bench.experiments.batch import Batch, hash_parts
 from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.record import TransferRecord
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 

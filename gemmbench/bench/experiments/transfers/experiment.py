@@ -15,7 +15,7 @@ from gemmbench.bench.experiments.trial import fail_together
 from gemmbench.bench.experiments.trial_record import describe_chain, describe_result
 from gemmbench.bench.record import MODES, TransferRecord
 from gemmbench.errors import PlanError
-from gemmbench.planning.plans.chain import make_chain
+from gemmbench.planning.plans.plan import make_chain
 
 
 def measure_transfers(context: ExperimentContext, batch: TransferBatch) -> list[TransferRecord]:

@@ -18,7 +18,7 @@ from gemmbench.backends.base import Artifact, OperandSet
 from gemmbench.backends.jobs import CopyStep, JobStep, LaunchStep
 from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems.panels import Panel
+from gemmbench.planning.problems import Panel
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.record import MODES
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 

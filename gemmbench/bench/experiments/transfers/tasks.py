@@ -12,12 +12,10 @@ from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.bench.experiments.transfers.job_steps import Piece
 from gemmbench.bench.record import Record
-from gemmbench.planning.plans.chain import make_chain
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Plan, Skip, Target
-from gemmbench.planning.plans.suitability import Refusal
-from gemmbench.planning.problems.panels import Panel, PanelCut, cut_into_panels
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.plans.plan import Plan, Skip, Target, make_chain
+from gemmbench.planning.plans.skip_reasons import Refusal
+from gemmbench.planning.problems import Panel, PanelCut, Problem, cut_into_panels
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.charts.choices import Choices
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row

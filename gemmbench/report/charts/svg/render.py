@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from gemmbench.planning.files import escape_controls
 from gemmbench.report.charts.layout import MARGIN, chart_width, wrap_text
 from gemmbench.report.charts.model import BarPlot, Chart, LinePlot
 from gemmbench.report.charts.svg.bars import draw_bars
@@ -12,7 +13,6 @@ from gemmbench.report.charts.svg.canvas import add, add_text
 from gemmbench.report.charts.svg.cells import draw_cells
 from gemmbench.report.charts.svg.lines import draw_lines
 from gemmbench.report.charts.svg.theme import style_sheet
-from gemmbench.report.escaping import escape_controls
 
 
 def render_svg(chart: Chart) -> str:

@@ -13,7 +13,7 @@ from gemmbench.backends.cuda.compiling import nvcc
 from gemmbench.backends.cuda.libraries.variants import CUBLAS
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 SIGNATURE = (
     'extern "C" __global__ void gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C)'

@@ -9,7 +9,7 @@ import pytest
 from gemmbench.backends.cuda.functions import examination, lane
 from gemmbench.backends.cuda.functions.module import forget_module
 from gemmbench.backends.cuda.launching import window
-from gemmbench.planning.manifests.code.model import Code
+from gemmbench.planning.manifests.variant import Code
 
 HANDLE = 77
 

@@ -5,9 +5,8 @@ import pytest
 
 from gemmbench.backends.cuda.functions import arguments, dlpack
 from gemmbench.backends.cuda.functions.arguments import DeviceArray, GemmProblem
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.storage import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64, INT8, INT32
+from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, PRECISIONS
+from gemmbench.planning.problems import Problem
 
 HOST = 1  # kDLCPU
 

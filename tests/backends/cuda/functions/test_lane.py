@@ -6,7 +6,7 @@ from gemmbench.backends.cuda.functions import examination, lane
 from gemmbench.backends.cuda.functions.lane import FunctionLane
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 PROBLEM = Problem(8, 16, 4)
 C, SIZE = 1024, PROBLEM.operand_bytes("C")

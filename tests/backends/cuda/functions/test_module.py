@@ -7,7 +7,7 @@ import pytest
 
 from gemmbench.backends.cuda.functions.module import explain_errors, forget_module, load_function
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory
-from gemmbench.planning.manifests.code.model import Code
+from gemmbench.planning.manifests.variant import Code
 
 TEXT = """'''summary: a function'''
 import dataclasses

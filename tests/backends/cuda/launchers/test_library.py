@@ -10,7 +10,7 @@ import pytest
 from gemmbench.backends.cuda.launchers.arguments import Slot, list_arguments, pack_slots
 from gemmbench.backends.cuda.launchers.library import LauncherLibrary
 from gemmbench.errors import BuildError, LaunchError
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 FOLDER = Path(__file__).parents[3] / "foreign" / "launchers"
 STANDARD = 'extern "C" int run(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void*, '

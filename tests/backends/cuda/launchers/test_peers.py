@@ -12,7 +12,7 @@ from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 CATALOG = Catalog([Path(__file__).parents[4] / "cuda" / "peers"])
 H200 = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)

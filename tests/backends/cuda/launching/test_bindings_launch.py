@@ -16,7 +16,7 @@ from gemmbench.backends.cuda.launching.graphs import record_turns
 from gemmbench.backends.cuda.launching.kernel import Kernel
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 OK = 0
 SMEM = 128 << 10

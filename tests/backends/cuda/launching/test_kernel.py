@@ -15,7 +15,7 @@ from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 KERNELS = Path(__file__).parents[3] / "kernels"
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)

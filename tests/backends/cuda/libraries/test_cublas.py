@@ -24,7 +24,7 @@ from gemmbench.backends.cuda.libraries.variants import (
     to_column_major,
 )
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 SETS = [(0x10000, 0x20000, 0x30000), (0x40000, 0x50000, 0x60000)]
 STREAM = SimpleNamespace(handle=7)

@@ -4,8 +4,8 @@ import pytest
 
 from gemmbench.backends.cuda.libraries.fp8 import check_fp8, list_fp8_attributes
 from gemmbench.errors import NotOffered
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 FP8 = ("e4m3", "e4m3_fast", "e5m2", "e5m2_fast")
 

@@ -7,7 +7,7 @@ import pytest
 from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.libraries.math_choice import MathChoice
 from gemmbench.backends.cuda.libraries.variants import DEFAULT, PEDANTIC
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 CANDIDATES = {math: Calls((), math) for math in (DEFAULT, PEDANTIC)}
 

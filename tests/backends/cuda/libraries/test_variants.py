@@ -20,7 +20,7 @@ from gemmbench.backends.cuda.libraries.variants import (
     to_column_major,
 )
 from gemmbench.errors import NotOffered
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -14,7 +14,7 @@ from gemmbench.backends.cuda.launching.window import Calls
 from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
 from gemmbench.backends.jobs import CopyStep, LaunchStep
 from gemmbench.errors import LaunchError, OutOfMemory
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 CODE = Artifact("code", "", Build())
 BYTES = np.arange(256, dtype=np.uint8).reshape(16, 16)

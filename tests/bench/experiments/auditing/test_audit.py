@@ -10,7 +10,7 @@ from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.kernels import FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.auditing.turns import Turns
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 from tests.bench.experiments.auditing.audited_launches import is_audited
 

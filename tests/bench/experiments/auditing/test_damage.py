@@ -14,7 +14,7 @@ from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.blocks.timed_trials import TimedTrials
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import LaunchError
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 from tests.bench.experiments.auditing.audited_launches import is_audited
 

@@ -5,8 +5,8 @@ import pytest
 from gemmbench.bench.experiments.auditing.gemm_case import GemmCase
 from gemmbench.bench.operands.arena import Inputs
 from gemmbench.bench.verify.reference import make_reference
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import Problem
 
 
 @pytest.mark.parametrize("name", PRECISIONS)

@@ -14,7 +14,7 @@ from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.set_placement import SLACK
 from gemmbench.bench.worker.local import LocalWorker
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("few_sets")

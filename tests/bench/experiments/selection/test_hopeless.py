@@ -8,7 +8,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.selection.hopeless import HopelessRows
 from gemmbench.errors import BuildError, BuildTimeout
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 FIRST, FURTHER = Problem(8, 8, 8), Problem(16, 16, 16)

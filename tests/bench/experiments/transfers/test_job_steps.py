@@ -10,8 +10,7 @@ from gemmbench.bench.experiments.transfers.job_steps import Piece, make_job_step
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.errors import OutOfMemory
-from gemmbench.planning.problems.panels import Panel, cut_into_panels
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Panel, Problem, cut_into_panels
 
 AT = OperandSet(1000, 2000, 3000)
 CODE = Artifact("code", "", Build())

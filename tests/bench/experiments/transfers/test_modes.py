@@ -21,8 +21,7 @@ from gemmbench.bench.experiments.transfers.tasks import TransferTask
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import OutOfMemory
-from gemmbench.planning.problems.panels import Panel, PanelCut, cut_into_panels
-from gemmbench.planning.problems.problem import LAYOUTS, Problem
+from gemmbench.planning.problems import LAYOUTS, Panel, PanelCut, Problem, cut_into_panels
 from gemmbench.planning.sweeps.policy import Policy
 
 SIZE = Problem(256, 128, 64)

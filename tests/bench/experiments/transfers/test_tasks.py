@@ -10,8 +10,7 @@ from gemmbench.bench.record import RANKING
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch
 from gemmbench.planning.plans.plan import Geometry
-from gemmbench.planning.problems.panels import PanelCut
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import PanelCut, Problem
 
 SIZE = Problem(160, 64, 64)
 

@@ -4,12 +4,12 @@ import pytest
 
 from gemmbench.backends.cuda.compiling.unit import make_unit
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
 FLAGS = ["-O2", "{flag: -use_fast_math, when: FAST}", "{flag: -Xptxas=-dlcm=cg, when: FAST == 2 and T > 8}"]

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.readers import read_variant
+from gemmbench.planning.manifests.catalog import Catalog, read_variant
 
 KEYS = """summary: a function
 order: 5

@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.bench.record import MODES, TransferRecord
 from gemmbench.errors import UsageError
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.report.charts.draw import draw_chart
 from gemmbench.report.comparison import compare_rows
 

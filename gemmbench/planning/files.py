@@ -1,10 +1,17 @@
-"""Where files are: cuda/ and configs/ (in a checkout or in a wheel), and saved runs in a results folder."""
+"""Files: where kernels, configs and saved runs are, how messages name them, and text in them.
+
+Text that others wrote may be anything: a device, a FIFO or a huge file is refused, and control characters
+are made visible, since a terminal obeys them and XML cannot hold them.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
+
+from gemmbench.errors import SpecError
 
 RESULTS_SUFFIX = ".jsonl"
 _SAVED = "saved"
@@ -73,3 +80,55 @@ def _find_mode(path: Path) -> int:
         return path.stat().st_mode
     except (OSError, ValueError):
         return 0
+
+
+LONGEST = 1 << 20
+"""Characters that a text file may have."""
+
+_OTHERS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}
+
+
+def read_text_file(path: Path) -> str:
+    """Return the text of a file, which may be the target of a link. Raises SpecError, never waits."""
+    location = display_path(path)
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+        if kind != stat.S_IFREG:
+            raise SpecError(location, None, f"is {_OTHERS.get(kind, 'something else')}, not a file; remove it")
+        # Some files of /proc wait for news unless they are opened like this.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
+            text = file.read(LONGEST + 1)
+    except OSError as fault:
+        raise SpecError(location, None, f"cannot be read: {fault.strerror}") from None
+    except UnicodeDecodeError as fault:
+        raise SpecError(location, None, f"is not UTF-8 text (byte {fault.start}); convert or remove it") from None
+    if len(text) > LONGEST:
+        raise SpecError(location, None, f"has more than {LONGEST:,} characters; shorten or remove it")
+    return text
+
+
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+"""Control characters but the tab and the end of a line, and those that turn the direction of text."""
+_BREAKS = re.compile(r"[\t\n]")
+
+
+def escape_controls(text: str) -> str:
+    r"""Text with `\x1b` for an escape character, and so on; tabs and line ends stay."""
+    return text if text.isprintable() else _CONTROLS.sub(_name_character, text)
+
+
+def escape_cell(text: str) -> str:
+    r"""The same on one line, with `\n` for the end of a line."""
+    return text if text.isprintable() else _BREAKS.sub(_name_character, escape_controls(text))
+
+
+def _name_character(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()

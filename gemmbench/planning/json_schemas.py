@@ -15,11 +15,10 @@ import msgspec
 
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES
-from gemmbench.planning.networks.network_config import NetworkModel
-from gemmbench.planning.problems.precision import PRECISIONS
-from gemmbench.planning.problems.problem import LAYOUTS
-from gemmbench.planning.problems.product_classes import CLASSES
-from gemmbench.planning.sweeps.sweep_model import SweepModel
+from gemmbench.planning.network_sweeps import NetworkModel
+from gemmbench.planning.precisions import CLASSES, PRECISIONS
+from gemmbench.planning.problems import LAYOUTS
+from gemmbench.planning.sweeps.sweep import SweepModel
 from gemmbench.planning.yaml_document import find_structs
 
 Schema = dict[str, Any]

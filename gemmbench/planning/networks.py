@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 ACTIVATIONS = ("linear", "relu", "softmax")
 """The index of each is its number in the macro ACTIVATIONS of a kernel."""

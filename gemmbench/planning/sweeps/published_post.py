@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from gemmbench.planning.problems.problem import Problem
-from gemmbench.planning.problems.sizes import Shape, parse_sizes
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import Shape, parse_sizes
 
 ColumnKind = Literal["label", "time_ms", "time_s", "gflops", "gflops_mnk", "percent"]
 

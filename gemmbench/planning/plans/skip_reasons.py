@@ -1,4 +1,4 @@
-"""Which back end runs a variant, and why a device or a problem does not suit it."""
+"""Which back end runs a variant, and why a device or a problem does not suit it: the words of a skip."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.problems.problem import Problem
+from gemmbench.planning.problems import Problem
 
 Refusal = Callable[[Variant, str], str]
 """(variant, device) -> why that back end cannot run the variant, or ""."""

@@ -1,16 +1,17 @@
-"""Problems: which GEMM to compute."""
+"""Problems: which GEMM to compute, the grids of them that a sweep measures, and panels of one."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, overload
 
 from msgspec import Meta
 
-from gemmbench.planning.problems.precision import Precision, find_precision
-from gemmbench.planning.problems.storage import StorageType
-from gemmbench.planning.quantities import Dimension, Scalar
+from gemmbench.planning.precisions import Precision, StorageType, find_precision
+from gemmbench.planning.sizes import Dimension, Scalar, Shape
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -130,3 +131,65 @@ class Problem:
 def size_text(M: int, N: int, K: int) -> str:
     """`4096` for a cube, else `1024x768x1024`."""
     return str(M) if M == N == K else f"{M}x{N}x{K}"
+
+
+@dataclass(frozen=True)
+class ProblemGrid(Sequence[Problem]):
+    """Every combination of precision, layout and shape, with one alpha and beta; shapes change fastest."""
+
+    precisions: tuple[str, ...]
+    layouts: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.precisions) * len(self.layouts) * len(self.shapes)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return itertools.starmap(self._make, itertools.product(self.precisions, self.layouts, self.shapes))
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Problem, ...]: ...
+    def __getitem__(self, index: int | slice) -> Problem | tuple[Problem, ...]:
+        if isinstance(index, slice):
+            return tuple(self[number] for number in range(len(self))[index])
+        rest, shape = divmod(range(len(self))[index], len(self.shapes))
+        precision, layout = divmod(rest, len(self.layouts))
+        return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
+
+    def _make(self, precision: str, layout: str, shape: Shape) -> Problem:
+        return Problem(*shape, layout, precision, self.alpha, self.beta)
+
+
+ROWS = 64
+"""The rows of every panel but the last are a multiple of this: tiles fit, and panels begin at aligned addresses."""
+
+
+@dataclass(frozen=True)
+class PanelCut:
+    """How a job is cut: into at most `panels` panels, which `streams` streams take in turn."""
+
+    panels: int = 8
+    streams: int = 3
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Rows `first` to `first + rows` of op(A) and of C."""
+
+    first: int
+    rows: int
+
+    def make_problem(self, problem: Problem) -> Problem:
+        """Return the panel as a problem: the same layout and scalars, fewer rows."""
+        return replace(problem, M=self.rows)
+
+
+def cut_into_panels(problem: Problem, panels: int) -> tuple[Panel, ...]:
+    """Cut a problem into `panels` panels, or as many as ROWS allows; all but the last have the same height."""
+    height = -(-problem.M // panels)
+    height = -(-height // ROWS) * ROWS
+    return tuple(Panel(first, min(height, problem.M - first)) for first in range(0, problem.M, height))

@@ -1,0 +1,192 @@
+"""The keys of a manifest that say where the code is, how it is compiled, and which arguments it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gemmbench.errors import nearest
+from gemmbench.planning.files import display_path, follow_links, is_file, is_folder
+from gemmbench.planning.manifests.expressions import Expression
+from gemmbench.planning.manifests.manifest_model import Manifest
+from gemmbench.planning.manifests.sections import FlagFields, SectionReader
+from gemmbench.planning.manifests.variant import (
+    NULL,
+    OPERANDS,
+    SCALARS,
+    STREAM,
+    Argument,
+    ArgumentText,
+    Code,
+    Flag,
+    Part,
+)
+from gemmbench.planning.yaml_document import Document
+from gemmbench.planning.yaml_document import Path as DocumentPath
+
+PACKAGES = ("cutlass", "cublas")
+"""Names of `include` that mean the headers of an installed package."""
+
+_FLAGS = (
+    r"-use_fast_math|--use_fast_math",
+    r"--?(expt-relaxed-constexpr|expt-extended-lambda|extended-lambda|restrict|extra-device-vectorization)",
+    r"-O[0-3]|-std=c\+\+(17|20)",
+    r"--?(ftz|prec-div|prec-sqrt|fmad)=(true|false)",
+    r"-Xptxas[= ]?(-O[0-3]|-dlcm=(ca|cg|cs|cv)|-dscm=(wb|cg|cs|wt)|-allow-expensive-optimizations=(true|false))",
+    r"-(Xptxas|-ptxas-options)=-?-register-usage-level=\d+",
+)
+_ALLOWED = re.compile("|".join(f"(?:{flag})" for flag in _FLAGS))
+_EXAMPLES = "-use_fast_math, --expt-relaxed-constexpr, -O1, -Xptxas=-dlcm=cg"
+_MACRO = re.compile(r"[A-Za-z_]\w*$")
+_MOST_REGISTERS = 255
+
+
+def find_code_file(document: Document, folder: Path) -> Path:
+    """Return the file that `file` names. Raises SpecError where there is none."""
+    name = document.data.get("file")
+    if not isinstance(name, str) or not name:
+        example = "write `file: kernel.cuh`, relative to this manifest"
+        raise document.error_at(("file",), f"missing key `file`: which file has the code; {example}")
+    path = follow_links(folder / Path(name).expanduser())
+    if not is_file(path):
+        raise document.error_at(("file",), f"file: no file at {display_path(path)}; correct the path or fetch it")
+    return path
+
+
+def read_code(document: Document, manifest: Manifest, sections: SectionReader, path: Path, folder: Path) -> Code:
+    """Read where the code is and how it is compiled; `folder` is that of the manifest."""
+    foreign = bool(manifest.file)
+    if manifest.define and not foreign:
+        message = "define: only a manifest with `file` has it; here `params` are macros by themselves"
+        raise document.error_at(("define",), message)
+    if not 0 <= manifest.maxregcount <= _MOST_REGISTERS:
+        message = f"maxregcount: {manifest.maxregcount} registers; a thread has 16 to {_MOST_REGISTERS}"
+        raise document.error_at(("maxregcount",), message)
+    return Code(
+        file=str(path),
+        foreign=foreign,
+        defines=tuple((name, _read_define(document, sections, name, text)) for name, text in manifest.define.items()),
+        include=tuple(_read_include(document, index, name, folder) for index, name in enumerate(manifest.include)),
+        flags=_read_flags(document, manifest),
+        maxregcount=manifest.maxregcount,
+    )
+
+
+def _read_define(document: Document, sections: SectionReader, name: str, text: object) -> Part:
+    if not _MACRO.match(name):
+        raise document.error_at(("define", name), f"define: '{name}' is not the name of a macro")
+    if isinstance(text, bool):
+        return str(text).lower()
+    if not isinstance(text, str | int | float):
+        raise document.error_at(("define", name), f"define.{name}: write an expression, or text such as float")
+    return sections.read_part(("define", name), str(text))
+
+
+def _read_include(document: Document, index: int, name: str, folder: Path) -> str:
+    if name in PACKAGES:
+        return name
+    path = follow_links(folder / Path(name).expanduser())
+    if not is_folder(path):
+        message = f"include: no folder at {display_path(path)}{nearest(name, PACKAGES)}; known packages: "
+        raise document.error_at(("include", index), message + ", ".join(PACKAGES))
+    return str(path)
+
+
+def _read_flags(document: Document, manifest: Manifest) -> tuple[Flag, ...]:
+    sections = SectionReader(document, tuple(manifest.params))
+    flags = []
+    for index, written in enumerate(manifest.flags):
+        fields = written if isinstance(written, FlagFields) else None
+        text = fields.flag if fields else str(written)
+        if not _ALLOWED.fullmatch(text):
+            message = f"flags: '{text}' is not allowed; allowed are those that change code only, such as {_EXAMPLES}"
+            raise document.error_at(("flags", index), message)
+        flags.append(Flag(text, sections.read_optional(("flags", index, "when"), fields.when if fields else None)))
+    return tuple(flags)
+
+
+INTEGER_TYPES = {
+    "int": "int",
+    "unsigned": "unsigned",
+    "long": "long long",
+    "size_t": "unsigned long long",
+}
+FLOAT_TYPES = {"float": "float", "double": "double", "half": "__half", "bfloat16": "__nv_bfloat16"}
+_TYPES = {**INTEGER_TYPES, **FLOAT_TYPES}
+_CONVERTED = re.compile(rf"({'|'.join(_TYPES)})\s*\((.*)\)$", re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
+_MOST = 64
+_FUSED = ("bias", "maps")
+"""Operands that no launcher has."""
+
+
+def read_arguments(
+    document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool
+) -> tuple[Argument, ...]:
+    """Read `args`; a launcher may take `stream`. Raises SpecError at the line of the argument."""
+    if len(written) > _MOST:
+        raise document.error_at(("args",), f"args: {len(written)} arguments are too many; at most {_MOST}")
+    operands = (*(name for name in OPERANDS if name not in _FUSED), STREAM) if launcher else OPERANDS
+    roles = (*operands, *SCALARS, NULL)
+    reader = _ArgumentReader(document, sections, roles)
+    arguments = tuple(reader.read(("args", index), text) for index, text in enumerate(written))
+    if written:
+        _check_operands(document, arguments)
+    return arguments
+
+
+def _check_operands(document: Document, arguments: Sequence[Argument]) -> None:
+    for name in ("A", "B", "C"):
+        if not any(argument.role == name for argument in arguments):
+            raise document.error_at(("args",), f"args: no argument is {name}; name every argument of the kernel")
+
+
+class _ArgumentReader:
+    """Reads the arguments of one manifest."""
+
+    def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str]):
+        self.document, self.sections, self.roles = document, sections, roles
+
+    def read(self, path: DocumentPath, text: ArgumentText) -> Argument:
+        """Read one argument. Raises SpecError."""
+        if text is None:
+            return Argument(NULL)
+        if isinstance(text, float):
+            return Argument("", "", text)
+        text = str(text).strip()
+        if text.startswith("&"):
+            return self.read_pointer(path, text[1:].strip())
+        if text in self.roles and text not in SCALARS:
+            return Argument(text)
+        converted = _CONVERTED.match(text)
+        kind, inner = (converted[1], converted[2].strip()) if converted else ("", text)
+        if inner in SCALARS or _NUMBER.match(inner):
+            return self.read_scalar(path, kind, inner)
+        if kind in FLOAT_TYPES:
+            return Argument("", FLOAT_TYPES[kind], self.read_number(path, inner))
+        return Argument("", INTEGER_TYPES[kind or "int"], self.read_number(path, inner))
+
+    def read_scalar(self, path: DocumentPath, kind: str, text: str) -> Argument:
+        """Read alpha, beta or a constant with a point, whose type is that of the sums unless it is given."""
+        if kind in INTEGER_TYPES:
+            raise self.document.error_at(path, f"args: {text} is not an integer; write float({text}) or double({text})")
+        ctype = FLOAT_TYPES.get(kind, "")
+        return Argument(text, ctype) if text in SCALARS else Argument("", ctype, float(text.rstrip("f")))
+
+    def read_pointer(self, path: DocumentPath, name: str) -> Argument:
+        """Read a scalar that the kernel reads from device memory."""
+        kind = _CONVERTED.match(name)
+        role, ctype = (kind[2].strip(), FLOAT_TYPES.get(kind[1], "")) if kind else (name, "")
+        if role not in SCALARS:
+            raise self.document.error_at(path, f"args: '&{name}' is not a scalar by pointer; write &alpha or &beta")
+        return Argument(role, ctype, by_pointer=True)
+
+    def read_number(self, path: DocumentPath, text: str) -> Expression:
+        """Read an expression; a name that means nothing is an argument of unknown role."""
+        if re.fullmatch(r"[A-Za-z_]\w*", text) and text not in (*self.sections.names, *self.sections.lets):
+            known = (*self.roles, *self.sections.names)
+            hint = nearest(text, known)
+            message = f"args: unknown argument '{text}'{hint}; known: {', '.join(known)}, sizes such as M*K, and null"
+            raise self.document.error_at(path, message)
+        return self.sections.read_expression(path, text)

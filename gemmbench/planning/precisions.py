@@ -1,0 +1,486 @@
+"""Precisions: how operands are stored, how exactly products are made and summed, and what the hardware reaches.
+
+To add a precision, add its record to `_ALL`; the rest of gemmbench reads it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from gemmbench.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class ProductClass:
+    """A class of products.
+
+    `largest` is the largest error of one product, in units of the last of 24 significand bits, so
+    that one scale serves all results. It leaves room for sums that are truncated, and is about the
+    geometric mean of the errors of this class and the next. `words` say how such a product is computed.
+    """
+
+    name: str
+    largest: float
+    words: str
+
+
+_CLASSES = (
+    ProductClass("f64", 0.0, "float64 products"),
+    ProductClass("f32", 0.5, "float32 products"),
+    ProductClass("bf16x6", 8.0, "six or more products of bf16 parts"),
+    ProductClass("3xtf32", 32.0, "three products of TF32 parts"),
+    ProductClass("bf16x3", 1500.0, "three products of bf16 parts"),
+    ProductClass("f16", 40_000.0, "factors rounded to 11 bits"),
+    ProductClass("tf32", 40_000.0, "factors rounded to 11 bits"),
+    ProductClass("bf16", 400_000.0, "factors rounded to 8 bits"),
+)
+CLASSES: Mapping[str, ProductClass] = {each.name: each for each in _CLASSES}
+"""Every class by its name, the most exact first."""
+_LADDER = ("f32", "bf16x6", "3xtf32", "bf16x3", "tf32", "bf16")
+"""The classes that an error can tell apart."""
+_ROUNDED_FACTORS = 4.0
+
+
+def is_weaker(name: str, other: str) -> bool:
+    """Whether a product of the first class may have a larger error than any of the second.
+
+    A class that is unknown here is weaker than those that are known.
+    """
+    return _bound_error(name) > _bound_error(other)
+
+
+def choose_weaker(name: str, other: str) -> str:
+    """The weaker one of two classes; "" is none."""
+    return name if name and is_weaker(name, other) else other
+
+
+def name_class(stored: str, largest: float, split_error: float) -> str:
+    """The class of products with these errors, or "" if they are beyond all of them.
+
+    `stored` is the class of an exact product of numbers as they are stored, which was not found.
+    `largest` is the largest error, `split_error` that of products by powers of two, which is 0 where
+    a kernel computes with parts that add up to the factors. Both are in units of the last of 24
+    significand bits.
+    """
+    weaker = [CLASSES[name] for name in _LADDER if is_weaker(name, stored)]
+    return next((one.name for one in weaker if _fits(one, largest, split_error)), "")
+
+
+def _fits(one: ProductClass, largest: float, split_error: float) -> bool:
+    if one.name == "f32":  # factors of another type were rounded to float32 before they were multiplied
+        return largest <= _ROUNDED_FACTORS
+    return largest <= one.largest and not (one.name == "bf16x6" and split_error)
+
+
+def _bound_error(name: str) -> float:
+    return CLASSES[name].largest if name in CLASSES else float("inf")
+
+
+@dataclass(frozen=True)
+class StorageType:
+    """One element type.
+
+    `name` is NumPy's or ml_dtypes' name, `ctype` the name in C++ and `header` the file that
+    declares it. `significand` is the number of significand bits, the hidden one included: integers
+    up to 2**significand are exact. `exponent` is the number of exponent bits, 0 for an integer.
+    """
+
+    name: str
+    bits: int
+    significand: int
+    exponent: int
+    ctype: str
+    header: str = ""
+
+    @property
+    def is_integer(self) -> bool:
+        """The type holds integers only."""
+        return self.exponent == 0
+
+    @property
+    def unit(self) -> float:
+        """Unit roundoff: the relative error of storing a number of normal size."""
+        return 2.0**-self.significand
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest positive number with a full significand; the type is not an integer."""
+        return float(2.0 ** (2 - 2 ** (self.exponent - 1)))
+
+    @property
+    def subnormal_step(self) -> float:
+        """The distance of two neighbours below `smallest_normal`; the type is not an integer."""
+        return float(self.smallest_normal * 2.0 ** (1 - self.significand))
+
+    def nbytes(self, elements: int) -> int:
+        """Bytes of consecutive elements, rounded up."""
+        return -(-elements * self.bits // 8)
+
+    def numpy_type(self) -> np.dtype:
+        """The NumPy type of an element on the host. It takes at least a byte, also where `bits` is below 8."""
+        # Planning needs no arrays, and `gemmbench list` would take twice as long with NumPy imported.
+        import ml_dtypes
+        import numpy as np
+
+        return np.dtype(getattr(ml_dtypes, self.name, self.name))
+
+
+FLOAT32 = StorageType("float32", 32, 24, 8, "float")
+FLOAT64 = StorageType("float64", 64, 53, 11, "double")
+FLOAT16 = StorageType("float16", 16, 11, 5, "__half", "cuda_fp16.h")
+BFLOAT16 = StorageType("bfloat16", 16, 8, 8, "__nv_bfloat16", "cuda_bf16.h")
+E4M3 = StorageType("float8_e4m3fn", 8, 4, 4, "__nv_fp8_e4m3", "cuda_fp8.h")
+E5M2 = StorageType("float8_e5m2", 8, 3, 5, "__nv_fp8_e5m2", "cuda_fp8.h")
+INT8 = StorageType("int8", 8, 7, 0, "signed char")
+INT32 = StorageType("int32", 32, 31, 0, "int")
+
+
+_FIRST_GEFORCE, _FIRST_TF32, _FIRST_FP8 = 75, 80, 89
+
+
+@dataclass(frozen=True)
+class PeakRates:
+    """Operations of a multiprocessor and cycle; `by_capability` maps 90 (for 9.0) to its rate.
+
+    `geforce` is the rate of GeForce cards from compute capability 7.5 on, where it differs from
+    that of the professional cards; None where it does not. `at_half_rate` names professional cards
+    with half the rate of theirs. `of_tensor_cores` if tensor cores reach it.
+    """
+
+    by_capability: Mapping[int, float] = field(default_factory=dict)
+    geforce: float | None = None
+    at_half_rate: tuple[str, ...] = ()
+    of_tensor_cores: bool = False
+
+    def of_device(self, name: str, sm: int) -> float | None:
+        """The rate of a device, or None where no data sheet gives one."""
+        if self.geforce is not None and "GeForce" in name and sm >= _FIRST_GEFORCE:
+            return self.geforce if sm in self.by_capability else None
+        rate = self.by_capability.get(sm)
+        return rate / 2 if rate is not None and name in self.at_half_rate else rate
+
+
+# CUDA programming guide, "Arithmetic Instructions", 32-bit floating-point multiply-add: 64 or 128
+# a cycle.
+FP32_CORES = PeakRates(
+    dict.fromkeys((60, 70, 72, 75, 80), 128)
+    | dict.fromkeys((50, 52, 53, 61, 62, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121), 256)
+)
+# The same table, 64-bit: 2, 4 or 32 a cycle. Tensor cores double it: A100 19.5 TFLOPS / 108 / 1.41 GHz, H100
+# SXM 66.9 TFLOPS / 132 / 1.98 GHz, while B200 has 37 TFLOPS / 148 / 1.97 GHz and B300 1.2 TFLOPS.
+FP64_TENSOR = PeakRates(
+    dict.fromkeys((50, 52, 53, 61, 62), 8)
+    | dict.fromkeys((60, 70, 72), 64)
+    | dict.fromkeys((75, 86, 87, 88, 89, 103, 120, 121), 4)
+    | {80: 128, 90: 256, 100: 128},
+    of_tensor_cores=True,
+)
+# With sums in f32. V100 125 TFLOPS / 80 / 1.53 GHz, T4 65 / 40 / 1.59, A100 312 / 108 / 1.41, A40 149.7 / 84 /
+# 1.74, L40S 362 / 142 / 2.52, H100 SXM 989 / 132 / 1.83, B200 2250 / 148 / 1.85, RTX PRO 6000 Blackwell 503.8 /
+# 188 / 2.62; Orin and Thor from their INT8 and FP4 rates: 85 TOPS / 16 / 1.3 GHz, 1035 TFLOPS / 20 / 1.57 GHz.
+# GeForce cards sum in f32 at half the rate of the professional ones: RTX 2080 Ti 53.8 / 68 / 1.55, RTX 3090 71 /
+# 82 / 1.70, RTX 4090 165.2 / 128 / 2.52, RTX 5090 209.5 / 170 / 2.41. So does the L40: 181 / 142 / 2.49.
+HALF_TENSOR = PeakRates(
+    dict.fromkeys((70, 72, 75, 86, 88, 89, 120, 121), 1024)
+    | dict.fromkeys((80, 87), 2048)
+    | {90: 4096}
+    | dict.fromkeys((100, 101, 103, 110), 8192),
+    geforce=512,
+    at_half_rate=("NVIDIA L40",),
+    of_tensor_cores=True,
+)
+# With sums in f16, where GeForce cards have the full rate: RTX 2080 Ti 107.6 TFLOPS / 68 / 1.55, RTX 3090 142 / 82 /
+# 1.70, RTX 4090 330.3 / 128 / 2.52.
+HALF_SUMS_TENSOR = PeakRates(HALF_TENSOR.by_capability, of_tensor_cores=True)
+# Twice the rate of sums in f32, from compute capability 8.9 on: L40S 733 TFLOPS / 142 / 2.52, H100 SXM 1979 / 132 /
+# 1.83, B200 4500 / 148 / 1.85, RTX PRO 6000 Blackwell 1007.6 / 188 / 2.62. GeForce cards sum in f32 at half the rate
+# here, too: RTX 4090 330.3 / 128 / 2.52, RTX 5090 419 / 170 / 2.41. So does the L40: 362 / 142 / 2.49.
+FP8_TENSOR = PeakRates(
+    {sm: rate * 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_FP8},
+    geforce=1024,
+    at_half_rate=HALF_TENSOR.at_half_rate,
+    of_tensor_cores=True,
+)
+# Half of that of 16 bits. A100 156 TFLOPS / 108 / 1.41 GHz, A40 74.8 / 84 / 1.74, RTX 3090 35.6 / 82 / 1.70, L40S 183
+# / 142 / 2.52, RTX 4090 82.6 / 128 / 2.52, H100 SXM 495 / 132 / 1.83, B200 1125 / 148 / 1.85, RTX PRO 6000 Blackwell
+# 251.9 / 188 / 2.62, RTX 5090 104.8 / 170 / 2.41.
+TF32_TENSOR = PeakRates(
+    {sm: rate / 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_TF32},
+    geforce=256,
+    at_half_rate=HALF_TENSOR.at_half_rate,
+    of_tensor_cores=True,
+)
+# Three TF32 products for each product of f32, where that is faster than the CUDA cores: not on GeForce cards, nor
+# on professional ones of compute capability 8.6, 8.9 and 12.
+TRIPLE_TF32 = PeakRates(
+    {sm: max(rate / 3, FP32_CORES.by_capability[sm]) for sm, rate in TF32_TENSOR.by_capability.items()},
+    of_tensor_cores=True,
+)
+
+
+Granularity = Literal["none", "tensor", "row", "block"]
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """The type sums are kept in; integers up to 2**exact_bits are summed without error.
+
+    Tensor cores may keep fewer bits than the type has, and truncate where others round. With
+    `promoted_every` they sum that many products, and such partial sums are added in the type itself.
+    """
+
+    type: StorageType
+    exact_bits: int
+    truncates: bool = False
+    promoted_every: int = 0
+
+    @property
+    def loses_bits(self) -> bool:
+        """Sums have fewer bits than their type, as those of fp8 on tensor cores."""
+        return self.exact_bits < self.type.significand
+
+    def unit(self, products: int) -> float:
+        """Unit roundoff u of a sum of K `products`. Truncation doubles it; sums of integers have no error.
+
+        A promoted sum consists of K / n partial sums of n products each. The partial sum of the products
+        a b is off by u |a| |b|, which is n / K of u |A| |B|. Data have random signs, and truncation changes a
+        partial sum towards 0. So these errors have random signs too, and sqrt(K / n) of them remain of
+        K / n: sqrt(n / K) of u |A| |B|. Adding the partial sums costs the unit roundoff of the type.
+        """
+        if self.type.is_integer:
+            return 0.0
+        unit = 2.0**-self.exact_bits * (2 if self.truncates else 1)
+        if not 0 < self.promoted_every < products:
+            return unit
+        return unit * math.sqrt(self.promoted_every / products) + self.type.unit
+
+
+@dataclass(frozen=True)
+class ScaleFormat:
+    """Factors that A and B are multiplied by: one for a tensor, a row, or `block` elements along K."""
+
+    granularity: Granularity = "none"
+    type: StorageType | None = None
+    block: int = 0
+
+
+@dataclass(frozen=True)
+class Precision:
+    """One way to store operands and to sum their products.
+
+    `a`, `b` and `c` are the storage types of the operands, `scalar` that of alpha and beta.
+    `factor_bits` is the number of significand bits of A and B that enter a product (11 for TF32,
+    whose operands are stored with 24). `product_class` is what verification must find: the class of
+    the error that a single product has. With `splits_factors` a product may be the sum of products of
+    parts of its factors, and has an error before it is summed; otherwise it is exact in the
+    accumulator or rounded once. `min_sm` is the first compute capability whose hardware offers it
+    (0: all), `peak` its peak rates.
+    """
+
+    name: str
+    a: StorageType
+    b: StorageType
+    c: StorageType
+    accumulator: Accumulator
+    scalar: StorageType
+    factor_bits: int
+    product_class: str
+    scale: ScaleFormat = ScaleFormat()
+    min_sm: int = 0
+    peak: PeakRates = field(default=PeakRates(), compare=False)
+    splits_factors: bool = False
+
+    def storage(self, operand: str) -> StorageType:
+        """The type of A, B or C. A workspace holds copies of A and B, in the type of A."""
+        return {"A": self.a, "B": self.b, "C": self.c, "workspace": self.a}[operand]
+
+    def may_split_factors(self, declared: str = "") -> bool:
+        """A product may have an error before it is summed: here, or in a weaker class that is `declared`."""
+        return self.splits_factors or (bool(declared) and is_weaker(declared, self.product_class))
+
+    @property
+    def keeps_multiples(self) -> bool:
+        """A result is exactly twice as large where A is: sums in f16 may be subnormal, and then lose bits."""
+        return self.accumulator.type.is_integer or self.accumulator.type.exponent >= FLOAT32.exponent
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """What declares the C++ types of this precision, in order."""
+        types = self.a, self.b, self.c, self.accumulator.type
+        return tuple(dict.fromkeys(kind.header for kind in types if kind.header))
+
+    @property
+    def is_scaled(self) -> bool:
+        """A and B have scale factors."""
+        return self.scale.granularity != "none"
+
+    @property
+    def exact_bits(self) -> int:
+        """Integers up to 2**exact_bits survive both the sum and its storage in C."""
+        return min(self.accumulator.exact_bits, self.c.significand)
+
+    @property
+    def result_unit(self) -> float:
+        """Unit roundoff of an element of C; integers are stored without error."""
+        return 0.0 if self.c.is_integer else self.c.unit
+
+    @property
+    def rounds_result(self) -> bool:
+        """Storing a sum in C loses bits."""
+        return self.c.significand < self.accumulator.exact_bits
+
+
+_FLOAT32_SUMS = Accumulator(FLOAT32, exact_bits=24)
+_TENSOR_SUMS = Accumulator(FLOAT32, exact_bits=24, truncates=True)
+
+_FLOAT16_SUMS = Accumulator(FLOAT16, exact_bits=11, truncates=True)
+# Hopper's tensor cores keep about 14 bits of a sum of 8-bit products, and truncate. To be measured: 13 is on the
+# safe side.
+_FP8_BITS = 13
+_FAST_FP8_SUMS = Accumulator(FLOAT32, exact_bits=_FP8_BITS, truncates=True)
+_PROMOTED_FP8_SUMS = replace(_FAST_FP8_SUMS, promoted_every=128)
+
+
+def _make_fp8(name: str, a: StorageType, accumulator: Accumulator) -> Precision:
+    """A in either 8-bit type, B in e4m3, C in bf16; each factor of a tensor is 1 here, so nothing is scaled."""
+    return Precision(
+        name=name,
+        a=a,
+        b=E4M3,
+        c=BFLOAT16,
+        accumulator=accumulator,
+        scalar=FLOAT32,
+        factor_bits=a.significand,
+        product_class=name.partition("_")[0],
+        scale=ScaleFormat("tensor", FLOAT32),
+        min_sm=89,
+        peak=FP8_TENSOR,
+    )
+
+
+_ALL = (
+    Precision(
+        name="f32",
+        a=FLOAT32,
+        b=FLOAT32,
+        c=FLOAT32,
+        accumulator=_FLOAT32_SUMS,
+        scalar=FLOAT32,
+        factor_bits=24,
+        product_class="f32",
+        peak=FP32_CORES,
+    ),
+    Precision(
+        name="tf32",
+        a=FLOAT32,
+        b=FLOAT32,
+        c=FLOAT32,
+        accumulator=_TENSOR_SUMS,
+        scalar=FLOAT32,
+        factor_bits=11,
+        product_class="tf32",
+        min_sm=80,
+        peak=TF32_TENSOR,
+    ),
+    Precision(
+        name="3xtf32",
+        a=FLOAT32,
+        b=FLOAT32,
+        c=FLOAT32,
+        accumulator=_TENSOR_SUMS,
+        scalar=FLOAT32,
+        factor_bits=24,
+        product_class="3xtf32",
+        splits_factors=True,
+        min_sm=80,
+        peak=TRIPLE_TF32,
+    ),
+    Precision(
+        name="f64",
+        a=FLOAT64,
+        b=FLOAT64,
+        c=FLOAT64,
+        accumulator=Accumulator(FLOAT64, exact_bits=53),
+        scalar=FLOAT64,
+        factor_bits=53,
+        product_class="f64",
+        peak=FP64_TENSOR,
+    ),
+    Precision(
+        name="f16",
+        a=FLOAT16,
+        b=FLOAT16,
+        c=FLOAT16,
+        accumulator=_FLOAT32_SUMS,
+        scalar=FLOAT32,
+        factor_bits=11,
+        product_class="f16",
+        peak=HALF_TENSOR,
+    ),
+    Precision(
+        name="f16_f16",
+        a=FLOAT16,
+        b=FLOAT16,
+        c=FLOAT16,
+        accumulator=_FLOAT16_SUMS,
+        scalar=FLOAT16,
+        factor_bits=11,
+        product_class="f16",
+        peak=HALF_SUMS_TENSOR,
+    ),
+    Precision(
+        name="bf16",
+        a=BFLOAT16,
+        b=BFLOAT16,
+        c=BFLOAT16,
+        accumulator=_FLOAT32_SUMS,
+        scalar=FLOAT32,
+        factor_bits=8,
+        product_class="bf16",
+        min_sm=80,
+        peak=HALF_TENSOR,
+    ),
+    Precision(
+        name="f16_f32",
+        a=FLOAT16,
+        b=FLOAT16,
+        c=FLOAT32,
+        accumulator=_TENSOR_SUMS,
+        scalar=FLOAT32,
+        factor_bits=11,
+        product_class="f16",
+        peak=HALF_TENSOR,
+    ),
+    Precision(
+        name="bf16_f32",
+        a=BFLOAT16,
+        b=BFLOAT16,
+        c=FLOAT32,
+        accumulator=_TENSOR_SUMS,
+        scalar=FLOAT32,
+        factor_bits=8,
+        product_class="bf16",
+        min_sm=80,
+        peak=HALF_TENSOR,
+    ),
+    _make_fp8("e4m3", E4M3, _PROMOTED_FP8_SUMS),
+    _make_fp8("e4m3_fast", E4M3, _FAST_FP8_SUMS),
+    _make_fp8("e5m2", E5M2, _PROMOTED_FP8_SUMS),
+    _make_fp8("e5m2_fast", E5M2, _FAST_FP8_SUMS),
+)
+PRECISIONS = {record.name: record for record in _ALL}
+
+
+def find_precision(name: str) -> Precision:
+    """Return the precision called `name`; raise UsageError with the nearest name."""
+    try:
+        return PRECISIONS[name]
+    except KeyError:
+        known = ", ".join(PRECISIONS)
+        raise UsageError(f"unknown precision '{name}'{nearest(name, PRECISIONS)}; known: {known}") from None

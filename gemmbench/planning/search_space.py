@@ -1,0 +1,254 @@
+"""What a search of `tune` tries: configurations, strategies that order them, a budget, and rows of a `pick`."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.expansion import list_rows, make_plans
+from gemmbench.planning.plans.plan import Config, Plan, Target
+from gemmbench.planning.plans.skip_reasons import Refusal
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import check_digits
+
+Configuration = Mapping[str, int]
+Place = tuple[int, ...]
+"""For each axis, the number of the value among the sorted values."""
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The allowed configurations, without duplicates. Raises UsageError if there is none."""
+
+    configurations: tuple[Configuration, ...]
+
+    def __post_init__(self) -> None:
+        if not self.configurations:
+            raise UsageError("no configuration to search; choose other values of the parameters")
+
+    @cached_property
+    def axes(self) -> dict[str, list[int]]:
+        """The sorted values of every parameter that has several."""
+        values = {name: sorted({each[name] for each in self.configurations}) for name in self.configurations[0]}
+        return {name: sorted_values for name, sorted_values in values.items() if len(sorted_values) > 1}
+
+    def find_place(self, configuration: Configuration) -> Place:
+        """Where a configuration lies."""
+        return tuple(values.index(configuration[name]) for name, values in self.axes.items())
+
+    @cached_property
+    def by_place(self) -> dict[Place, Configuration]:
+        """The configurations by their places."""
+        return {self.find_place(each): each for each in self.configurations}
+
+
+def find_nearest(place: Place, places: Iterable[Place]) -> Place:
+    """The place that differs on the fewest axes, and of these by the fewest values."""
+
+    def distance(other: Place) -> tuple[int, int]:
+        steps = [abs(a - b) for a, b in zip(place, other, strict=True)]
+        return sum(map(bool, steps)), sum(steps)
+
+    return min(places, key=distance)
+
+
+class ExhaustiveSearch:
+    """Asks for every configuration; `seed` changes nothing."""
+
+    learns = False
+
+    def __init__(self, space: SearchSpace, seed: int) -> None:
+        self._space = space
+        self._left = dict(space.by_place)
+
+    def ask(self) -> Configuration | None:
+        """The next one that was neither asked for nor told."""
+        return self._left.pop(next(iter(self._left))) if self._left else None
+
+    def tell(self, configuration: Configuration, seconds: float | None) -> None:
+        """Strike a configuration off the list."""
+        self._left.pop(self._space.find_place(configuration), None)
+
+
+class RandomSearch(ExhaustiveSearch):
+    """Asks for every configuration in an order that depends on the seed only."""
+
+    def __init__(self, space: SearchSpace, seed: int) -> None:
+        shuffled = random.Random(seed).sample(space.configurations, len(space.configurations))
+        super().__init__(SearchSpace(tuple(shuffled)), seed)
+
+
+_RANDOM_FIRST = 10
+"""So many are chosen at random, as Optuna does by default."""
+
+
+class ModelSearch:
+    """Asks for the untried configuration that is nearest to what the model suggests.
+
+    The model sees the logarithm of the seconds over the number of each value among its axis' sorted values.
+    Raises UsageError if Optuna is not installed.
+    """
+
+    learns = True
+
+    def __init__(self, space: SearchSpace, seed: int) -> None:
+        self._optuna = _import_optuna()
+        self._optuna.logging.set_verbosity(self._optuna.logging.ERROR)
+        sampler = self._optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=_RANDOM_FIRST)
+        self._study = self._optuna.create_study(sampler=sampler)
+        self._space = space
+        self._left = dict(space.by_place)
+        integers = self._optuna.distributions.IntDistribution
+        self._axes = {name: integers(0, len(values) - 1) for name, values in space.axes.items()}
+
+    def ask(self) -> Configuration | None:
+        """The next one that was neither asked for nor told."""
+        if not self._left:
+            return None
+        trial = self._study.ask(self._axes)
+        # The suggestion may be forbidden or known; the trial that counts is added when its result is told.
+        self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+        return self._left.pop(find_nearest(tuple(trial.params[name] for name in self._axes), self._left))
+
+    def tell(self, configuration: Configuration, seconds: float | None) -> None:
+        """Add a result to the model; one that failed only leaves the list."""
+        place = self._space.find_place(configuration)
+        self._left.pop(place, None)
+        if seconds is not None:
+            params = dict(zip(self._axes, place, strict=True))
+            trial = self._optuna.trial.create_trial(params=params, distributions=self._axes, value=math.log(seconds))
+            self._study.add_trial(trial)
+
+
+def _import_optuna() -> Any:
+    try:
+        return importlib.import_module("optuna")  # an extra, which takes a second to import
+    except ImportError:
+        raise UsageError("the strategy 'model' needs Optuna: pip install 'gemmbench[tune]'") from None
+
+
+LEAST_CONFIGURATIONS, LEAST_SECONDS = 2, 1.0
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The seconds of all searches of a command together, and the configurations that each may try."""
+
+    seconds: float = math.inf
+    configurations: int | None = None
+
+    def count(self, space: int) -> int:
+        """How many of the configurations of a space a search may try."""
+        return space if self.configurations is None else min(space, self.configurations)
+
+    def share(self, searches: int) -> float:
+        """The seconds of each search."""
+        return self.seconds / max(searches, 1)
+
+
+def parse_budget(text: str | None) -> Budget:
+    """Parse `90s`, `5m`, `1h` or a number of configurations; None has no limit. Raises UsageError."""
+    if text is None:
+        return Budget()
+    check_digits("--budget", text)
+    found = _WRITTEN.fullmatch(text.strip())
+    if found is None or not (found[2] or found[1].isdecimal()):
+        raise UsageError(
+            f"cannot parse --budget '{text[:40]}'; write a time such as 90s, 5m or 1h, or a number such as 200"
+        )
+    if not found[2]:
+        count = int(found[1])
+        if count < LEAST_CONFIGURATIONS:
+            raise UsageError(
+                f"--budget {count}: a search compares at least {LEAST_CONFIGURATIONS} configurations; give more"
+            )
+        return Budget(configurations=count)
+    seconds = float(found[1]) * _UNITS[found[2]]
+    if seconds < LEAST_SECONDS:
+        raise UsageError(f"--budget {text}: too short for one round of windows; give at least {LEAST_SECONDS:g}s")
+    return Budget(seconds=seconds)
+
+
+class Strategy(Protocol):
+    """Chooses what to try next.
+
+    `ask` returns an untried configuration, or None if all were asked for or told. `tell` takes the seconds
+    of a configuration, asked for or not; None for one that failed. If it `learns`, what it asks for
+    depends on what it was told.
+    """
+
+    learns: bool
+
+    def ask(self) -> Configuration | None: ...
+
+    def tell(self, configuration: Configuration, seconds: float | None) -> None: ...
+
+
+STRATEGIES: dict[str, Callable[[SearchSpace, int], Strategy]] = {
+    "exhaustive": ExhaustiveSearch,
+    "random": RandomSearch,
+    "model": ModelSearch,
+}
+
+
+def choose_strategy(name: str | None, budget: Budget) -> str:
+    """The strategy of this name; without one `random` if there is a budget, which may end before all were tried."""
+    return name or ("exhaustive" if budget == Budget() else "random")
+
+
+def make_strategy(name: str, space: SearchSpace, seed: int) -> Strategy:
+    """Raises UsageError for an unknown name, or if a strategy's library is missing."""
+    if name not in STRATEGIES:
+        raise UsageError(f"unknown strategy '{name}'{nearest(name, STRATEGIES)}; choose {', '.join(STRATEGIES)}")
+    return STRATEGIES[name](space, seed)
+
+
+Candidate = tuple[str, tuple[tuple[str, int], ...]]
+"""A variant and its configuration."""
+Scores = Mapping[Problem, Mapping[Candidate, float]]
+"""The logarithm of the time of each candidate at each problem, relative to the same at each problem."""
+
+
+def find_row(
+    problem: Problem, variant: Variant, device: str, targets: Mapping[str, Target], why_refused: Refusal
+) -> int | None:
+    """The number of the row that computes a problem; None if there is none. The rest is as in make_plans."""
+    for number in list_rows(problem, variant, device, targets):
+        chosen = [(replace(variant, picks=(variant.picks[number],)), [Config()])]
+        (plan,) = make_plans([problem], chosen, device, targets, why_refused)
+        if isinstance(plan, Plan):
+            return number
+    return None
+
+
+def choose_candidate(
+    problems: Sequence[Problem], scores: Scores, is_allowed: Callable[[str], bool]
+) -> Candidate | None:
+    """The candidate with the highest geometric mean, over the problems, of its speed relative to the best.
+
+    Only candidates of allowed variants that ran at all these problems count; None if there is none.
+    """
+    known = [set(scores.get(problem, {})) for problem in problems]
+    complete = [each for each in set.intersection(*known) if is_allowed(each[0])] if known else []
+    return min(sorted(complete), key=lambda each: sum(scores[problem][each] for problem in problems), default=None)
+
+
+def choose_held_out(rows: Mapping[int, Sequence[Problem]], share: float, seed: int) -> set[Problem]:
+    """The problems that do not take part in the choice: this share of those of each row, but never all."""
+    rng, held = random.Random(seed), set[Problem]()
+    for problems in rows.values():
+        count = min(round(share * len(problems)), len(problems) - 1)
+        if not count and share and len(problems) > 1:
+            count = int(rng.random() < share * len(problems))
+        held |= set(rng.sample(list(problems), count))
+    return held

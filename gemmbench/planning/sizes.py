@@ -1,0 +1,144 @@
+"""Sizes as they are written, `1024`, `1024x768x512` (M x N x K) or `512:4096:512`, and how large numbers may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from gemmbench.errors import UsageError
+
+_MOST = 10**18
+
+Count = Annotated[int, Meta(ge=0, le=_MOST)]
+"""A number of things, or of bytes."""
+KnownCount = Annotated[int, Meta(ge=-1, le=_MOST)]
+"""The same; -1 if it is unknown."""
+Dimension = Annotated[int, Meta(ge=1, le=_MOST)]
+"""A size of which there is at least 1."""
+Integer = Annotated[int, Meta(ge=-_MOST, le=_MOST)]
+"""Any integer, such as the value of a parameter."""
+Amount = Annotated[float, Meta(ge=0, le=1e18)]
+"""A quantity that may be 0 or unknown: Hz, watts, bytes per second."""
+Rate = Annotated[float, Meta(ge=1e-9, le=1e18)]
+"""A quantity that others are divided by."""
+Seconds = Annotated[float, Meta(ge=1e-15, le=1e9)]
+"""A time that was measured."""
+Scalar = Annotated[float, Meta(ge=-1e300, le=1e300)]
+"""Any number, such as alpha or the order of a row."""
+
+
+MOST_PLANS = 1_000_000
+MOST_CONFIGURATIONS = 1_000_000
+"""Of one variant."""
+MOST_DIGITS = 18
+"""Of a number; an integer then fits 64 bits."""
+_MOST_BITS = 14_000
+
+
+def check_plans(count: int) -> None:
+    """Raise UsageError for more plans than one command may have."""
+    if count > MOST_PLANS:
+        advice = "choose fewer sizes, or fewer values of parameters"
+        raise UsageError(f"{format_count(count)} plans are too many, at most {MOST_PLANS:,}; {advice}")
+
+
+def check_configurations(name: str, count: int) -> None:
+    """Raise UsageError for more configurations than a variant may have."""
+    if count > MOST_CONFIGURATIONS:
+        limit = f"at most {MOST_CONFIGURATIONS:,}; choose fewer values of its parameters"
+        raise UsageError(f"{name}: {format_count(count)} configurations are too many, {limit}")
+
+
+def format_count(count: int) -> str:
+    """`64,000,000`, or `over 10^40` for a number of so many digits."""
+    digits = len(str(count))
+    return f"{count:,}" if digits <= MOST_DIGITS else f"over 10^{digits - 1}"
+
+
+def check_digits(what: str, number: str | int) -> None:
+    """Raise UsageError for a number that is too long to be meant, such as `TILE` with 5,000 digits."""
+    count = count_digits(number)
+    if count > MOST_DIGITS:
+        raise UsageError(f"{what}: a number of {count:,} digits is too long; it may have at most {MOST_DIGITS}")
+
+
+def count_digits(number: str | int) -> int:
+    """Count the digits of a number from the first that is not 0, without those of an exponent."""
+    if isinstance(number, int):
+        bits = number.bit_length()
+        # str() refuses very long integers, of which the digits are counted by their bits.
+        return len(str(abs(number))) if bits < _MOST_BITS else bits * 1233 // 4096
+    return len(re.sub(r"[eE][-+]?\d+$|\D", "", number).lstrip("0"))
+
+
+Shape = tuple[int, int, int]
+LARGEST = 2**31 - 1
+MOST = 10_000
+_FORMS = "write 1024, 1024x768x512 or 512:4096:512"
+
+
+def parse_sizes(text: str | int) -> list[Shape]:
+    """Parse sizes separated by commas; a single number is a cube. Raises UsageError."""
+    items = _parse_items(text)
+    check_plans(sum(map(len, items)))
+    return [shape for item in items for shape in _list_shapes(item)]
+
+
+def count_sizes(text: str | int) -> int:
+    """Count sizes without making a list of them. Raises UsageError."""
+    return sum(map(len, _parse_items(text)))
+
+
+def check_shape(written: Sequence[int]) -> None:
+    """Raise UsageError for what is not M, N and K."""
+    if len(written) != 3:
+        raise UsageError(f"shapes: {written} should be [M, N, K]")
+    for part in written:
+        _check_part(str(part), "x".join(map(str, written)))
+
+
+def check_size(written: int) -> None:
+    """Raise UsageError for what is not a size."""
+    _check_part(str(written), str(written))
+
+
+def _parse_items(text: str | int) -> list[list[Shape] | range]:
+    """What each item means: one shape, or a range of cubes."""
+    return [_parse_item(item.strip()) for item in str(text).split(",")]
+
+
+def _list_shapes(item: list[Shape] | range) -> list[Shape]:
+    return [(size, size, size) for size in item] if isinstance(item, range) else item
+
+
+def _parse_item(item: str) -> list[Shape] | range:
+    if re.fullmatch(r"-?\d+", item):
+        size = _check_part(item, item)
+        return [(size, size, size)]
+    if re.fullmatch(r"-?\d+(x-?\d+){2}", item):
+        m, n, k = (_check_part(part, item) for part in item.split("x"))
+        return [(m, n, k)]
+    if re.fullmatch(r"-?\d+:-?\d+:-?\d+", item):
+        first, last, step = (_check_part(part, item) for part in item.split(":"))
+        if first > last:
+            raise UsageError(f"size '{item}': the start is above the end; {_FORMS}")
+        sizes = range(first, last + 1, step)
+        if len(sizes) > MOST:
+            raise UsageError(f"size '{item}': {len(sizes)} sizes are too many, at most {MOST}; use a larger step")
+        return sizes
+    raise UsageError(f"'{item}' is not a size; {_FORMS}")
+
+
+def _check_part(part: str, item: str) -> int:
+    if len(part) > 20:
+        raise UsageError(f"size '{item[:20]}...': {len(part)} digits are too many; the largest size is {LARGEST}")
+    value = int(part)
+    if value < 1:
+        raise UsageError(f"size '{item}': {value} is not positive; a matrix needs at least one row and column")
+    if value > LARGEST:
+        limit = f"the largest size is {LARGEST}, which fits a kernel's int"
+        raise UsageError(f"size '{item}': {value} is too large; {limit}")
+    return value
