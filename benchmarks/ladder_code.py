@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tables import show_table
 
-from gemmbench.analysis.sass.facts import LoopFacts
+from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops

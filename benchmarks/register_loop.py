@@ -13,9 +13,8 @@ from pathlib import Path
 from probe import Probe, compile_probe
 from tables import show_table
 
-from gemmbench.analysis.sass.facts import LoopFacts
-from gemmbench.analysis.sass.instructions import parse_kernels
-from gemmbench.analysis.sass.loop import find_hottest_loop
+from gemmbench.analysis.sass_facts import LoopFacts
+from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
 from gemmbench.analysis.toolkit import find_cuobjdump
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.memory.device_memory import DeviceMemory

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from tables import show_table
 
-from gemmbench.analysis.sass.facts import LoopFacts
-from gemmbench.analysis.sass.instructions import parse_kernels
-from gemmbench.analysis.sass.loop import find_hottest_loop
+from gemmbench.analysis.sass_facts import LoopFacts
+from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
 from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc
 from gemmbench.backends.source import compiler_text
 from gemmbench.planning.files import data_folder

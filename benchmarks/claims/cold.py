@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from claims import Claim, format_table
 from claims.setup import build_plans, measure_plans, open_worker
-from gemmbench.analysis import ncu, watcher
+from gemmbench.analysis import ncu, toolkit
 from gemmbench.bench.operands import cold_sets
 from gemmbench.bench.timing.stats import Interval, time_interval
 from gemmbench.planning.plans.plan import Plan
@@ -104,8 +104,8 @@ def _count_bytes(name: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         target = [sys.executable, str(_TARGET), name, str(WATCHED_SIZE)]
-        program, *words = ncu.ncu_command(watcher.find_watcher(ncu.PROGRAM), log, metrics, target)
-        ran = watcher.run_watcher([program, "--cache-control", "none", *words], ncu.LIMIT)
+        program, *words = ncu.ncu_command(toolkit.find_watcher(ncu.PROGRAM), log, metrics, target)
+        ran = toolkit.run_watcher([program, "--cache-control", "none", *words], ncu.LIMIT)
         counters = ncu.read_counters(log.read_text(errors="replace") if log.exists() else "", metrics)
     if not counters:
         raise RuntimeError(f"ncu counted nothing of {name}: {ran.last_words}")

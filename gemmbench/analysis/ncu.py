@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.analysis import watcher
+from gemmbench.analysis import toolkit
 from gemmbench.errors import DeviceError, LaunchError
 
 PROGRAM = "ncu"
@@ -96,12 +96,12 @@ def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Count
 
     Raises DeviceError if ncu is missing or may not count, LaunchError if the program failed.
     """
-    program, missing = watcher.find_watcher(PROGRAM), set[str]()
+    program, missing = toolkit.find_watcher(PROGRAM), set[str]()
     while True:
         names = choose_metrics(missing)
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log"
-            ran = watcher.run_watcher(ncu_command(program, log, names, watcher.gemmbench_command(*arguments)), limit)
+            ran = toolkit.run_watcher(ncu_command(program, log, names, toolkit.gemmbench_command(*arguments)), limit)
             report = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         if found := read_counters(report, names):
             return found
@@ -176,7 +176,7 @@ _REFUSALS = (
 )
 
 
-def _explain_failure(ran: watcher.ToolRun, report: str, limit: float) -> Exception:
+def _explain_failure(ran: toolkit.ToolRun, report: str, limit: float) -> Exception:
     """The error to raise when ncu counted no kernel."""
     everything = f"{report}\n{ran.out}\n{ran.err}"
     for sign, meaning in _REFUSALS:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.analysis import watcher
+from gemmbench.analysis import toolkit
 from gemmbench.errors import DeviceError
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -49,7 +49,7 @@ def run_sanitizer(tool: str, arguments: Sequence[str], limit: float) -> ToolVerd
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        ran = watcher.run_watcher(_command(tool, log, watcher.gemmbench_command(*arguments)), limit, _VARIABLES)
+        ran = toolkit.run_watcher(_command(tool, log, toolkit.gemmbench_command(*arguments)), limit, _VARIABLES)
         report = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if ran.code is None:
         return ToolVerdict("timeout", message=f"did not finish within {limit:g} s")
@@ -61,10 +61,10 @@ def _command(tool: str, log: Path, target: Sequence[str]) -> list[str]:
     options = ["--padding", str(_PADDING), "--report-api-errors", "no"] if tool == "memcheck" else []
     # Only the program itself, not a compiler that it starts.
     watched = ["--target-processes", "application-only", "--log-file", str(log)]
-    return [watcher.find_watcher(PROGRAM), "--tool", tool, *options, *watched, *target]
+    return [toolkit.find_watcher(PROGRAM), "--tool", tool, *options, *watched, *target]
 
 
-def read_log(report: str, ran: watcher.ToolRun) -> ToolVerdict:
+def read_log(report: str, ran: toolkit.ToolRun) -> ToolVerdict:
     """Read the verdict in a tool's log. Raises DeviceError if the tool may not watch this GPU."""
     lines = [line.strip() for line in _LINE.findall(report)]
     counts = [int(found[1].replace(",", "")) for line in lines if (found := _SUMMARY.match(line))]
@@ -102,7 +102,7 @@ def first_error(lines: Sequence[str]) -> str:
     return " ".join(parts)
 
 
-def _own_complaint(ran: watcher.ToolRun) -> str:
+def _own_complaint(ran: toolkit.ToolRun) -> str:
     """The row that gemmbench itself reports as wrong, else its last line."""
     wrong = re.search(r"^.*?: (?:wrong|failed|timeout|out of memory)\b.*$", ran.out, re.MULTILINE)
     return wrong[0].strip() if wrong else ran.last_words

@@ -1,18 +1,82 @@
-"""NVIDIA's toolkit on this machine: where nvcc, cuobjdump and the other programs are, and which
-release.
-"""
+"""NVIDIA's tools: where nvcc, cuobjdump, ncu and compute-sanitizer are, and running a tool within a time limit."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from gemmbench.errors import DeviceError
+from gemmbench.errors import BuildTimeout, DeviceError
+
+COMPILER_NICENESS = 10
+"""For compilers that run while kernels are measured: whatever drives the device comes first."""
+
+_running: set[int] = set()
+"""Process groups of the commands that run now, in any thread."""
+
+
+def run_limited(
+    command: Sequence[str],
+    limit: float,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    niceness: int = 0,
+) -> subprocess.CompletedProcess[str]:
+    """Run `command` with this niceness, and return its output and exit code.
+
+    Raises BuildTimeout after `limit` seconds, OSError if the command cannot start.
+    """
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        _running.add(process.pid)
+        if niceness:
+            _renice(process.pid, niceness)
+        try:
+            out, complaints = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            _kill_group(process.pid)  # a compiler runs its passes as processes of their own
+            raise BuildTimeout(f"did not compile within {limit:g} s, the limit for one compilation") from None
+        except BaseException:
+            _kill_group(process.pid)
+            raise
+        finally:
+            _running.discard(process.pid)
+    return subprocess.CompletedProcess(list(command), process.returncode, out, complaints)
+
+
+def kill_running_commands() -> None:
+    """Kill every command that runs now, in whichever thread; each ends there as if it had crashed."""
+    for group in tuple(_running):
+        _kill_group(group)
+
+
+def _renice(group: int, niceness: int) -> None:
+    with suppress(OSError):  # it may have ended, or be nicer already
+        os.setpriority(os.PRIO_PGRP, group, niceness)
+
+
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError):  # it may end meanwhile
+        os.killpg(group, signal.SIGKILL)
 
 
 def find_nvcc() -> str:
@@ -63,3 +127,54 @@ def nvcc_version(nvcc: str) -> str:
         raise DeviceError(f"{nvcc} does not run: {fault}") from fault
     release = re.search(r"\bV(\d+[.\d]*)", output)
     return release[1] if release else "unknown"
+
+
+_NSIGHT = Path("/opt/nvidia/nsight-compute")
+# Variables that the child inherits; the others set options of the parent.
+_INHERITED = ("GEMMBENCH_CACHE_DIR",)
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """How a program ended: its exit code (None: ended by the time limit) and its output."""
+
+    code: int | None
+    out: str
+    err: str
+
+    @property
+    def last_words(self) -> str:
+        """Its last line, on stderr if there is one."""
+        lines = [line.strip() for line in (self.err if self.err.strip() else self.out).splitlines()]
+        return next((line for line in reversed(lines) if line), "it printed nothing")
+
+
+def find_watcher(name: str) -> str:
+    """Path of `ncu` or `compute-sanitizer`: PATH, the toolkits, Nsight Compute's own folder.
+
+    Raises DeviceError.
+    """
+    folders = map(str, sorted(_NSIGHT.glob("*"), reverse=True))
+    if found := find_tool(name, os.pathsep.join(folders)):
+        return found
+    raise DeviceError(f"no {name} found: it comes with the CUDA toolkit; install it, or add its folder to PATH")
+
+
+def gemmbench_command(*arguments: str) -> list[str]:
+    """The command line of this program, in a process of its own."""
+    return [sys.executable, "-m", "gemmbench", *arguments]
+
+
+def run_watcher(command: Sequence[str], limit: float, variables: Mapping[str, str] | None = None) -> ToolRun:
+    """Run a tool and the program under it; both end after `limit` seconds or with Ctrl-C.
+
+    `variables` are added to the environment, from which the options of this program are removed.
+    """
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("GEMMBENCH_") or name in _INHERITED
+    }
+    try:
+        done = run_limited(command, limit, environment={**kept, **(variables or {})})
+    except BuildTimeout:
+        return ToolRun(None, "", "")
+    return ToolRun(done.returncode, done.stdout, done.stderr)

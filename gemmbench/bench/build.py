@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_c
 from contextlib import contextmanager
 from threading import Semaphore
 
-from gemmbench.analysis.time_limit import kill_running_commands
+from gemmbench.analysis.toolkit import kill_running_commands
 from gemmbench.backends.base import Artifact, Compiler
 from gemmbench.backends.cache.folder import cache_folder, explain_unwritable
 from gemmbench.bench.experiments.context import Progress

@@ -6,10 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.analysis.sass.facts import LoopFacts
-from gemmbench.analysis.sass.instructions import FIRST_SM, parse_kernels
-from gemmbench.analysis.sass.limits import find_broken_limits
-from gemmbench.analysis.sass.loop import find_hottest_loop
+from gemmbench.analysis.sass_facts import LoopFacts, find_broken_limits
+from gemmbench.analysis.sass_loops import FIRST_SM, find_hottest_loop, parse_kernels
 from gemmbench.backends import registry
 from gemmbench.backends.base import Device, InspectingCompiler
 from gemmbench.backends.machine import DeviceChoice, Machine

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gemmbench.analysis import sanitizer
-from gemmbench.analysis.watcher import find_watcher
+from gemmbench.analysis.toolkit import find_watcher
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.build import compile_plans

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gemmbench.analysis import ncu
-from gemmbench.analysis.watcher import find_watcher
+from gemmbench.analysis.toolkit import find_watcher
 from gemmbench.backends import registry
 from gemmbench.backends.machine import Machine
 from gemmbench.bench.experiments.one_launch import launch_once

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.analysis.sass.instructions import Instruction, parse_kernels
+from gemmbench.analysis.sass_loops import Instruction, parse_kernels
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.analysis import sanitizer
 from gemmbench.analysis.sanitizer import ToolVerdict, read_log, run_sanitizer
-from gemmbench.analysis.watcher import ToolRun
+from gemmbench.analysis.toolkit import ToolRun
 from gemmbench.errors import DeviceError
 
 OK = ToolRun(0, "", "")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gemmbench.analysis.time_limit import run_limited
+from gemmbench.analysis.toolkit import run_limited
 from gemmbench.errors import BuildTimeout
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.analysis import watcher as tools
+from gemmbench.analysis import toolkit as tools
 from gemmbench.errors import DeviceError
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.analysis.time_limit import run_limited
+from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.build import compile_plans, open_pool
 from gemmbench.bench.experiments.context import ignore_progress

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.analysis import watcher as tools
+from gemmbench.analysis import toolkit as tools
 from gemmbench.cli import group
 
 TABLE = (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gemmbench.analysis import watcher as tools
+from gemmbench.analysis import toolkit as tools
 
 CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 INVALID = (

@@ -14,7 +14,7 @@ import subprocess
 from functools import cached_property
 from pathlib import Path
 
-from gemmbench.analysis.time_limit import COMPILER_NICENESS, run_limited
+from gemmbench.analysis.toolkit import COMPILER_NICENESS, run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
 from gemmbench.backends.cpu import library

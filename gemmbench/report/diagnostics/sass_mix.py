@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemmbench.analysis.sass.facts import LoopFacts
+from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gemmbench.analysis.sass.facts import LoopFacts
-from gemmbench.analysis.sass.instructions import parse_kernels
-from gemmbench.analysis.sass.loop import find_hottest_loop
+from gemmbench.analysis.sass_facts import LoopFacts
+from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.analysis.sass.instructions import CLASSES, Instruction, parse_kernels
+from gemmbench.analysis.sass_loops import CLASSES, Instruction, parse_kernels
 
 DUMP = """
 	code for sm_90

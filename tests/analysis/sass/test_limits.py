@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from gemmbench.analysis import toolkit
-from gemmbench.analysis.sass.facts import LoopFacts
-from gemmbench.analysis.sass.instructions import parse_kernels
-from gemmbench.analysis.sass.limits import find_broken_limits, limit_names
-from gemmbench.analysis.sass.loop import find_hottest_loop
+from gemmbench.analysis.sass_facts import LoopFacts, find_broken_limits, limit_names
+from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
 from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.expressions import SASS_NAMES, parse

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gemmbench.analysis.sass.instructions import parse_kernels
-from gemmbench.analysis.sass.loop import find_hottest_loop, find_loops
+from gemmbench.analysis.sass_loops import find_hottest_loop, find_loops, parse_kernels
 
 
 def start(loop):

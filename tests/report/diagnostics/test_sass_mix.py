@@ -2,9 +2,8 @@
 
 import pytest
 
-from gemmbench.analysis.sass.facts import LoopFacts
-from gemmbench.analysis.sass.instructions import parse_kernels
-from gemmbench.analysis.sass.loop import find_hottest_loop
+from gemmbench.analysis.sass_facts import LoopFacts
+from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
 from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate, report_loops
 
 H200 = PeakRate(66.9e12, 128)

@@ -13,8 +13,7 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-from gemmbench.analysis.time_limit import COMPILER_NICENESS, run_limited
-from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc, nvcc_version
+from gemmbench.analysis.toolkit import COMPILER_NICENESS, find_cuobjdump, find_nvcc, nvcc_version, run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cache import header_lists
 from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds

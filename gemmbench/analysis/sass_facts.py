@@ -1,36 +1,16 @@
-"""What the instructions of a loop cost, and the speed that follows: mix, register banks, shared loads.
-
-The model of a multiprocessor partition, compute capability 7.0 and later:
-
-* It issues one instruction a cycle. An FFMA holds the partition's f32 lanes for 1 cycle where the multiprocessor
-  has 128 of them, for 2 where it has 64.
-* The register file has two banks, register number modulo 2, each read once a cycle. An operand that the instruction
-  before has flagged `.reuse` in the same slot is not read again; instructions of other classes in between do not
-  change that. Two reads of one bank by one instruction are a conflict. (Two banks: Jia et al., "Dissecting the
-  NVIDIA Volta GPU Architecture via Microbenchmarking", 2018.)
-* A conflict costs one cycle, three reads of one bank cost two. If the next math instruction has a conflict in the
-  other bank, the two overlap. Checked on one H200 with FFMA whose registers were chosen, one to four warps per
-  partition: 42 of 49 sequences agree with the model within 2 %. Where it errs, it is mostly too slow: a conflict may
-  also cost nothing if one or two instructions separate it from one in the other bank (up to 20 %, if they alternate
-  50 %). Rows of eight or more FFMA that alternate their bank are 6 % slower than the model. With 64 lanes only three
-  reads of one bank cost time.
-
-The bound counts the instructions of the shortest way round the loop and no conflicts. The mix and
-the estimate count every instruction of the loop once, whether it runs or not, those of inner loops
-too. Neither includes latency, bandwidth, barriers and instruction fetch, so no kernel reaches the
-bound.
-"""
+"""What the instructions of a loop cost, the speed that follows, and the limits that a manifest sets under `sass`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
 
-from gemmbench.analysis.sass.instructions import CLASSES, Instruction
-from gemmbench.analysis.sass.loop import Loop
+from gemmbench.analysis.sass_loops import CLASSES, Instruction, Loop
+from gemmbench.planning.manifests.expressions import Expression, ExpressionError
+from gemmbench.planning.plans.plan import Plan
 
 _BANKS = 2
 _SLOTS = (0, 1, 2)
@@ -161,3 +141,46 @@ def _find_load_distances(body: Sequence[Instruction]) -> Iterator[int]:
                     yield distance
                     break
                 results -= later.results
+
+
+def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
+    """The names that expressions under `sass` may read, with their values: the parameters and SASS_NAMES.
+
+    There is no `load_distance` where no shared load is used.
+    """
+    found = {
+        **dict(plan.config.values),
+        "BYTES": plan.problem.storage("A").nbytes(1),
+        "sm": sm,
+        "instructions": facts.instructions,
+        "ffma": facts.mix["FFMA"],
+        "tensor": facts.mix["tensor cores"],
+        "conflicts": facts.conflicts,
+        "reuse": facts.reuse,
+        "spills": facts.mix["spills"],
+        "shared_loads": facts.mix["shared loads"],
+        "code_bytes": facts.loop.code_bytes,
+    }
+    return found if facts.load_distance is None else {**found, "load_distance": facts.load_distance}
+
+
+def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str]:
+    """One sentence for each limit of the plan's variant that is broken.
+
+    `facts` is None if no loop has math.
+    """
+    limits = plan.variant.sass
+    if facts is None:
+        return [f"{limit}: no loop has math" for limit in limits]
+    known = limit_names(facts, plan, sm)
+    return [fault for limit in limits if (fault := _explain_broken(limit, known))]
+
+
+def _explain_broken(limit: Expression, known: Mapping[str, int]) -> str:
+    if missing := [name for name in limit.names if name not in known]:
+        return f"{limit}: there is no {missing[0]}, because the loop uses nothing from shared memory"
+    try:
+        holds = limit.value(known)
+    except ExpressionError as fault:
+        return str(fault)
+    return "" if holds else f"{limit}: {', '.join(f'{name} is {known[name]}' for name in limit.names)}"
