@@ -30,7 +30,7 @@ from claims import run_sweep
 from claims.tune import BASELINE, VARIANT, find_timed, find_verified, list_finalists, run_search
 from tables import show_table
 
-from gemmbench.backends.source import split_text
+from gemmbench.backends.sources import split_text
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import ALL

@@ -16,7 +16,7 @@ from tables import show_table
 
 from gemmbench.backends.base import Window
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
+from gemmbench.backends.cuda.device_memory import DeviceMemory
 
 SOURCE = Path(__file__).with_suffix(".cu")
 SYMBOLS = ("read", "read_shared", "chase", "chase_shared")

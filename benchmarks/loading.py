@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any
 
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.system.driver import load_driver
+from gemmbench.backends.cuda.driver import load_cubin, load_driver
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.configurations import list_configurations

@@ -6,10 +6,9 @@ from typing import Any
 
 from gemmbench.backends.base import Window
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.launching.packed_launch import Shape, pack_launch
-from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.driver import Shape, load_cubin, pack_launch
+from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.window import Calls
 
 WARM_SECONDS, WINDOWS = 0.3, 9
 

@@ -17,7 +17,7 @@ from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
 from gemmbench.analysis.toolkit import find_cuobjdump
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
+from gemmbench.backends.cuda.device_memory import DeviceMemory
 
 SOURCE = Path(__file__).with_suffix(".cu")
 SYMBOL = "multiply"

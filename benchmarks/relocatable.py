@@ -17,7 +17,7 @@ from tables import show_table
 from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
 from gemmbench.analysis.toolkit import find_cuobjdump, find_nvcc
-from gemmbench.backends.source import compiler_text
+from gemmbench.backends.sources import compiler_text
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import make_plans

@@ -33,9 +33,9 @@ from fit_costs import find_rivals
 from gemmbench.backends import registry
 from gemmbench.backends.base import ALIGN, Artifact, OperandSet, Place, Rotation, Step
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.window import WindowTimer
-from gemmbench.backends.cuda.libraries.variants import CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
+from gemmbench.backends.cuda.library_variants import CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
+from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.window import WindowTimer
 from gemmbench.bench.build import Built, open_pool
 from gemmbench.bench.operands.cold_sets import count_cold_sets
 from gemmbench.errors import GemmbenchError, NotOffered

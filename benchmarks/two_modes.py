@@ -20,7 +20,7 @@ from claims.setup import build_plans
 from tables import show_table
 
 from gemmbench.backends.base import Executable
-from gemmbench.backends.cuda.launching.cubin_module import load_cubin
+from gemmbench.backends.cuda.driver import load_cubin
 from gemmbench.bench.build import Built
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.plans.plan import Plan
@@ -52,7 +52,7 @@ def bind_and_note(bench: ArenaBench, plan: Plan) -> tuple[Executable, list[Any]]
         modules.append(load_cubin(*arguments))
         return modules[-1]
 
-    with patch("gemmbench.backends.cuda.launching.kernel.load_cubin", load):
+    with patch("gemmbench.backends.cuda.launch.load_cubin", load):
         return bench.bind(plan), modules
 
 

@@ -17,7 +17,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from gemmbench.analysis import toolkit
-from gemmbench.backends.cuda.compiling import nvcc
+from gemmbench.backends.cuda import nvcc
 from gemmbench.bench.operands import cold_sets
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import DeviceError

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends.inlining import inline_headers
 from gemmbench.backends.registry import list_library_variants
+from gemmbench.backends.sources import inline_headers
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
 from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
 from gemmbench.planning.manifests.variant import ALL

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.operands.network_parameters import Digits
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.report.page.html import Content, Html, tag

@@ -21,7 +21,7 @@ import msgspec
 from examples.digits.classifier import Classifier
 from examples.digits.messages import Drawing, Reply, make_reply
 from examples.digits.page import render_page
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows
 

@@ -1,27 +1,65 @@
-"""What a back end is: a compiler, and a device with a few verbs.
-
-    Compiler.compile(plan) -> Artifact            needs no device; called from several threads
-    Backend.allocate(bytes, ...) -> Memory        bytes on the device, in one or several allocations
-    Backend.load(artifact, plan) -> loaded
-    Backend.bind(name, steps, memory, graph, mode, rotation, turns) -> BoundExecutable
-    Executable.time(launches) -> Window
-
-Nothing above this package knows which back end it uses.
-"""
+"""What a back end is: a compiler, a device with a few verbs, and sensors."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gemmbench.backends.monitor import Conditions, Monitor
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.precisions import StorageType
+from gemmbench.planning.sizes import Amount
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a GPU is set up, which does not change during a run; None where unknown.
+
+    `power_limit` is in watts, the clocks are the highest the GPU may have, in Hz.
+    """
+
+    mig: bool | None = None
+    ecc: bool | None = None
+    persistence: bool | None = None
+    power_limit: Amount | None = None
+    max_sm_clock: Amount | None = None
+    max_memory_clock: Amount | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading: watts, degrees Celsius, Hz; NaN where unknown.
+
+    `slowed` names what limits the clock at that moment, such as "power cap".
+    """
+
+    power: float = math.nan
+    temperature: float = math.nan
+    sm_clock: float = math.nan
+    memory_clock: float = math.nan
+    slowed: frozenset[str] = frozenset()
+
+
+class Monitor(Protocol):
+    """Reads the sensors of an open device, from any thread; raises nothing."""
+
+    def read(self) -> Reading:
+        """Take a reading; it may take milliseconds."""
+
+    def now(self) -> float:
+        """Seconds on the clock by which power draws energy."""
+
+    def energy(self) -> float:
+        """Joules drawn since a fixed moment; NaN if unknown. The counter ticks: it grows every 20 to 100 ms."""
+
+    def count_other_processes(self) -> int | None:
+        """How many other processes compute on the device; None if unknown."""
+
 
 ALIGN = 512
 """Bytes to which operands are aligned."""

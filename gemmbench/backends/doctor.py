@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemmbench.backends.cache.folder import cache_folder, refuse_unsafe
-from gemmbench.backends.health import HealthCheck, check_writable, failed_check
-from gemmbench.backends.machine import DeviceChoice
+from gemmbench.backends.code_cache import cache_folder, refuse_unsafe
+from gemmbench.backends.devices import DeviceChoice, HealthCheck, check_writable, failed_check
 from gemmbench.backends.registry import AUTO, find_entry, list_entries, load_services, parse_device
 from gemmbench.errors import DeviceError
 

@@ -12,7 +12,7 @@ from threading import Semaphore
 
 from gemmbench.analysis.toolkit import kill_running_commands
 from gemmbench.backends.base import Artifact, Compiler
-from gemmbench.backends.cache.folder import cache_folder, explain_unwritable
+from gemmbench.backends.code_cache import cache_folder, explain_unwritable
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.errors import BuildTimeout, GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.plan import Plan

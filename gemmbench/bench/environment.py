@@ -12,8 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from gemmbench.backends.health import Peaks
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
 from gemmbench.planning.sweeps.policy import Policy

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from gemmbench.backends.base import Compiler, Device
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.batch_costs import Habits, Work, estimate_launch, find_habits
 from gemmbench.bench.experiments.context import limit_warm_up
 from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from gemmbench.backends.health import Peaks
-from gemmbench.backends.monitor import Conditions
+from gemmbench.backends.base import Conditions
+from gemmbench.backends.devices import Peaks
 from gemmbench.bench.sustained import Sustained
 from gemmbench.bench.timing.stats import Round
 from gemmbench.planning.plans.plan import format_configuration

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from gemmbench.backends.cache import pruning
-from gemmbench.backends.cache.folder import cache_folder, explain_unwritable, refuse_unsafe
+from gemmbench.backends import code_cache
+from gemmbench.backends.code_cache import cache_folder, explain_unwritable, refuse_unsafe
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
 from gemmbench.cli.options import style_option
 from gemmbench.cli.output import print_reports
@@ -44,7 +44,7 @@ def cache(options: CacheOptions) -> int:
     if options.action == CLEAR:
         _clear(home, options.as_json)
         return OK
-    contents = describe_cache(home, pruning.list_artifacts(home))
+    contents = describe_cache(home, code_cache.list_artifacts(home))
     if options.as_json:
         click.echo(json.dumps(asdict(contents), indent=1))
     else:
@@ -55,7 +55,7 @@ def cache(options: CacheOptions) -> int:
 def _clear(home: Path, as_json: bool) -> None:
     """Delete what no process uses. Raises DeviceError if the folder cannot be written."""
     try:
-        deleted = pruning.clear(home) if home.exists() else pruning.Deleted(0, 0, 0)
+        deleted = code_cache.clear(home) if home.exists() else code_cache.Deleted(0, 0, 0)
     except OSError as fault:
         raise explain_unwritable(home, fault) from None
     if as_json:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.cli.completed_names import RunName, VariantName
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.github import append_job_summary, wants_annotations

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemmbench.backends import registry
+from gemmbench.backends.devices import HealthCheck
 from gemmbench.backends.doctor import examine_machine
-from gemmbench.backends.health import HealthCheck
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import LimitOptions, out_option, style_option

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK

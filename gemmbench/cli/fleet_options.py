@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.cli.option_fields import DEVICE, option
 from gemmbench.cli.options import DeviceOptions
 from gemmbench.cli.terminal import TERMINAL

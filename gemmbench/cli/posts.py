@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.cli.completed_names import PostName
 from gemmbench.cli.dry_run import print_plans_of_posts
 from gemmbench.cli.fleet_options import FleetOptions

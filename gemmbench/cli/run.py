@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.dry_run import print_plans
 from gemmbench.cli.fleet_options import FleetOptions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import MEASURING, OUTPUT, RESULTS, STOPPING, argument, command, option

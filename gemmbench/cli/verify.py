@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, argument, command, option

@@ -10,7 +10,7 @@ from gemmbench.analysis.sass_facts import LoopFacts, find_broken_limits
 from gemmbench.analysis.sass_loops import FIRST_SM, find_hottest_loop, parse_kernels
 from gemmbench.backends import registry
 from gemmbench.backends.base import Device, InspectingCompiler
-from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.backends.devices import DeviceChoice, Machine
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.network_sweeps import NetworkOverrides, read_network_sweep

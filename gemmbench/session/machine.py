@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.revisions import find_variant_at

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.network import compute_outputs
 from gemmbench.bench.operands.network_parameters import Parameters, load_parameters, make_random_parameters
 from gemmbench.bench.sweep import ChainSweep, measure_sweep

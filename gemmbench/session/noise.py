@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.noise import Noise, compare_with_itself
 from gemmbench.errors import PlanError

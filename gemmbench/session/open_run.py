@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from gemmbench.backends import registry
-from gemmbench.backends.health import Peaks
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.transfers.batch import split_tasks

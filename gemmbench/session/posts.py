@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gemmbench.analysis import sanitizer
 from gemmbench.analysis.toolkit import find_watcher
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import compile_plans
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Variant

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Compiler
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.fleet.compiler import FleetCompiler
 from gemmbench.bench.fleet.machine import FleetMachine

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gemmbench.analysis import ncu
 from gemmbench.analysis.toolkit import find_watcher
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.one_launch import launch_once
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.fleet.machine import FleetMachine
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError

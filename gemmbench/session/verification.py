@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.selection.splitting import LARGEST
 from gemmbench.bench.record import Record
 from gemmbench.bench.sweep import ChainSweep, measure_sweep

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gemmbench.backends import header_packages
-from gemmbench.backends.header_packages import find_header_folder
+from gemmbench.backends import sources
+from gemmbench.backends.sources import find_header_folder
 from gemmbench.errors import DeviceError
 
 
@@ -11,8 +11,8 @@ from gemmbench.errors import DeviceError
 def toolkit(tmp_path, monkeypatch):
     """The headers of a toolkit on a machine without wheels."""
     (tmp_path / "include").mkdir()
-    monkeypatch.setattr(header_packages, "find_spec", lambda name: None)
-    monkeypatch.setattr(header_packages, "find_nvcc", lambda: str(tmp_path / "bin" / "nvcc"))
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    monkeypatch.setattr(sources, "find_nvcc", lambda: str(tmp_path / "bin" / "nvcc"))
     return tmp_path / "include"
 
 
@@ -27,5 +27,5 @@ def test_without_a_toolkit_there_is_nothing(toolkit, monkeypatch):
     def fail():
         raise DeviceError("no nvcc found")
 
-    monkeypatch.setattr(header_packages, "find_nvcc", fail)
+    monkeypatch.setattr(sources, "find_nvcc", fail)
     assert find_header_folder("cublas") is None

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from gemmbench.backends.health import check_writable, failed_check, passed_check
+from gemmbench.backends.devices import check_writable, failed_check, passed_check
 
 
 def test_a_folder_that_can_be_made_is_fine_and_is_not_made(tmp_path):

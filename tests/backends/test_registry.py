@@ -7,7 +7,7 @@ import pytest
 
 from gemmbench.backends import registry
 from gemmbench.backends.cuda.system import probe
-from gemmbench.backends.machine import DeviceChoice
+from gemmbench.backends.devices import DeviceChoice
 from gemmbench.errors import DeviceError, UsageError
 
 RECORDS = registry.list_entries()

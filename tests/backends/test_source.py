@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.source import compiler_text
+from gemmbench.backends.sources import compiler_text
 from gemmbench.planning.problems import Problem
 
 TEXT = """/*---

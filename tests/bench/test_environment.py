@@ -7,8 +7,8 @@ import pytest
 
 from gemmbench import __version__
 from gemmbench.backends import registry
-from gemmbench.backends.machine import Machine
-from gemmbench.backends.monitor import Conditions
+from gemmbench.backends.base import Conditions
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.sweeps.overrides import SweepOverrides

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.backends.cuda.libraries.variants import CUBLAS
-from gemmbench.backends.fake.device import describe_fake
+from gemmbench.backends.cuda.library_variants import CUBLAS
+from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.bench.experiments.selection.splitting import split_chains
 from gemmbench.bench.memory_account import count_fixed_bytes, fit_together
 from gemmbench.planning.manifests.variant import Variant

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake.device import describe_fake
+from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import BuildError, DeviceError

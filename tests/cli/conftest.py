@@ -13,10 +13,9 @@ import yaml
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Device
-from gemmbench.backends.fake.backend import FakeCompiler
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.devices import DeviceChoice, Machine
+from gemmbench.backends.fake.backend import FakeCompiler, FakeExecutable
 from gemmbench.backends.fake.script import Script
-from gemmbench.backends.machine import DeviceChoice, Machine
 from gemmbench.cli import heartbeat, main
 from gemmbench.planning.plans.plan import Target
 

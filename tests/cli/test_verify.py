@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeExecutable
 from gemmbench.planning.plans import configurations as configurations_module
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gemmbench.backends.header_packages import why_no_headers
+from gemmbench.backends.sources import why_no_headers
 from gemmbench.errors import BuildError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.configurations import list_configurations
@@ -107,6 +107,6 @@ def test_a_missing_package_with_headers_is_explained(tmp_path, monkeypatch):
         "summary: s\norder: 1\nfile: kernel.cu\ninclude: [cutlass]\nprecisions: [f32]\nlayouts: [nn]\n"
         "symbol: k\nargs: [M, A, B, C]\ngrid: [1]\nblock: [1]\n"
     )
-    monkeypatch.setattr("gemmbench.backends.header_packages.find_spec", lambda name: None)
+    monkeypatch.setattr("gemmbench.backends.sources.find_spec", lambda name: None)
     reason = why_no_headers(read_variant(manifest))
     assert reason == ("needs the headers of cutlass, which are not installed: pip install --no-deps nvidia-cutlass")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Range, ScaledArray
-from gemmbench.backends.fake.kernels import FakeMemory
+from gemmbench.backends.fake.backend import FakeMemory
 from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64
 
 TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3, E5M2]

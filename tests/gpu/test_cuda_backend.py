@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import OperandSet, Rotation, Step
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.gate import Gate
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
+from gemmbench.backends.cuda.gate import Gate
+from gemmbench.backends.cuda.library_variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.expressions import parse
@@ -345,7 +345,7 @@ def test_an_absurd_allocation_does_not_fit(backend):
 CRASH = f"""
 from gemmbench.backends.base import OperandSet, Rotation, Step
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.plans.plan import Config, Geometry, Plan

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gemmbench.backends.cuda.system import probe
-from gemmbench.backends.header_packages import find_header_folder
+from gemmbench.backends.sources import find_header_folder
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.cubin_module import cubin_module_class, load_cubin
+from gemmbench.backends.cuda.driver import cubin_module_class, load_cubin
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.configurations import list_configurations

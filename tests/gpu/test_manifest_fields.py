@@ -11,7 +11,7 @@ import pytest
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Step
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.gemm import make_inputs

@@ -12,7 +12,7 @@ import pytest
 from examples.digits.messages import Drawing
 from examples.digits.server import open_server
 from gemmbench.backends import registry
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
 from gemmbench.bench.experiments.network import compute_outputs, make_inputs
 from gemmbench.bench.operands.arena import Arena

@@ -11,8 +11,8 @@ import pytest
 from gemmbench.analysis import toolkit
 from gemmbench.backends import registry
 from gemmbench.backends.base import OperandSet, Place, Step
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching import graphs
+from gemmbench.backends.cuda import graphs
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker
 from gemmbench.errors import DeviceError

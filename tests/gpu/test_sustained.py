@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.cuda.libraries.variants import CUBLAS
+from gemmbench.backends.cuda.library_variants import CUBLAS
 from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.record import Record
 from gemmbench.bench.worker.local import LocalWorker

@@ -13,9 +13,9 @@ import pytest
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Artifact, Build, OperandSet
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.memory.transfer_jobs import HostBuffer
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
+from gemmbench.backends.cuda.transfer_jobs import HostBuffer
 from gemmbench.backends.jobs import CopyStep, LaunchStep
 from gemmbench.bench.experiments.transfers.batch import split_tasks
 from gemmbench.bench.experiments.transfers.tasks import TransferTask, plan_tasks

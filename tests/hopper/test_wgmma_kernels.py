@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from gemmbench.backends.cpu.compiler import PRELUDE
+from gemmbench.backends.cpu.translation import PRELUDE
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.configurations import list_configurations

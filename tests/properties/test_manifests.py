@@ -8,8 +8,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gemmbench.backends import registry
-from gemmbench.backends.cpu.compiler import translation_unit
-from gemmbench.backends.source import compiler_text
+from gemmbench.backends.cpu.translation import translation_unit
+from gemmbench.backends.sources import compiler_text
 from gemmbench.errors import SpecError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from gemmbench.backends.monitor import Conditions
+from gemmbench.backends.base import Conditions
 from gemmbench.errors import UsageError
 from gemmbench.report.store import Journal, Run, read
 from gemmbench.report.store.run import Destination

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from gemmbench.backends.base import Artifact, Place, Rotation, Step, Window
-from gemmbench.backends.cpu.device import describe_cpu, free_memory
-from gemmbench.backends.cpu.memory import CpuMemory
-from gemmbench.backends.cpu.openblas import BlasThreads, Openblas
-from gemmbench.backends.cpu.process import KernelProcess
-from gemmbench.backends.cpu.software import CpuSoftware
+from gemmbench.backends.cpu.entry import describe_cpu, free_memory
+from gemmbench.backends.cpu.kernel_process import CpuMemory, KernelProcess
+from gemmbench.backends.cpu.openblas import BlasThreads, CpuSoftware, Openblas
 from gemmbench.backends.host import count_competitors
 from gemmbench.errors import DeviceError, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Geometry, Plan, Target

@@ -1,14 +1,109 @@
-"""The record of the CPU back end."""
+"""The record of the CPU back end: what this machine is as a device, read from the system, and its library."""
 
 from __future__ import annotations
 
-from gemmbench.backends.cpu.device import find_target
-from gemmbench.backends.cpu.library import OPENBLAS
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+from gemmbench.backends.base import Artifact, Build, Device
 from gemmbench.backends.cpu.support import why_unsupported
-from gemmbench.backends.entry import BackendEntry
-from gemmbench.backends.machine import DeviceChoice
+from gemmbench.backends.devices import DeviceChoice
+from gemmbench.backends.host import count_cores
+from gemmbench.backends.registry import BackendEntry
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.problems import LAYOUTS
+
+SHARED_MEMORY = 227 << 10
+"""Bytes of shared memory a block may have: as many as on Hopper, so that its kernels run."""
+
+_CPUS = Path("/sys/devices/system/cpu")
+_USUAL_CACHE = 32 << 20
+
+
+def describe_cpu(software: Mapping[str, str]) -> Device:
+    """This machine's processor."""
+    return Device(cpu_name(), 0, find_target(), software=software)
+
+
+def find_target() -> Target:
+    """The cores this process may use, their last-level cache and free memory."""
+    return Target(
+        "cpu",
+        sm=0,
+        sms=count_cores(),
+        smem=SHARED_MEMORY,
+        l2=last_level_cache(),
+        memory=free_memory(),
+        is_gpu=False,
+        has_graphs=False,
+    )
+
+
+def cpu_name() -> str:
+    """The processor's name, else its architecture."""
+    for line in _read_lines("/proc/cpuinfo"):
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.machine()
+
+
+def last_level_cache() -> int:
+    """Bytes of last-level cache that the cores of this process reach; 32 MiB if unknown."""
+    shared: dict[str, int] = {}
+    for core in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ():
+        levels = sorted((_CPUS / f"cpu{core}" / "cache").glob("index*"))
+        if levels:
+            shared[_first_line(levels[-1] / "shared_cpu_list")] = _parse_kibibytes(_first_line(levels[-1] / "size"))
+    return sum(shared.values()) or _USUAL_CACHE
+
+
+def free_memory() -> int:
+    """Bytes of memory that are free now."""
+    for line in _read_lines("/proc/meminfo"):
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return _parse_kibibytes(value.split()[0])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _parse_kibibytes(text: str) -> int:
+    digits = text.rstrip("KM")
+    return int(digits or 0) << (20 if text.endswith("M") else 10)
+
+
+def _read_lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def _first_line(path: Path) -> str:
+    return next(iter(_read_lines(str(path))), "")
+
+
+OPENBLAS = Variant(
+    name="openblas",
+    summary="NumPy's matrix product, on the free cores; alpha and beta cost extra passes over C",
+    order=1000,
+    kind="library",
+    devices=("cpu",),
+    precisions=("f32", "f64"),
+    layouts=LAYOUTS,
+    deterministic=False,  # the order of its sums depends on the number of its threads
+    source="https://numpy.org/doc/stable/reference/generated/numpy.matmul.html",
+)
+
+
+def openblas_artifact() -> Artifact:
+    """The installed library."""
+    from importlib import metadata  # slow, and not needed to list the variant
+
+    return Artifact(f"openblas-numpy-{metadata.version('numpy')}", "", Build())
 
 
 class CpuEntry(BackendEntry):

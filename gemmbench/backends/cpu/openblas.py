@@ -1,15 +1,12 @@
-"""The baseline of the CPU: NumPy's matrix product, on the free cores.
-
-BLAS takes alpha and beta, but NumPy's interface to it does not. Where they are not 1 and 0, they
-cost extra passes over C, which are part of the time.
-"""
+"""The baseline of the CPU: NumPy's matrix product, on the free cores."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +14,10 @@ from numpy import __config__
 from threadpoolctl import ThreadpoolController
 
 from gemmbench.backends.base import OperandSet
-from gemmbench.backends.cpu.memory import CpuMemory
+from gemmbench.backends.cpu.kernel_process import CpuMemory
+from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.host import count_cores
+from gemmbench.errors import DeviceError
 from gemmbench.planning.problems import Problem
 
 _GLANCE, _MOST_SETTLING = 2e-3, 0.3
@@ -104,3 +103,27 @@ def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple
     b = memory.array(at.B, problem.shape("B"), problem.storage("B").name)
     c = memory.array(at.C, problem.shape("C"), problem.storage("C").name)
     return a.T if problem.trans_a else a, b.T if problem.trans_b else b, c
+
+
+class CpuSoftware(Mapping[str, str]):
+    """Versions of the compiler, of NumPy and of its BLAS.
+
+    The compiler is started when they are first read.
+    """
+
+    @cached_property
+    def _versions(self) -> dict[str, str]:
+        libraries = {"numpy": np.__version__, "BLAS": blas_version()}
+        try:
+            return {"compiler": CpuCompiler().version, **libraries}
+        except DeviceError:
+            return libraries
+
+    def __getitem__(self, name: str) -> str:
+        return self._versions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._versions)
+
+    def __len__(self) -> int:
+        return len(self._versions)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from gemmbench.backends.inlining import inline_headers
-from gemmbench.backends.source import has_local_headers
+from gemmbench.backends.sources import has_local_headers, inline_headers
 from gemmbench.errors import GemmbenchError
 from gemmbench.planning.manifests.variant import Variant
 

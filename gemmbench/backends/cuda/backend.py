@@ -14,27 +14,21 @@ from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from gemmbench.backends.base import Artifact, Memory, Rotation, Step
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.failure import translate_errors
-from gemmbench.backends.cuda.functions.function import PythonFunction
-from gemmbench.backends.cuda.functions.lane import NON_BLOCKING, FunctionLane
-from gemmbench.backends.cuda.launchers.launcher import Launcher, count_workspace
-from gemmbench.backends.cuda.launching.clock import Clock
-from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.launching.gate import QUEUE, Gate, why_gate_is_off
-from gemmbench.backends.cuda.launching.graphs import join_calls, record_graphs, record_turns
-from gemmbench.backends.cuda.launching.kernel import Addresses, Kernel
-from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
-from gemmbench.backends.cuda.libraries.cublas import Cublas
-from gemmbench.backends.cuda.libraries.cublaslt import CublasLt
-from gemmbench.backends.cuda.libraries.loaded import list_loaded_versions
-from gemmbench.backends.cuda.libraries.math_choice import ColdTimer, MathChoice
-from gemmbench.backends.cuda.libraries.variants import CUBLASLT
-from gemmbench.backends.cuda.memory.array_kernels import ArrayKernels
-from gemmbench.backends.cuda.memory.device_memory import DeviceMemory, SeparateMemory
-from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
+from gemmbench.backends.cuda.cublas import ColdTimer, Cublas, MathChoice, list_loaded_versions
+from gemmbench.backends.cuda.cublaslt import CublasLt
+from gemmbench.backends.cuda.device_memory import ArrayKernels, DeviceMemory, SeparateMemory
+from gemmbench.backends.cuda.driver import load_cubin, load_driver, translate_errors
+from gemmbench.backends.cuda.function_lane import NON_BLOCKING, FunctionLane
+from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, why_gate_is_off
+from gemmbench.backends.cuda.graphs import join_calls, record_graphs, record_turns
+from gemmbench.backends.cuda.launch import Addresses, Kernel
+from gemmbench.backends.cuda.launchers import Launcher, count_workspace
+from gemmbench.backends.cuda.library_variants import CUBLASLT
+from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.python_functions import PythonFunction
 from gemmbench.backends.cuda.system import device, nvml
-from gemmbench.backends.cuda.system.driver import load_driver
+from gemmbench.backends.cuda.transfer_jobs import CudaJob, HostBuffer
+from gemmbench.backends.cuda.window import Calls, WindowTimer
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from gemmbench.analysis.occupancy import most_block_shared
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
+from gemmbench.backends.cuda.library_variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 from gemmbench.backends.cuda.system import probe
-from gemmbench.backends.entry import BackendEntry
-from gemmbench.backends.header_packages import why_no_headers
-from gemmbench.backends.machine import DeviceChoice
+from gemmbench.backends.devices import DeviceChoice
+from gemmbench.backends.registry import BackendEntry
+from gemmbench.backends.sources import explain_missing, why_no_headers
 from gemmbench.errors import DeviceError
-from gemmbench.planning.manifests.code.packages import explain_missing
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 

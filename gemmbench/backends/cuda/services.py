@@ -6,12 +6,11 @@ from contextlib import closing
 
 from gemmbench.backends.base import Backend, Device
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.gate import why_gate_is_off
+from gemmbench.backends.cuda.gate import why_gate_is_off
+from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import checks, device, peaks
-from gemmbench.backends.entry import BackendServices
-from gemmbench.backends.health import HealthCheck, Peaks
-from gemmbench.backends.machine import DeviceChoice
+from gemmbench.backends.devices import DeviceChoice, HealthCheck, Peaks
+from gemmbench.backends.registry import BackendServices
 
 
 class CudaServices:

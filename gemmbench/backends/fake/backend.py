@@ -1,25 +1,211 @@
-"""A device that exists on paper: results by NumPy, times from a script.
-
-The command line, the statistics and every table are tested on it to the last digit.
-"""
+"""A device that exists on paper: results by NumPy, with the faults of a script, and times from it."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import os
+import signal
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gemmbench.backends.base import Artifact, Build, Rotation, Step
-from gemmbench.backends.cache.artifacts import content_key
-from gemmbench.backends.fake.device import describe_fake
-from gemmbench.backends.fake.jobs import FakeHost, FakeJob
-from gemmbench.backends.fake.kernels import FakeExecutable, FakeMemory, FakePace
-from gemmbench.backends.fake.monitor import FakeMonitor
-from gemmbench.backends.fake.script import Script
-from gemmbench.backends.jobs import JobStep, LaunchStep
-from gemmbench.errors import BuildError
+import numpy as np
+
+from gemmbench.backends.base import Artifact, Build, OperandSet, Rotation, Step, Window, pack_allocations
+from gemmbench.backends.code_cache import content_key
+from gemmbench.backends.fake.entry import describe_fake
+from gemmbench.backends.fake.script import FakeHost, FakeJob, FakeMonitor, Script
+from gemmbench.backends.jobs import HostBytes, JobStep, LaunchStep
+from gemmbench.errors import BuildError, DeviceLost, LaunchError, NotOffered
+from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.precisions import FLOAT64
+from gemmbench.planning.problems import Problem
+
+_COMPILATION = 0.5
+"""Seconds that binding takes with the fault `compiles`, as for a function that is compiled by its first call."""
+_LOOKS = 4
+"""How often the sensors are read in a window of a sustained load."""
+
+
+class FakeMemory(HostBytes):
+    """Host bytes."""
+
+    def __init__(self, *nbytes: int):
+        self.starts, end = pack_allocations(nbytes)
+        self.nbytes = nbytes[0] if len(nbytes) == 1 else end
+        self.bytes = np.zeros(self.nbytes, np.uint8)
+
+    def free(self) -> None:
+        """Drop the bytes."""
+        self.bytes = np.zeros(0, np.uint8)
+
+
+@dataclass
+class FakeStep:
+    """Computes one step with NumPy: a GEMM with its epilogue, or a whole network.
+
+    `fault` spoils the result.
+    """
+
+    memory: FakeMemory
+    plan: Plan
+    fault: str
+    launched: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.problem: Problem = self.plan.problem
+        self.alpha, self.beta = self.problem.alpha, self.problem.beta
+
+    def launch(self, at: OperandSet) -> None:
+        """Do the work of one launch."""
+        c = self._view(at.C, "C")
+        self._store(at, c, self._network(self.plan.network, at) if self.plan.network else self._gemm(at, c))
+        self.launched += 1
+
+    def _view(self, offset: int, operand: str) -> np.ndarray:
+        shape = self.problem.shape(operand)
+        kind = self.problem.storage(operand).numpy_type()
+        nbytes = self.problem.operand_bytes(operand)
+        return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
+
+    def _gemm(self, at: OperandSet, c: np.ndarray) -> np.ndarray:
+        kind = np.float64 if self.problem.precision.accumulator.type == FLOAT64 else np.float32
+        result = np.zeros(c.shape, kind)
+        if self.alpha:
+            a, b = self._view(at.A, "A"), self._view(at.B, "B")
+            a, b = (a.T if self.problem.trans_a else a), (b.T if self.problem.trans_b else b)
+            result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
+        if self.beta:
+            result += kind(self.beta) * c.astype(kind)
+        if "bias" in self.plan.epilogue:
+            result += self._floats(at.bias, (1, self.problem.N))
+        return _activate(result, self.plan.epilogue)
+
+    def _network(self, network: Network, at: OperandSet) -> np.ndarray:
+        parameters = self._floats(at.B, (network.parameters,))
+        h = self._floats(at.A, (network.batch, network.sizes[0]))
+        for index, activation in enumerate(network.activations):
+            inputs, outputs = network.sizes[index : index + 2]
+            w, b = network.weights_at[index], network.biases_at[index]
+            h = h @ parameters[w : w + inputs * outputs].reshape(inputs, outputs) + parameters[b : b + outputs]
+            h = _activate(h, (activation,))
+        return h
+
+    def _floats(self, offset: int, shape: tuple[int, ...]) -> np.ndarray:
+        count = int(np.prod(shape))
+        return self.memory.bytes[offset : offset + 4 * count].view(np.float32).reshape(shape)
+
+    def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:
+        if self.fault == "unwritten":
+            return
+        if self.fault == "last_column":
+            c[:, :-1] = result[:, :-1]
+            return
+        c[:] = 0 if self.fault == "zero" else result
+        if self.fault == "overrun":
+            self.memory.fill(at.C + self.problem.operand_bytes("C"), 4, 0)
+        if self.fault == "race" and self.launched % 7 == 6:
+            c[0, 0] += 1
+
+
+@dataclass(frozen=True)
+class FakePace:
+    """Seconds per launch of each window, and under a sustained load if they differ; the clock.
+
+    `spend` lets time pass for the sensors.
+    """
+
+    times: Iterator[float]
+    sustained: float | None
+    clock: float
+    spend: Callable[[float], None]
+
+
+class FakeExecutable:
+    """Computes a chain of steps with NumPy, the last one with the scripted fault.
+
+    It takes the scripted time.
+    """
+
+    choice = ""
+
+    def __init__(
+        self,
+        memory: FakeMemory,
+        pace: FakePace,
+        fault: str,
+        steps: Sequence[Step],
+        rotation: Rotation,
+        turns: int = 0,
+    ):
+        self.memory, self.times, self.fault, self.pace = memory, pace.times, fault, pace
+        if fault == "compiles":
+            time.sleep(_COMPILATION)
+        self.no_graph = "cannot be recorded, as scripted" if fault == "no_graph" else ""
+        if turns and self.no_graph:
+            raise NotOffered(self.no_graph)
+        faults = [""] * (len(steps) - 1) + [fault]
+        self.steps = [FakeStep(memory, step.plan, wrong) for step, wrong in zip(steps, faults, strict=True)]
+        self.sets = list(zip(*(step.sets for step in steps), strict=True))
+        self.rotation = rotation
+        self.unit = max(1, turns * len(self.sets))
+
+    def time(self, launches: int) -> Window:
+        """Run, and report the next scripted time.
+
+        Raises LaunchError, DeviceLost if the script says so.
+        """
+        _raise_fault(self.fault)
+        launches += -launches % self.unit
+        for index in self.rotation.take(launches)[-len(self.sets) :]:
+            self.launch(index)
+        seconds = next(self.times) * launches
+        self.pace.spend(seconds)
+        return Window(seconds, launches, self.pace.clock)
+
+    def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
+        """Run once for each window, which takes the scripted time of so many launches."""
+        launches += -launches % self.unit
+        while True:
+            _raise_fault(self.fault)
+            self.launch(self.rotation.take(launches)[-1])
+            seconds = launches * (self.pace.sustained or next(self.times))
+            for _ in range(_LOOKS):
+                self.pace.spend(seconds / _LOOKS)
+                watch()
+            yield Window(seconds, launches, self.pace.clock)
+
+    def launch(self, index: int) -> None:
+        """Run every step on operand set `index`."""
+        for step, at in zip(self.steps, self.sets[index], strict=True):
+            step.launch(at)
+
+
+def _raise_fault(fault: str) -> None:
+    if fault == "crash":
+        raise LaunchError("crashed, as scripted")
+    if fault == "lose":
+        raise DeviceLost("the device is lost, as scripted")
+    if fault == "die":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if fault == "hang":
+        time.sleep(3600)
+    if fault == "print":
+        os.write(1, b"printed, as scripted\n")  # as the printf of a kernel does
+
+
+def _activate(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    if "relu" in names:
+        return np.where(z < 0, np.float32(0), z)
+    if "softmax" in names:
+        powers = np.exp(z - z.max(axis=1, keepdims=True))
+        shares: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+        return shares
+    return z
+
 
 _DEFAULT_SECONDS = 1e-3
 

@@ -1,28 +1,139 @@
-"""The script of the fake device: a mapping, in a test or a YAML file (`--device fake:script.yaml`).
-
-times: {naive: [2.0e-3, 2.1e-3], cublas: 1.0e-4}  # seconds a launch, by launch window, in turn
-                                             # or of one configuration: {tiled TILE=16: 1.0e-3}
-sustained: {naive: 2.4e-3}                   # seconds a launch under a sustained load, if they differ
-faults: {tiled: unwritten}                   # one of FAULTS
-isolated: true                               # experiments in a process of their own, as on a GPU
-clock: 1.5e9
-transfers: {h2d: 2.0e+9, d2h: 1.0e+9}        # rates of a job's copies and launches: RATES in jobs
-watch: {power: 300, temperature: [40, 41]}   # its sensors: KEYS in monitor
-"""
+"""The script of the fake device, a mapping in a test or a YAML file, and the sensors and jobs that follow it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
-from gemmbench.backends.fake.jobs import RATES
-from gemmbench.backends.fake.monitor import KEYS
+from gemmbench.backends.base import Executable, Memory, Reading
+from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.files import read_text_file
+
+KEYS = ("power", "temperature", "slowed", "others", "watts")
+TICK = 0.1
+"""Seconds between two ticks of the energy counter."""
+
+
+class FakeMonitor:
+    """A `monitor.Monitor`: `power` and `temperature` have a value per reading, `slowed` has names, `others` a count.
+
+    Time passes only while kernels run. Each draws `watts`, one number for all or one for each variant.
+    """
+
+    def __init__(self, script: Mapping[str, Any]):
+        self._power, self._temperature = _repeat_last(script.get("power")), _repeat_last(script.get("temperature"))
+        self._slowed = frozenset(script.get("slowed", ()))
+        self._others: int | None = script.get("others")
+        self._watts: float | Mapping[str, float] = script.get("watts", float("nan"))
+        self._seconds = self._joules = self._shown = 0.0
+
+    def spend(self, name: str, seconds: float) -> None:
+        """Let the variant `name` run for a time."""
+        watts = self._watts if isinstance(self._watts, (int, float)) else self._watts.get(name, float("nan"))
+        ticks = int(self._seconds / TICK)
+        self._seconds += seconds
+        self._joules += watts * seconds
+        if int(self._seconds / TICK) > ticks:
+            self._shown = self._joules
+
+    def read(self) -> Reading:
+        """The next reading."""
+        return Reading(next(self._power), next(self._temperature), 1e9, 2e9, self._slowed)
+
+    def now(self) -> float:
+        """Seconds that kernels have run."""
+        return self._seconds
+
+    def energy(self) -> float:
+        """Joules at the last tick."""
+        return self._shown
+
+    def count_other_processes(self) -> int | None:
+        """As scripted."""
+        return self._others
+
+
+def _repeat_last(values: float | Sequence[float] | None) -> itertools.chain[float]:
+    listed = values if isinstance(values, list) else [float("nan") if values is None else values]
+    return itertools.chain(listed, itertools.repeat(listed[-1]))
+
+
+RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
+"""Bytes/s to and from the device, bytes/s both ways for pageable host memory, flops/s of every
+kernel.
+"""
+
+
+class FakeHost:
+    """Host bytes, pinned in name only."""
+
+    def __init__(self, nbytes: int):
+        self.bytes = np.zeros(nbytes, np.uint8)
+
+    def free(self) -> None:
+        """Drop the bytes."""
+        self.bytes = np.zeros(0, np.uint8)
+
+
+class FakeJob:
+    """Runs steps in order on host arrays; `launch` binds a launch, `rates` are those of RATES."""
+
+    def __init__(
+        self,
+        steps: Sequence[JobStep],
+        memory: Memory,
+        pinned: bool,
+        launch: Callable[[LaunchStep], Executable],
+        rates: Mapping[str, float],
+    ):
+        self.steps, self.memory, self.pinned, self.rates = steps, memory, pinned, {**RATES, **rates}
+        self.launches = [launch(step) if isinstance(step, LaunchStep) else None for step in steps]
+
+    def run(self) -> JobTimes:
+        """Do the steps, and return the times of the model."""
+        for step, launch in zip(self.steps, self.launches, strict=True):
+            if launch is not None:
+                launch.time(1)
+            elif isinstance(step, CopyStep):
+                self._copy(step)
+        return self._clock()
+
+    def _copy(self, step: CopyStep) -> None:
+        if step.inward:
+            self.memory.write(step.device, np.ascontiguousarray(step.host))
+        else:
+            self.memory.read(step.device, step.host)
+
+    def _clock(self) -> JobTimes:
+        ends: list[float] = []
+        streams: dict[int, float] = {}
+        engines: dict[str, float] = {}
+        spent = {"h2d": 0.0, "kernel": 0.0, "d2h": 0.0}
+        for step in self.steps:
+            engine, seconds = self._cost(step)
+            awaited = ends[step.after] if step.after is not None else 0.0
+            end = max(streams.get(step.stream, 0.0), engines.get(engine, 0.0), awaited) + seconds
+            ends.append(end)
+            streams[step.stream] = engines[engine] = end
+            spent[engine] += seconds
+        if len(streams) > 1:
+            return JobTimes(max(ends))
+        return JobTimes(max(ends), spent["h2d"], spent["kernel"], spent["d2h"])
+
+    def _cost(self, step: JobStep) -> tuple[str, float]:
+        """The engine of a step, and its seconds."""
+        if isinstance(step, LaunchStep):
+            return "kernel", step.plan.problem.flops / self.rates["flops"]
+        way = "h2d" if step.inward else "d2h"
+        return way, step.host.nbytes / self.rates[way if self.pinned else "pageable"]
+
 
 _WRONG_RESULTS = ("unwritten", "zero", "last_column", "overrun", "race")
 FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no_graph", "compiles")

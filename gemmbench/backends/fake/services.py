@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from gemmbench.backends.base import Backend, Device, InspectingCompiler
-from gemmbench.backends.entry import BackendServices
+from gemmbench.backends.devices import DeviceChoice, HealthCheck, Peaks
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
-from gemmbench.backends.fake.device import PEAKS, describe_fake
+from gemmbench.backends.fake.entry import PEAKS, describe_fake
 from gemmbench.backends.fake.script import Script, read_script
-from gemmbench.backends.health import HealthCheck, Peaks
-from gemmbench.backends.machine import DeviceChoice
+from gemmbench.backends.registry import BackendServices
 
 
 class FakeServices:

@@ -11,13 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gemmbench.backends.cache.artifacts import content_key
-from gemmbench.backends.cache.folder import explain_unwritable, make_cache_folder
-from gemmbench.backends.header_packages import find_package_version, why_no_headers
-from gemmbench.backends.inlining import find_local_header
+from gemmbench.backends.code_cache import content_key, explain_unwritable, make_cache_folder
+from gemmbench.backends.sources import explain_missing, find_local_header, find_package_version, why_no_headers
 from gemmbench.errors import BuildError
 from gemmbench.planning.files import is_file
-from gemmbench.planning.manifests.code.packages import explain_missing
 from gemmbench.planning.manifests.variant import Variant
 
 _FOLDER = "carried"

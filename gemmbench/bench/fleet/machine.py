@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Device
-from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.backends.devices import DeviceChoice, Machine
 from gemmbench.bench.fleet.connection import Connection
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.version import __version__

@@ -18,10 +18,9 @@ from importlib import import_module
 from typing import Any
 
 from gemmbench.backends import registry
-from gemmbench.backends.cache.folder import cache_folder, make_cache_folder
-from gemmbench.backends.health import Peaks
+from gemmbench.backends.code_cache import cache_folder, make_cache_folder
+from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.backends.host import average_competitors
-from gemmbench.backends.machine import Machine
 from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.batch import Batch, ChainBatch

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 
-from gemmbench.backends.monitor import Monitor
+from gemmbench.backends.base import Monitor
 
 _LEAST_SECONDS = 0.05
 

@@ -16,8 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from gemmbench.backends.base import Executable, Window
-from gemmbench.backends.monitor import Monitor
+from gemmbench.backends.base import Executable, Monitor, Window
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.blocks import BlockSteps, Measurement, NoSteps
 from gemmbench.bench.timing.stats import MIN_BLOCKS, Round

@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from gemmbench.backends.base import Executable, Window
-from gemmbench.backends.monitor import Monitor, Reading
+from gemmbench.backends.base import Executable, Monitor, Reading, Window
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.stats import median
 

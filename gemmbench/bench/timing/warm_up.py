@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Collection
 from statistics import fmean
 
-from gemmbench.backends.base import Window
-from gemmbench.backends.monitor import Monitor
+from gemmbench.backends.base import Monitor, Window
 from gemmbench.bench.timing.steadiness import Observation, Steadiness
 
 _STRETCH = 0.05

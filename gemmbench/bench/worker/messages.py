@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemmbench.backends.base import Device
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.errors import GemmbenchError, PlanError
 from gemmbench.planning.sweeps.overrides import TimeLimits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from gemmbench.backends.cache.pruning import LIMIT, CachedArtifact, Deleted
+from gemmbench.backends.code_cache import LIMIT, CachedArtifact, Deleted
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_bytes
 

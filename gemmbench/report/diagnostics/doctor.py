@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gemmbench.backends.base import Device
-from gemmbench.backends.health import HealthCheck, Peaks, failed_check, passed_check
+from gemmbench.backends.devices import HealthCheck, Peaks, failed_check, passed_check
 from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.table import Report, Table

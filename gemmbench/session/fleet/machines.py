@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from gemmbench.backends import registry
-from gemmbench.backends.machine import DeviceChoice, Machine
+from gemmbench.backends.devices import DeviceChoice, Machine
 from gemmbench.bench.fleet.address import parse_fleet
 from gemmbench.bench.fleet.connection import Connection, WorkersLost
 from gemmbench.bench.fleet.local_workers import start_workers

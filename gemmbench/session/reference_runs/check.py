@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.sweep import ChainSweep, measure_groups, measure_sweep
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import Catalog

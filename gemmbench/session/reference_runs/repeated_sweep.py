@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import Any
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.catalog import Catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import MARK, Catalog
 from gemmbench.planning.manifests.revisions import RevisionKernels

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.bench.tuning.batches import CandidateBatches
 from gemmbench.bench.tuning.dispatch_table import ChosenRow, HeldOut

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.tuning.task import TuningTask
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.plans import configurations

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from gemmbench.backends.base import Device
-from gemmbench.backends.machine import Machine
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import CompilerPool
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats

@@ -17,9 +17,9 @@ import msgspec
 from platformdirs import user_data_path
 
 from gemmbench.backends.base import Device
-from gemmbench.backends.cache.artifacts import content_key
-from gemmbench.backends.machine import Machine
-from gemmbench.backends.source import inline_text
+from gemmbench.backends.code_cache import content_key
+from gemmbench.backends.devices import Machine
+from gemmbench.backends.sources import inline_text
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome, compare_values
 from gemmbench.errors import PlanError, StoreError

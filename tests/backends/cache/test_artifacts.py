@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.base import Build
-from gemmbench.backends.cache.artifacts import content_key, fetch_or_build, holds
+from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
 from gemmbench.errors import BuildError, DeviceError
 
 FACTS = Build(registers=40, shared=1024, spills=8)

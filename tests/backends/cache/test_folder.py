@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from gemmbench.backends.cache import folder
-from gemmbench.backends.cache.folder import cache_folder, make_cache_folder, refuse_unsafe
+from gemmbench.backends import code_cache
+from gemmbench.backends.code_cache import cache_folder, make_cache_folder, refuse_unsafe
 from gemmbench.errors import DeviceError
 
 
@@ -36,7 +36,7 @@ def test_a_folder_that_others_can_only_read_is_fine(cache, mode):
 
 def test_a_folder_of_another_user_is_refused(cache, monkeypatch):
     make_cache_folder()
-    monkeypatch.setattr(folder.os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(code_cache.os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(DeviceError, match="belongs to another user, who could have put any code into it; name another"):
         refuse_unsafe(cache)
 

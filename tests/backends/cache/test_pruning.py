@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends.cache.folder import make_cache_folder
-from gemmbench.backends.cache.pruning import Deleted, clear, list_artifacts, prune
-from gemmbench.backends.cache.usage import CacheUse
+from gemmbench.backends.code_cache import CacheUse, Deleted, clear, list_artifacts, make_cache_folder, prune
 
 LONG_AGO = 1e9
 
@@ -80,7 +78,7 @@ def test_folders_of_killed_runs_are_removed_and_those_of_running_ones_stay(cache
         import sys, time
         from pathlib import Path
         from gemmbench.backends.base import Build
-        from gemmbench.backends.cache.artifacts import fetch_or_build
+        from gemmbench.backends.code_cache import fetch_or_build
         def build(path):
             path.write_bytes(b"half")
             print(path, flush=True)
@@ -105,12 +103,12 @@ def test_a_process_prunes_when_it_ends_and_leaves_no_folder(cache):
     fill(cache, "old", "older")
     program = """
         from gemmbench.backends.base import Build
-        from gemmbench.backends.cache import artifacts, pruning
-        artifacts.prune.__defaults__ = (1500,)
+        from gemmbench.backends import code_cache
+        code_cache.prune.__defaults__ = (1500,)
         def build(path):
             path.write_bytes(bytes(700))
             return Build()
-        artifacts.fetch_or_build("f" * 32, ".kernel", build)
+        code_cache.fetch_or_build("f" * 32, ".kernel", build)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
     names = {path.name for path in cache.iterdir()}

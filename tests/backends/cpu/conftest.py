@@ -10,8 +10,8 @@ import pytest
 
 from gemmbench.backends.base import Executable, OperandSet, Step
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.compiler import CpuCompiler
-from gemmbench.backends.cpu.memory import CpuMemory
+from gemmbench.backends.cpu.kernel_process import CpuMemory
+from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan

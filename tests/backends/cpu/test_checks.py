@@ -2,11 +2,11 @@
 
 import pytest
 
-from gemmbench.backends.cpu import checks
+from gemmbench.backends.cpu import services
 
 
 def finding(what, needed=True):
-    return next(found for found in checks.examine_cpu(needed) if found.subject == what)
+    return next(found for found in services.examine_cpu(needed) if found.subject == what)
 
 
 @pytest.mark.parametrize(("needed", "status"), [(True, "fault"), (False, "warning")])
@@ -19,13 +19,13 @@ def test_a_missing_compiler_is_a_fault_where_kernels_run_on_the_cpu(monkeypatch,
 
 @pytest.mark.parametrize(("running", "status"), [(0.1, "ok"), (0.9, "ok"), (1.1, "warning"), (9.0, "warning")])
 def test_a_busy_host_is_a_warning(monkeypatch, running, status):
-    monkeypatch.setattr(checks, "average_competitors", lambda: running)
-    monkeypatch.setattr(checks, "count_cores", lambda: 4)
+    monkeypatch.setattr(services, "average_competitors", lambda: running)
+    monkeypatch.setattr(services, "count_cores", lambda: 4)
     found = finding("host load")
     assert (found.status, found.message) == (status, f"{running:.1f} other processes on 4 cores")
 
 
 @pytest.mark.parametrize(("name", "status"), [("openblas 0.3", "ok"), ("mkl 2024", "ok"), ("blas 3.9", "warning")])
 def test_a_slow_blas_is_a_warning(monkeypatch, name, status):
-    monkeypatch.setattr(checks, "blas_version", lambda: name)
+    monkeypatch.setattr(services, "blas_version", lambda: name)
     assert finding("BLAS").status == status

@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 
-from gemmbench.backends.cpu.device import describe_cpu
-from gemmbench.backends.cpu.software import CpuSoftware
+from gemmbench.backends.cpu.entry import describe_cpu
+from gemmbench.backends.cpu.openblas import CpuSoftware
 
 
 def test_what_planning_must_know():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.compiler import CpuCompiler
+from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.errors import BuildError, DeviceError, LaunchError, LaunchTimeout, OutOfMemory
 
 CRASHES = {
@@ -114,8 +114,8 @@ def test_kernel_processes_end_with_the_program(bench, opened):
     executable = bench.compiler.compile(plan).path
     program = f"""
         import os, signal, threading
-        from gemmbench.backends.cpu.memory import CpuMemory
-        from gemmbench.backends.cpu.process import KernelProcess
+        from gemmbench.backends.cpu.kernel_process import CpuMemory
+        from gemmbench.backends.cpu.kernel_process import KernelProcess
         memory = CpuMemory(4096)
         binding = f"{{memory.file}} 4096  1  4 1 1  1 1 1  0  0 0 2  1 1 1  1 0  0 0 0  4 4 4  1 0 0 0 0"
         process = KernelProcess({executable!r}, binding, [memory.file], 60)

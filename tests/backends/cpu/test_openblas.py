@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gemmbench.backends.cpu import backend, openblas
-from gemmbench.backends.cpu.library import OPENBLAS
+from gemmbench.backends.cpu.entry import OPENBLAS
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import LAYOUTS, Problem
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmbench.backends.cpu import process
+from gemmbench.backends.cpu import kernel_process
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.executable_file import read_static_shared
+from gemmbench.backends.cpu.translation import read_static_shared
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout
 
 SYSTEM = "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n#include <fcntl.h>\n"
@@ -83,7 +83,7 @@ SIGNATURE {
 @pytest.mark.parametrize("blocks", [1, 40])
 def test_the_nonce_is_nowhere_in_the_memory_that_a_kernel_can_read(bench, monkeypatch, blocks):
     nonce = "".join(chr(ord(c) - i % 2) for i, c in enumerate("xyzzy.ns|gj")) + "0" * 20
-    monkeypatch.setattr(process.secrets, "token_hex", lambda size: nonce)
+    monkeypatch.setattr(kernel_process.secrets, "token_hex", lambda size: nonce)
     found = bench.run(bench.plan(SYSTEM + SEARCH, (1, blocks, 1), grid=(blocks,)))
     assert (found == 0).all()
 
@@ -99,7 +99,7 @@ def test_the_nonce_is_nowhere_in_the_memory_that_a_kernel_can_read(bench, monkey
     ],
 )
 def test_a_static_constructor_costs_its_own_row_and_never_the_compilation(bench, monkeypatch, body, fault, words):
-    monkeypatch.setattr(process, "_LEAVE", 0.2)
+    monkeypatch.setattr(kernel_process, "_LEAVE", 0.2)
     bench.backend = CpuBackend(timeout=0.5)
     plan = bench.plan(constructed(body))
     bench.compiler.compile(plan)

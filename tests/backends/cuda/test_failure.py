@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemmbench.backends.cuda.failure import to_plan_error, translate_errors
+from gemmbench.backends.cuda.driver import to_plan_error, translate_errors
 from gemmbench.errors import DeviceLost, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 
 ILLEGAL = "cuStreamSynchronize failed: an illegal memory access was encountered"

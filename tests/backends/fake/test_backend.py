@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import OperandSet, Step
-from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
-from gemmbench.backends.fake.kernels import FakeMemory
+from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler, FakeMemory
 from gemmbench.backends.fake.script import FAULTS, Script, read_script
 from gemmbench.backends.registry import choose_device, describe_machine, make_compilers, open_backends
 from gemmbench.errors import BuildError, LaunchError, UsageError

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.monitor import FakeMonitor
-from gemmbench.backends.fake.script import Script, read_script
+from gemmbench.backends.fake.script import FakeMonitor, Script, read_script
 from gemmbench.errors import UsageError
 
 

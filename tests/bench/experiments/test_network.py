@@ -9,9 +9,9 @@ import pytest
 
 from gemmbench.backends import registry
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.compiler import CpuCompiler
+from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
-from gemmbench.backends.fake.device import describe_fake as describe_fake
+from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_workload
 from gemmbench.bench.operands import network_parameters

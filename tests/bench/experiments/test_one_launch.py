@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeBackend, FakeExecutable
 from gemmbench.bench.experiments.one_launch import launch_once
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.errors import LaunchError

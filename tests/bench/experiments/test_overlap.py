@@ -70,7 +70,7 @@ def test_a_kernel_without_the_key_never_overlaps(make_plan, backend):
 
 
 def test_a_profiler_sees_a_launch_without_overlap(plan, backend, monkeypatch):
-    monkeypatch.setattr("gemmbench.backends.fake.kernels.FakeExecutable.profile", lambda self: None, raising=False)
+    monkeypatch.setattr("gemmbench.backends.fake.backend.FakeExecutable.profile", lambda self: None, raising=False)
     launch_once(backend, plan(), CODE, seed=3)
     assert backend.overlaps == {False}
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from gemmbench.backends.base import Rotation
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeExecutable
 from gemmbench.planning.sweeps.policy import Policy
 
 

@@ -6,8 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from gemmbench.backends.fake.device import describe_fake
-from gemmbench.backends.machine import DeviceChoice
+from gemmbench.backends.devices import DeviceChoice
+from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.fleet.compiler import FleetCompiler
 from gemmbench.bench.fleet.connection import MOST_LOSSES, WorkersLost

@@ -5,9 +5,8 @@ import threading
 
 import pytest
 
-from gemmbench.backends.base import Window
-from gemmbench.backends.fake.monitor import FakeMonitor
-from gemmbench.backends.monitor import Reading
+from gemmbench.backends.base import Reading, Window
+from gemmbench.backends.fake.script import FakeMonitor
 from gemmbench.bench.timing.telemetry import Span, TelemetrySampler, TimedReading, summarize_readings
 
 

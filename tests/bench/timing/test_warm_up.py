@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from gemmbench.backends.base import Window
-from gemmbench.backends.monitor import Reading
+from gemmbench.backends.base import Reading, Window
 from gemmbench.bench.timing.warm_up import WarmUp
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.backends.fake.backend import FakeStep
 from gemmbench.bench.operands.fill import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.backends.fake.backend import FakeBackend, FakeStep
 from gemmbench.bench.experiments import device_experiment
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 from gemmbench.planning.problems import Problem

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.compiler import CpuCompiler
 from gemmbench.backends.cpu.support import why_unsupported
+from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.trial_record import make_skip_record

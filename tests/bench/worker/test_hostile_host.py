@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.compiler import CpuCompiler
+from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker

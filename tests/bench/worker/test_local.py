@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.backends.base import Artifact, Build, Window
-from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.kernels import FakeExecutable
+from gemmbench.backends.fake.backend import FakeBackend, FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.worker.local import LocalWorker

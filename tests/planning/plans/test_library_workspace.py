@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gemmbench.backends.cuda.libraries.variants import CUBLAS, WORKSPACE
+from gemmbench.backends.cuda.library_variants import CUBLAS, WORKSPACE
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan, level_workspaces, make_chain
 from gemmbench.planning.problems import Problem

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.libraries.variants import PEDANTIC, _compute_type
+from gemmbench.backends.cuda.library_variants import PEDANTIC, _compute_type
 from gemmbench.backends.cuda.system.device import flops_per_cycle
-from gemmbench.backends.source import compiler_text
+from gemmbench.backends.sources import compiler_text
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.manifests.variant import Variant

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.backends.fake import device as fake
-from gemmbench.backends.health import Peaks, failed_check, passed_check
+from gemmbench.backends.devices import Peaks, failed_check, passed_check
+from gemmbench.backends.fake import entry as fake
 from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.diagnostics.doctor import judge_noise, judge_peaks, report_checks, summarize_noise

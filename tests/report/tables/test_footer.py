@@ -1,6 +1,6 @@
 """The lines below all tables."""
 
-from gemmbench.backends.monitor import Conditions
+from gemmbench.backends.base import Conditions
 from gemmbench.bench.sustained import Load, Sustained
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 

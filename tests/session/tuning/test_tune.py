@@ -254,7 +254,7 @@ def test_what_cannot_be_searched_is_said_before_anything_runs(search, options, m
 
 
 def test_a_steady_load_needs_a_gpu(search, machine, monkeypatch):
-    monkeypatch.setattr("gemmbench.backends.machine.Machine.on_cpu", True)
+    monkeypatch.setattr("gemmbench.backends.devices.Machine.on_cpu", True)
     with pytest.raises(DeviceError, match="--goal energy needs a GPU"):
         search(goal="energy")
 

@@ -13,10 +13,10 @@ from types import ModuleType
 from typing import Any
 
 from gemmbench.analysis import toolkit
-from gemmbench.backends.cuda.launching.gate import why_gate_is_off
+from gemmbench.backends.cuda.driver import load_driver
+from gemmbench.backends.cuda.gate import why_gate_is_off
 from gemmbench.backends.cuda.system import device, probe
-from gemmbench.backends.cuda.system.driver import load_driver
-from gemmbench.backends.health import HealthCheck, failed_check, passed_check
+from gemmbench.backends.devices import HealthCheck, failed_check, passed_check
 from gemmbench.errors import DeviceError
 
 _EXTRA = "pip install 'gemmbench[cuda]'"

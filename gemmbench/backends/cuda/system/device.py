@@ -8,9 +8,9 @@ from typing import Any
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends.base import Device
-from gemmbench.backends.cuda.libraries.variants import MATH
+from gemmbench.backends.cuda.driver import load_driver
+from gemmbench.backends.cuda.library_variants import MATH
 from gemmbench.backends.cuda.system import probe
-from gemmbench.backends.cuda.system.driver import load_driver
 from gemmbench.backends.cuda.system.nvml import read_conditions
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Target

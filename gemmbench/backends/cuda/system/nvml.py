@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 from types import ModuleType
 from typing import Any
 
+from gemmbench.backends.base import Conditions, Reading
 from gemmbench.backends.cuda.system import probe
-from gemmbench.backends.monitor import Conditions, Reading
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons; bit 0 only means an idle GPU: NVML API
 # reference, "Clocks Event Reasons". Bits of later drivers are left out.

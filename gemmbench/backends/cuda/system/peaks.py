@@ -9,13 +9,11 @@ from typing import Any
 
 from gemmbench.backends.base import Window
 from gemmbench.backends.cuda.backend import CudaBackend
-from gemmbench.backends.cuda.compiling.nvcc import NvccCompiler
-from gemmbench.backends.cuda.launching.cubin_module import load_cubin
-from gemmbench.backends.cuda.launching.packed_launch import Shape, pack_launch
-from gemmbench.backends.cuda.launching.window import Calls
-from gemmbench.backends.cuda.memory.device_memory import DeviceMemory
-from gemmbench.backends.cuda.system.driver import load_driver
-from gemmbench.backends.health import Peaks
+from gemmbench.backends.cuda.device_memory import DeviceMemory
+from gemmbench.backends.cuda.driver import Shape, load_cubin, load_driver, pack_launch
+from gemmbench.backends.cuda.nvcc import NvccCompiler
+from gemmbench.backends.cuda.window import Calls
+from gemmbench.backends.devices import Peaks
 
 _SOURCE = Path(__file__).with_name("peaks.cu")
 _THREADS, _ROWS, _COLUMNS, _UNROLL = 256, 8, 16, 8  # 161 registers, so 8 warps per multiprocessor: 2 per scheduler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gemmbench.backends.monitor import Monitor, Reading
+from gemmbench.backends.base import Monitor, Reading
 from gemmbench.bench.timing.energy import Energy, EnergyCounter
 
 _PERIOD = 0.02

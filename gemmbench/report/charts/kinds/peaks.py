@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gemmbench.backends.health import Peaks
+from gemmbench.backends.devices import Peaks
 from gemmbench.report.charts.numbers import format_number
 from gemmbench.report.roofline import peak_flops
 from gemmbench.report.row import Row

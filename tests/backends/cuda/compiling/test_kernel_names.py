@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.cuda.compiling.kernel_names import find_names, list_own
+from gemmbench.backends.cuda.nvcc import find_names, list_own
 
 TAGS = (
     "_Z16gemmbench_kernelILi0EXadL_ZN2ns5sgemmILi64ELi32EfEEviiPT1_PKS2_S5_fEEEvv",

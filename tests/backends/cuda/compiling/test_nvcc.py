@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gemmbench.analysis import toolkit
-from gemmbench.backends.cuda.compiling import nvcc
-from gemmbench.backends.cuda.libraries.variants import CUBLAS
+from gemmbench.backends.cuda import nvcc
+from gemmbench.backends.cuda.library_variants import CUBLAS
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import Problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gemmbench.backends.base import Build
-from gemmbench.backends.cuda.compiling import ptxas
+from gemmbench.backends.cuda import nvcc
 
 SAID = """\
 ptxas info    : 0 bytes gmem
@@ -20,10 +20,10 @@ ptxas info    : Compile time = 1.702 ms
 
 
 def test_facts_are_those_of_the_kernel_asked_for():
-    assert ptxas.list_kernels(SAID) == ["other", "gemm"]
-    assert ptxas.read_build_facts(SAID, "gemm") == Build(registers=128, shared=32768, spills=200, stack=88)
-    assert ptxas.read_build_facts(SAID, "other") == Build(registers=8, shared=0, spills=0, stack=0)
-    assert ptxas.read_build_facts(SAID, "missing") is None
+    assert nvcc.list_kernels(SAID) == ["other", "gemm"]
+    assert nvcc.read_build_facts(SAID, "gemm") == Build(registers=128, shared=32768, spills=200, stack=88)
+    assert nvcc.read_build_facts(SAID, "other") == Build(registers=8, shared=0, spills=0, stack=0)
+    assert nvcc.read_build_facts(SAID, "missing") is None
 
 
 def test_a_complaint_starts_at_the_first_error_and_keeps_the_compilers_words():
@@ -36,7 +36,7 @@ cuda/x.cu(3): error: identifier "foo" is undefined
 
 1 error detected in the compilation of "/tmp/kernel.cu".
 """
-    assert ptxas.extract_errors(said) == [
+    assert nvcc.extract_errors(said) == [
         'cuda/x.cu:3: error: identifier "foo" is undefined',
         "      foo();",
         "      ^",
@@ -44,4 +44,4 @@ cuda/x.cu(3): error: identifier "foo" is undefined
 
 
 def test_a_complaint_without_an_error_is_told_whole():
-    assert ptxas.extract_errors("nvcc: cannot do that\n") == ["nvcc: cannot do that"]
+    assert nvcc.extract_errors("nvcc: cannot do that\n") == ["nvcc: cannot do that"]

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.functions import examination, lane
-from gemmbench.backends.cuda.functions.module import forget_module
-from gemmbench.backends.cuda.launching import window
+from gemmbench.backends.cuda import function_lane, window
+from gemmbench.backends.cuda.python_functions import forget_module
 from gemmbench.planning.manifests.variant import Code
 
 HANDLE = 77
@@ -65,7 +64,7 @@ class TestGpu:
 @pytest.fixture
 def gpu(monkeypatch):
     made = TestGpu()
-    for module in (examination, lane, window):
+    for module in (function_lane, function_lane, window):
         monkeypatch.setattr(module, "load_driver", lambda: made.driver)
     monkeypatch.setitem(sys.modules, "gpu_of_tests", made)
     return made

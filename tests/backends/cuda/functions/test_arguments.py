@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.functions import arguments, dlpack
-from gemmbench.backends.cuda.functions.arguments import DeviceArray, GemmProblem
+from gemmbench.backends.cuda import device_arrays
+from gemmbench.backends.cuda.device_arrays import DeviceArray, GemmProblem
 from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, PRECISIONS
 from gemmbench.planning.problems import Problem
 
@@ -14,8 +14,8 @@ HOST = 1  # kDLCPU
 @pytest.fixture
 def array(monkeypatch):
     """An array of these numbers, as if the memory of the host were that of a GPU."""
-    monkeypatch.setattr(dlpack, "CUDA_DEVICE", HOST)
-    monkeypatch.setattr(arguments, "CUDA_DEVICE", HOST)
+    monkeypatch.setattr(device_arrays, "CUDA_DEVICE", HOST)
+    monkeypatch.setattr(device_arrays, "CUDA_DEVICE", HOST)
     return lambda numbers, storage: DeviceArray.at(numbers.ctypes.data, numbers.shape, storage, 0)
 
 
@@ -38,7 +38,7 @@ def test_types_that_numpy_lacks_have_a_capsule_but_no_array_interface(storage):
 
 def test_every_storage_type_of_a_precision_has_a_capsule():
     kinds = {kind for precision in PRECISIONS.values() for kind in (precision.a, precision.b, precision.c)}
-    assert {kind.name for kind in kinds} <= set(dlpack._TYPES)
+    assert {kind.name for kind in kinds} <= set(device_arrays._TYPES)
 
 
 def test_the_array_interface_is_that_of_numpy():

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.functions.frameworks import make_current, private_memory, release_memory
+from gemmbench.backends.cuda.python_functions import make_current, private_memory, release_memory
 
 
 @pytest.fixture

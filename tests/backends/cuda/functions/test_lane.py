@@ -2,8 +2,8 @@
 
 import pytest
 
-from gemmbench.backends.cuda.functions import examination, lane
-from gemmbench.backends.cuda.functions.lane import FunctionLane
+from gemmbench.backends.cuda import function_lane
+from gemmbench.backends.cuda.function_lane import FunctionLane
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import Problem
@@ -15,7 +15,7 @@ GOOD = "gpu.launch(stream, C.ptr, 512)"
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr(examination, "_LEAST_WAIT", 0.0)
+    monkeypatch.setattr(function_lane, "_LEAST_WAIT", 0.0)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def bind(gpu, make_variant_of, monkeypatch):
                 raise nodes
             return nodes
 
-        monkeypatch.setattr(examination, "count_nodes", count)
+        monkeypatch.setattr(function_lane, "count_nodes", count)
         variant = make_variant_of(body)
         there = FunctionLane(gpu.stream, None, gpu.gate if gated else None, 0, lambda: False)
         function = there.load(variant)
@@ -83,7 +83,7 @@ def test_what_cannot_be_recorded_is_offered_without_a_graph_only(bind, graph):
 
 
 def test_a_graph_of_a_function_is_recorded_in_private_memory(bind, monkeypatch):
-    monkeypatch.setattr(lane, "record_turns", lambda calls, stream, turns: calls)
+    monkeypatch.setattr(function_lane, "record_turns", lambda calls, stream, turns: calls)
     _, timer = bind(GOOD, turns=4)
     assert timer._calls.keep[1] == []  # the pools of PyTorch and CuPy, neither of which is imported
 

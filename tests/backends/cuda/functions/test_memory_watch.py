@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.cuda.functions.memory_watch import MemoryWatch
+from gemmbench.backends.cuda.python_functions import MemoryWatch
 from gemmbench.errors import LaunchError
 
 MIB = 1 << 20

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gemmbench.backends.cuda.functions.module import explain_errors, forget_module, load_function
+from gemmbench.backends.cuda.python_functions import explain_errors, forget_module, load_function
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.variant import Code
 

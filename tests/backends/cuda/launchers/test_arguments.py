@@ -4,7 +4,7 @@ from ctypes import c_double, c_float
 
 import pytest
 
-from gemmbench.backends.cuda.launchers.arguments import HostScalars, list_arguments
+from gemmbench.backends.cuda.launcher_code import HostScalars, list_arguments
 from gemmbench.planning.problems import Problem
 
 ADDRESSES = {"A": 10, "B": 20, "C": 30, "workspace": 0, "stream": 40, "&float alpha": 50}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends.cuda.launchers.arguments import Slot, list_arguments, pack_slots
-from gemmbench.backends.cuda.launchers.library import LauncherLibrary
+from gemmbench.backends.cuda.launcher_code import Slot, list_arguments, pack_slots
+from gemmbench.backends.cuda.launchers import LauncherLibrary
 from gemmbench.errors import BuildError, LaunchError
 from gemmbench.planning.problems import Problem
 

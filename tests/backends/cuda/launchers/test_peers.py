@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.backends import header_packages, registry
+from gemmbench.backends import registry, sources
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import list_configurations
@@ -61,6 +61,6 @@ def test_other_gpus_skip_what_is_written_for_hopper():
 
 
 def test_without_the_wheel_the_row_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(header_packages, "find_header_folder", lambda name: None)
+    monkeypatch.setattr(sources, "find_header_folder", lambda name: None)
     (found,) = plan("cutlass_simt", Problem(64, 64, 64), refuses=registry.why_refused)
     assert "pip install --no-deps nvidia-cutlass" in found.reason

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.launchers import rules
+from gemmbench.backends.cuda import launcher_code
 from gemmbench.errors import LaunchError
 
 IMPLICIT = "cudaErrorStreamCaptureImplicit, operation would make the legacy stream depend"
@@ -66,9 +66,11 @@ def count(monkeypatch):
 
     def count(driver, launch=lambda: None, *errors):
         left = list(errors)
-        monkeypatch.setattr(rules, "load_bindings", lambda purpose: driver)
+        monkeypatch.setattr(launcher_code, "load_bindings", lambda purpose: driver)
         try:
-            return rules.count_kernels(launch, SimpleNamespace(handle=7), "run", lambda: left.pop(0) if left else "")
+            return launcher_code.count_kernels(
+                launch, SimpleNamespace(handle=7), "run", lambda: left.pop(0) if left else ""
+            )
         finally:
             assert driver.mode == "" and driver.graphs == 0, "everything is freed"
 

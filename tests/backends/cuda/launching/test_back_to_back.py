@@ -5,7 +5,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.launching import back_to_back
+from gemmbench.backends.cuda import window
 
 
 class Stream(list):
@@ -43,13 +43,13 @@ class Event:
 def stream(monkeypatch):
     driver = ModuleType("driver")
     driver.Event = Event
-    monkeypatch.setattr(back_to_back, "load_driver", lambda: driver)
+    monkeypatch.setattr(window, "load_driver", lambda: driver)
     return Stream()
 
 
 def test_the_next_window_is_queued_before_the_last_has_ended(stream):
     looks = []
-    windows = back_to_back.run_back_to_back(
+    windows = window.run_back_to_back(
         lambda: stream.append("launches"), 7, stream, stream, lambda: looks.append(len(stream))
     )
     first = next(windows)
@@ -68,5 +68,5 @@ def test_it_waits_for_the_device_when_queueing_fails(stream):
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
-        next(back_to_back.run_back_to_back(fail, 1, stream, stream, lambda: None))
+        next(window.run_back_to_back(fail, 1, stream, stream, lambda: None))
     assert stream[-1] == "wait"

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.failure import translate_errors
-from gemmbench.backends.cuda.launching.graphs import record_turns
-from gemmbench.backends.cuda.launching.kernel import Kernel
+from gemmbench.backends.cuda.driver import translate_errors
+from gemmbench.backends.cuda.graphs import record_turns
+from gemmbench.backends.cuda.launch import Kernel
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
 from gemmbench.planning.problems import Problem
@@ -176,7 +176,7 @@ def test_without_overlap_pycuda_loads_and_launches(bindings, plan, monkeypatch):
         _launch_kernel=lambda *launch: launched.append(launch),
     )
     module = SimpleNamespace(get_function=lambda symbol: function)
-    monkeypatch.setattr("gemmbench.backends.cuda.launching.kernel.load_cubin", lambda path, arch: module)
+    monkeypatch.setattr("gemmbench.backends.cuda.launch.load_cubin", lambda path, arch: module)
     usual = plan.without_pdl()
     load(usual).calls(usual, SETS).queue[0]()
     assert (len(launched), bindings.calls, bindings.launches) == (2, [], [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.launching.clock import median_frequency
+from gemmbench.backends.cuda.gate import median_frequency
 
 
 def stamp(*rows: tuple[int, int, int]) -> np.ndarray:

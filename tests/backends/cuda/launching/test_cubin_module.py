@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.launching.cubin_module import cubin_module_class, load_cubin
+from gemmbench.backends.cuda.driver import cubin_module_class, load_cubin
 
 
 class CudaModule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemmbench.backends.cuda.launching.gate import why_gate_is_off
+from gemmbench.backends.cuda.gate import why_gate_is_off
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.launching.graphs import count_nodes, join_calls, record_turns
-from gemmbench.backends.cuda.launching.window import Calls
+from gemmbench.backends.cuda.graphs import count_nodes, join_calls, record_turns
+from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import LaunchError
 
 

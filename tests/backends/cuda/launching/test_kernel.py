@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.launching.kernel import Kernel
+from gemmbench.backends.cuda.launch import Kernel
 from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.expansion import make_plans
@@ -68,7 +68,7 @@ def cuda(log, monkeypatch):
     fake.mem_alloc, fake.memset_d8, fake.memcpy_htod = mem_alloc, memset, copy
     fake.mem_get_info = lambda: (1 << 20, 1 << 21)
     module = SimpleNamespace(get_function=lambda symbol: Function(symbol, log))
-    monkeypatch.setattr("gemmbench.backends.cuda.launching.kernel.load_cubin", lambda path, arch: module)
+    monkeypatch.setattr("gemmbench.backends.cuda.launch.load_cubin", lambda path, arch: module)
     fake.init = lambda: None
     monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
     monkeypatch.setitem(sys.modules, "pycuda.driver", fake)

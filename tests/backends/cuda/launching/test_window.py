@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from gemmbench.backends.base import Rotation, Window
-from gemmbench.backends.cuda.launching.window import Calls, WindowTimer
+from gemmbench.backends.cuda.window import Calls, WindowTimer
 from gemmbench.errors import LaunchError
 
 

@@ -8,11 +8,9 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.libraries.cublas import Cublas
-from gemmbench.backends.cuda.libraries.cublaslt import CublasLt, _Matmul
-from gemmbench.backends.cuda.libraries.fp8 import list_fp8_attributes
-from gemmbench.backends.cuda.libraries.math_choice import MathChoice
-from gemmbench.backends.cuda.libraries.variants import (
+from gemmbench.backends.cuda.cublas import Cublas, MathChoice
+from gemmbench.backends.cuda.cublaslt import CublasLt, _Matmul, list_fp8_attributes
+from gemmbench.backends.cuda.library_variants import (
     CUBLAS,
     CUBLAS_DEFAULT,
     CUBLAS_PEDANTIC,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.cuda.libraries.fp8 import check_fp8, list_fp8_attributes
+from gemmbench.backends.cuda.cublaslt import check_fp8, list_fp8_attributes
 from gemmbench.errors import NotOffered
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem

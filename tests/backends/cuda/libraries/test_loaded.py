@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from gemmbench.backends.cuda.libraries.loaded import list_loaded_versions
+from gemmbench.backends.cuda.cublas import list_loaded_versions
 
 
 @pytest.fixture

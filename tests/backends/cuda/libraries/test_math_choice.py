@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from gemmbench.backends.cuda.launching.window import Calls
-from gemmbench.backends.cuda.libraries.math_choice import MathChoice
-from gemmbench.backends.cuda.libraries.variants import DEFAULT, PEDANTIC
+from gemmbench.backends.cuda.cublas import MathChoice
+from gemmbench.backends.cuda.library_variants import DEFAULT, PEDANTIC
+from gemmbench.backends.cuda.window import Calls
 from gemmbench.planning.problems import Problem
 
 CANDIDATES = {math: Calls((), math) for math in (DEFAULT, PEDANTIC)}

@@ -9,8 +9,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.libraries import cublaslt
-from gemmbench.backends.cuda.libraries.variants import (
+from gemmbench.backends.cuda import cublaslt
+from gemmbench.backends.cuda.library_variants import (
     CUBLAS,
     CUBLASLT,
     DEFAULT,

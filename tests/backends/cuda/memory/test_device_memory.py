@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.memory import device_memory
+from gemmbench.backends.cuda import device_memory
 
 
 class CudaError(Exception):

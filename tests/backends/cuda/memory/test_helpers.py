@@ -14,7 +14,7 @@ import pytest
 
 import gemmbench
 from gemmbench.backends.base import Range, ScaledArray
-from gemmbench.backends.fake.kernels import FakeMemory
+from gemmbench.backends.fake.backend import FakeMemory
 from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64
 
 BACKENDS = Path(gemmbench.__file__).parent / "backends"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build, OperandSet
-from gemmbench.backends.cuda.launching.window import Calls
-from gemmbench.backends.cuda.memory.transfer_jobs import CudaJob, HostBuffer
+from gemmbench.backends.cuda.transfer_jobs import CudaJob, HostBuffer
+from gemmbench.backends.cuda.window import Calls
 from gemmbench.backends.jobs import CopyStep, LaunchStep
 from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.problems import Problem

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.launching import gate
+from gemmbench.backends.cuda import gate
 from gemmbench.backends.cuda.system import checks, device, probe
 from gemmbench.errors import DeviceError
 

@@ -9,8 +9,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from gemmbench.backends.base import Conditions
 from gemmbench.backends.cuda.system import nvml
-from gemmbench.backends.monitor import Conditions
 
 BUS = "0000:01:00.0"
 

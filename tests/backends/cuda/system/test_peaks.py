@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.analysis import toolkit
-from gemmbench.backends.cache.artifacts import read_intact
+from gemmbench.backends.code_cache import read_intact
 from gemmbench.backends.cuda.system import peaks
 from gemmbench.errors import DeviceError
 

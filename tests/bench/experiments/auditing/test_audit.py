@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import OperandSet
-from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.backends.fake.backend import FakeBackend, FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.auditing.turns import Turns
 from gemmbench.planning.problems import Problem

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.backends.fake.backend import FakeBackend, FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.blocks.timed_trials import TimedTrials

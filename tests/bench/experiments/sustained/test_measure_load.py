@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from gemmbench.backends.base import Window
-from gemmbench.backends.monitor import Reading
+from gemmbench.backends.base import Reading, Window
 from gemmbench.bench.experiments.sustained.load_sensors import LoadSensors
 from gemmbench.bench.experiments.sustained.measure_load import measure_load
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.backends.fake.kernels import FakeStep
+from gemmbench.backends.fake.backend import FakeBackend, FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments.transfers import modes as transfers

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.cuda.compiling.unit import make_unit
+from gemmbench.backends.cuda.nvcc import make_unit
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import ALL

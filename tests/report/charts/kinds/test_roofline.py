@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.health import Peaks
+from gemmbench.backends.devices import Peaks
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
 

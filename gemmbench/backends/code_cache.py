@@ -1,0 +1,392 @@
+"""The cache of compiled code: finds an artifact by its key, verifies it, and builds what is missing or damaged.
+
+Its files are executed, so only this user may be able to write to it. Each process that uses it has a folder
+of its own in it, in which it builds, with a file that it keeps locked until it ends, however it ends. An
+artifact is stamped with the time of each use, so whatever was used after the oldest of these processes began
+is in use; what was used least recently is deleted first.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.errors import DeviceError
+
+_PRIVATE = 0o700
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NEXT = "name another folder in GEMMBENCH_CACHE_DIR"
+
+
+def cache_folder() -> Path:
+    """The cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
+    if chosen := os.environ.get("GEMMBENCH_CACHE_DIR"):
+        return Path(chosen)
+    return user_cache_path("gemmbench")
+
+
+def make_cache_folder() -> Path:
+    """The cache folder, made if it is missing. Raises DeviceError if it cannot be made or is not safe."""
+    home = cache_folder()
+    try:
+        home.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+    except OSError as fault:
+        raise explain_unwritable(home, fault) from None
+    refuse_unsafe(home)
+    return home
+
+
+def refuse_unsafe(home: Path) -> None:
+    """Raise DeviceError if another user could put code into the folder, which this one would then run."""
+    try:
+        known = home.stat()
+    except OSError:  # there is nothing in it to run
+        return
+    if known.st_uid != os.geteuid():
+        raise DeviceError(f"the cache {home} belongs to another user, who could have put any code into it; {_NEXT}")
+    if known.st_mode & _OTHERS_WRITE:
+        who = "everyone" if known.st_mode & stat.S_IWOTH else "its group"
+        raise DeviceError(
+            f"the cache {home} is writable by {who}, who could put any code into it; chmod go-w {home}, or {_NEXT}"
+        )
+
+
+def explain_unwritable(home: Path, fault: OSError) -> DeviceError:
+    """The error of a cache to which nothing can be written."""
+    return DeviceError(f"cannot write compiled code to {home}: {fault.strerror}; {_NEXT}")
+
+
+LOCK = "gemmbench.lock"
+_PREFIX = "gemmbench-run-"
+
+
+class CacheUse:
+    """That this process uses a cache from now on; `folder` is for what it builds.
+
+    Raises OSError if the cache cannot be written or locked.
+    """
+
+    def __init__(self, home: Path):
+        with lock_cache(home):
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
+            self._held = (self.folder / LOCK).open("w")
+            fcntl.flock(self._held, fcntl.LOCK_EX)
+
+    def end(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._held.close()
+
+
+@contextmanager
+def lock_cache(home: Path) -> Iterator[None]:
+    """Let no other process begin to use the cache, or delete from it, inside the block. Raises OSError."""
+    with (home / LOCK).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def remove_dead_folders(home: Path) -> float:
+    """Remove the folders of processes that were killed; the cache must be locked.
+
+    Returns when the oldest process that uses the cache began, in seconds since the epoch; infinity if
+    there is none.
+    """
+    oldest = math.inf
+    for folder in home.iterdir():
+        if not folder.is_dir() or folder.is_symlink():
+            continue
+        if folder.name.startswith(_PREFIX) and _is_held(folder):
+            oldest = min(oldest, _find_start(folder))
+        elif folder.name.startswith(_PREFIX):
+            shutil.rmtree(folder, ignore_errors=True)
+    return oldest
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether the process of a folder lives; also where that cannot be found out."""
+    try:
+        with (folder / LOCK).open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _find_start(folder: Path) -> float:
+    with suppress(OSError):  # it may end meanwhile
+        return (folder / LOCK).stat().st_mtime
+    return math.inf
+
+
+LIMIT = 2 << 30
+"""Bytes that the cache may hold."""
+FACTS = ".json"
+
+_NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.json)")
+"""The files that gemmbench writes; all others in the folder are left alone."""
+
+
+@dataclass(frozen=True)
+class CachedArtifact:
+    """The files of an artifact: its code and its facts. `used` is when, in seconds since the epoch."""
+
+    files: tuple[Path, ...]
+    kind: str
+    nbytes: int
+    used: float
+
+    def delete(self) -> None:
+        """Delete its files."""
+        for file in self.files:
+            with suppress(OSError):  # another process may have deleted it
+                file.unlink()
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How many artifacts were deleted, with how many bytes, and how many stayed because they are in use."""
+
+    artifacts: int
+    nbytes: int
+    in_use: int
+
+
+def list_artifacts(home: Path) -> list[CachedArtifact]:
+    """What the cache holds, the least recently used first."""
+    found: dict[str, list[Path]] = {}
+    with suppress(FileNotFoundError):
+        for path in home.iterdir():
+            if _NAME.fullmatch(path.name):
+                found.setdefault(path.stem, []).append(path)
+    artifacts = [artifact for files in found.values() for artifact in _describe(files)]
+    return sorted(artifacts, key=lambda artifact: artifact.used)
+
+
+def prune(home: Path, limit: int = LIMIT) -> Deleted:
+    """Delete what killed runs left behind, and the least recently used until `limit` bytes are left.
+
+    What a running process uses stays. Raises OSError if the cache cannot be locked.
+    """
+    with lock_cache(home):
+        artifacts = list_artifacts(home)
+        return _delete(home, artifacts, sum(artifact.nbytes for artifact in artifacts) - limit)
+
+
+def clear(home: Path) -> Deleted:
+    """Delete everything that no running process uses. Raises OSError if the cache cannot be locked."""
+    with lock_cache(home):
+        return _delete(home, list_artifacts(home), math.inf)
+
+
+def _delete(home: Path, artifacts: list[CachedArtifact], enough: float) -> Deleted:
+    """Delete artifacts in order until `enough` bytes are deleted."""
+    oldest_user = remove_dead_folders(home)
+    count = nbytes = in_use = 0
+    for artifact in artifacts:
+        if nbytes >= enough:
+            break
+        if artifact.used >= oldest_user:
+            in_use += 1
+            continue
+        artifact.delete()
+        count, nbytes = count + 1, nbytes + artifact.nbytes
+    return Deleted(count, nbytes, in_use)
+
+
+def _describe(files: list[Path]) -> Iterator[CachedArtifact]:
+    """The artifact of these files, unless they are gone."""
+    with suppress(OSError):
+        known = [file.lstat() for file in files]
+        kinds = [file.suffix for file in files if file.suffix != FACTS]
+        used = max(each.st_mtime for each in known)
+        yield CachedArtifact(tuple(files), kinds[0] if kinds else FACTS, sum(each.st_size for each in known), used)
+
+
+_uses: dict[tuple[int, Path], CacheUse | None] = {}
+_claiming = threading.Lock()
+
+
+def content_key(parts: Iterable[str]) -> str:
+    """A content hash over `parts`, in order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode(errors="surrogateescape"))
+        digest.update(b"\0")
+    return digest.hexdigest()[:32]
+
+
+def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
+    """Return the artifact of `key`; if it is missing or damaged, `build(path)` writes it.
+
+    A checksum covers the code, its mode and its facts. Both files appear by renaming, so that a killed
+    run or two parallel runs never leave half a file. Raises DeviceError if the folder is not writable,
+    or if another user can write to it.
+    """
+    home = make_cache_folder()
+    use = _claim_cache(home)
+    code, facts = home / f"{key}{suffix}", home / f"{key}{FACTS}"
+    if known := read_intact(code):
+        _stamp(facts)
+        return Artifact(key, str(code), replace(known, seconds=0.0, cached=True))
+    with _open_workshop(use.folder if use else home) as workshop:
+        draft = Path(workshop) / f"kernel{suffix}"
+        started = time.perf_counter()
+        made = replace(build(draft), seconds=time.perf_counter() - started)
+        facts_draft = Path(workshop) / "facts"
+        stored = {"build": asdict(made), "checksum": _checksum(draft, code.name, made)}
+        facts_draft.write_text(json.dumps(stored), encoding="utf-8")
+        _put(draft, code)
+        _put(facts_draft, facts)
+    return Artifact(key, str(code), made)
+
+
+def store_file(name: str, content: bytes) -> None:
+    """Write a file of the cache at once. Raises DeviceError if the folder is not writable or not safe."""
+    home = make_cache_folder()
+    use = _claim_cache(home)
+    with _open_workshop(use.folder if use else home) as workshop:
+        draft = Path(workshop) / "facts"
+        draft.write_bytes(content)
+        _put(draft, home / name)
+
+
+def holds(key: str, suffix: str) -> bool:
+    """Whether `fetch_or_build` would find the artifact of `key`. Raises DeviceError for an unsafe folder."""
+    home = cache_folder()
+    refuse_unsafe(home)
+    return read_intact(home / f"{key}{suffix}") is not None
+
+
+def read_intact(code: Path) -> Build | None:
+    """The facts of an artifact; None if it is missing or damaged, or was stored by another version."""
+    try:
+        stored = json.loads(_read_file(code.with_suffix(FACTS)))
+        build = Build(**stored["build"])
+        return build if stored["checksum"] == _checksum(code, code.name, build) else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _claim_cache(home: Path) -> CacheUse | None:
+    """Note, once, that this process uses the cache; None if the folder cannot be written or locked."""
+    key = os.getpid(), home
+    with _claiming:
+        if key not in _uses:
+            _uses[key] = None
+            with suppress(OSError):
+                _uses[key] = CacheUse(home)
+                atexit.register(_leave_cache, *key)
+        return _uses[key]
+
+
+def _leave_cache(process: int, home: Path) -> None:
+    """What this process used may be pruned from now on. Its forks inherit this call, and must not make it."""
+    use = _uses.pop((process, home), None)
+    if use and process == os.getpid():
+        use.end()
+        with suppress(OSError):
+            prune(home)
+
+
+def _open_workshop(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Make a folder inside the cache to build in, so that results can be renamed into place.
+
+    Raises DeviceError.
+    """
+    try:
+        return tempfile.TemporaryDirectory(dir=folder)
+    except OSError as fault:
+        raise explain_unwritable(folder, fault) from None
+
+
+def _put(draft: Path, place: Path) -> None:
+    """Rename a draft to its place, where something else may be."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    draft.replace(place)
+
+
+def _stamp(facts: Path) -> None:
+    """Note the time of a use."""
+    with suppress(OSError):  # a cache may be read-only
+        os.utime(facts)
+
+
+def _checksum(code: Path, name: str, build: Build) -> str:
+    """A hash of the code, its name, its mode and its facts. Raises OSError if it cannot be read."""
+    content, mode = _read_file(code), stat.S_IMODE(code.stat().st_mode)
+    head = json.dumps([name, mode, asdict(build)])
+    return hashlib.sha256(head.encode() + b"\0" + content).hexdigest()
+
+
+def _read_file(path: Path) -> bytes:
+    """The content of a regular file. Raises OSError for anything else: reading a FIFO would wait for ever."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path} is no regular file")
+    return path.read_bytes()
+
+
+SUFFIX = ".headers"
+
+
+def find_key(key: str, suffix: str) -> str | None:
+    """The key of the code of a text, if all headers are known and that code is in the cache."""
+    known = _read_list(key)
+    found = _add_contents(key, known) if known is not None else None
+    return found if found and holds(found, suffix) else None
+
+
+def make_key(key: str, list_headers: Callable[[], Sequence[str]]) -> str:
+    """The key of the code of a text, from what its headers contain now. Raises as `list_headers` does."""
+    headers = sorted(set(list_headers()))
+    store_file(f"{key}{SUFFIX}", json.dumps(headers).encode())
+    return _add_contents(key, headers) or key
+
+
+def _read_list(key: str) -> list[str] | None:
+    try:
+        stored = json.loads((cache_folder() / f"{key}{SUFFIX}").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return [str(name) for name in stored] if isinstance(stored, list) else None
+
+
+def _add_contents(key: str, headers: Sequence[str]) -> str | None:
+    """The key with the contents of the headers; None if one cannot be read."""
+    try:
+        contents = [part for header in headers for part in (header, _hash_file(header))]
+    except OSError:
+        return None
+    return content_key([key, *contents])
+
+
+def _hash_file(path: str) -> str:
+    seen = Path(path).stat()
+    return _hash_version(path, seen.st_mtime_ns, seen.st_size, seen.st_ino)
+
+
+@lru_cache(maxsize=10_000)
+def _hash_version(path: str, _modified: int, _size: int, _number: int) -> str:
+    """The hash of a file's content, read once for each version of it."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -1,0 +1,233 @@
+"""One running executable: starts it, sends it commands and explains its death; and operand memory that it can map."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gemmbench.backends.base import pack_allocations
+from gemmbench.backends.cpu.entry import free_memory
+from gemmbench.backends.jobs import HostBytes
+from gemmbench.errors import LaunchError, LaunchTimeout, OutOfMemory, name_signal
+
+
+class CpuMemory(HostBytes):
+    """A Memory; `file` is the descriptor to map. Raises OutOfMemory."""
+
+    def __init__(self, *sizes: int):
+        self.starts, end = pack_allocations(sizes)
+        nbytes = sizes[0] if len(sizes) == 1 else end
+        if nbytes > free_memory():
+            raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: only {free_memory() >> 20} MiB are free")
+        self.nbytes = nbytes
+        self.file = os.memfd_create("gemmbench")
+        try:
+            os.posix_fallocate(self.file, 0, nbytes)  # fails here; without it, a full memory would be a crash later
+            self.bytes = np.frombuffer(mmap.mmap(self.file, nbytes), np.uint8)
+        except OSError as fault:
+            os.close(self.file)
+            raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: {fault.strerror}") from None
+
+    def free(self) -> None:
+        """Close the file.
+
+        Its bytes are freed with the last array and the last process that map it.
+        """
+        if self.nbytes:
+            os.close(self.file)
+            self.nbytes, self.bytes = 0, np.zeros(0, np.uint8)
+
+
+_LEAVE = 1.0
+"""Seconds for an executable to end its workers and itself after its connection is closed."""
+_GLANCE = 0.5
+"""Seconds between two checks whether the executable has ended: a process that it left behind may hold
+the connection open."""
+_PAUSE = 0.0005
+_LONGEST_REPLY = 1024
+_STDERR = 2
+
+_HINTS = {
+    "SIGSEGV": "an access outside its operands, shared memory or stack, or a misaligned vector",
+    "SIGFPE": "an integer division by zero",
+    "SIGILL": "__trap, or an instruction that this processor does not have",
+    "SIGABRT": "a failed assertion",
+    "SIGKILL": "killed by the system, usually because memory ran out",
+}
+
+
+class KernelProcess:
+    """An executable that has mapped its operands; it ends with this object.
+
+    Its processes also end with the thread that started them, and have a session of their own, so
+    that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
+    first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    Raises LaunchError, LaunchTimeout.
+    """
+
+    def __init__(self, path: Path, binding: str, files: Sequence[int], timeout: float):
+        self._timeout, self._started = timeout, False
+        self._connection, theirs = socket.socketpair()
+        self._connection.settimeout(timeout)
+        with theirs, contextlib.ExitStack() as undo:
+            undo.callback(self._connection.close)
+            self._child = _start_process(path, (theirs.fileno(), *files))
+            undo.pop_all()
+        self.end = weakref.finalize(self, _end_process, self._child, self._connection)
+        self._ask("bind", binding)
+        self._started = True
+
+    def time(self, first: int, launches: int) -> float:
+        """Seconds for `launches` launches back to back, on operand set `first` and those after it in turn.
+
+        Raises LaunchError, LaunchTimeout; either ends the process.
+        """
+        return float(self._ask("time", f"{first} {launches}"))
+
+    def _ask(self, command: str, numbers: str) -> str:
+        """The text of the reply, which must repeat the nonce of the command: a kernel cannot know it."""
+        if not self.end.alive:
+            raise LaunchError("the kernel's process ended after an earlier error")
+        nonce = secrets.token_hex(16)
+        try:
+            self._connection.sendall(f"{command} {nonce} {numbers}\n".encode())
+        except TimeoutError:
+            raise self._give_up() from None
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._explain_death() from None
+        reply = self._receive_line()
+        said, word, text = [*reply.split(" ", 2), "", ""][:3]
+        if said != nonce or "\n" in text:
+            self.end()
+            raise LaunchError(f"the kernel forged a reply of its runtime, so its times do not count: {reply[:80]!r}")
+        if word == "fault":
+            self.end()
+            raise LaunchError(text)
+        return text
+
+    def _receive_line(self) -> str:
+        """The next line, or the start of what came instead."""
+        reply, deadline = b"", time.monotonic() + self._timeout
+        while b"\n" not in reply and len(reply) < _LONGEST_REPLY:
+            if not _wait_for_input(self._connection, min(_GLANCE, deadline - time.monotonic())):
+                self._check_alive(deadline)
+                continue
+            more = self._receive()
+            if not more:
+                raise self._explain_death()
+            reply += more
+        return reply.decode(errors="replace").removesuffix("\n")
+
+    def _receive(self) -> bytes:
+        try:
+            return self._connection.recv(_LONGEST_REPLY)
+        except ConnectionResetError:  # it ended before it read its command
+            return b""
+
+    def _check_alive(self, deadline: float) -> None:
+        """Raise LaunchError if the process has ended silently, LaunchTimeout after the deadline."""
+        if _has_ended(self._child.pid) and not _wait_for_input(self._connection, 0.0):
+            raise self._explain_death()
+        if time.monotonic() >= deadline:
+            raise self._give_up()
+
+    def _give_up(self) -> LaunchTimeout:
+        self._child.kill()  # its workers die with it
+        self.end()
+        return LaunchTimeout(f"did not {'end' if self._started else 'start'} within {self._timeout:g} s")
+
+    def _explain_death(self) -> LaunchError:
+        ended = _wait_for_end(self._child.pid)
+        self.end()
+        if not ended:
+            return LaunchError("the kernel closed the connection of its runtime")
+        code = self._child.returncode
+        when = "" if self._started else " before its first launch, in a static constructor?"
+        if code >= 0:
+            return LaunchError(f"the kernel's process exited with code {code}{when}")
+        name = name_signal(-code)
+        return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
+
+
+def _start_process(path: Path, descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    """Start an executable with descriptors, the first of them its connection. Raises LaunchError.
+
+    What it prints goes to standard error.
+    """
+    try:
+        return subprocess.Popen(
+            [path, str(descriptors[0])],
+            stdin=subprocess.DEVNULL,
+            stdout=_STDERR,
+            pass_fds=tuple(descriptors),
+            start_new_session=True,
+        )
+    except OSError as fault:
+        hint = "; is GEMMBENCH_CACHE_DIR mounted noexec?" if isinstance(fault, PermissionError) else ""
+        raise LaunchError(f"cannot start {path}: {fault.strerror}{hint}") from None
+
+
+def _wait_for_input(connection: socket.socket, seconds: float) -> bool:
+    """Wait for input or for the end of the other side; False if neither comes in time."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
+
+
+def _has_ended(process: int) -> bool:
+    """Whether a child has ended; it is not reaped, so that its number stays its own."""
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it was reaped by the system, because SIGCHLD is ignored
+        return True
+
+
+def _wait_for_end(process: int) -> bool:
+    """Wait until a child has ended; False if that takes too long."""
+    deadline = time.monotonic() + _LEAVE
+    while not _has_ended(process):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def _end_process(child: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    """End a process and everything that it has started, and reap it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)  # the runtime ends at the end of its input
+    _wait_for_end(child.pid)
+    connection.close()
+    _kill_session(child.pid)
+    child.wait()
+
+
+def _kill_session(leader: int) -> None:
+    """Kill every process of a session, also those that have left the process group of its leader."""
+    killed: set[int] = set()
+    while members := _list_session(leader) - killed:
+        for member in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(member, signal.SIGKILL)
+        killed |= members
+
+
+def _list_session(leader: int) -> set[int]:
+    found = set()
+    for process in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getsid(process) == leader:
+                found.add(process)
+    return found

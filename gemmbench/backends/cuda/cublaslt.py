@@ -1,0 +1,255 @@
+"""cuBLASLt through nvmath-python's bindings: the algorithms its heuristic offers, one by one."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial, reduce
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.cuda.cublas import LibraryWorkspace
+from gemmbench.backends.cuda.device_memory import DeviceMemory
+from gemmbench.backends.cuda.launch import Addresses
+from gemmbench.backends.cuda.library_variants import (
+    ALGORITHMS,
+    KERNELS,
+    PEDANTIC,
+    ColumnMajor,
+    Types,
+    computes_in_f32,
+    library_types,
+    open_library,
+    to_column_major,
+)
+from gemmbench.backends.cuda.window import Calls
+from gemmbench.errors import NotOffered
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.precisions import Precision
+from gemmbench.planning.problems import Problem
+
+_GRAIN = 16
+_EVERY_LAYOUT = range(100, 110)
+"""The compute capabilities with every layout; the others have one, in which both operands run along K."""
+
+
+def check_fp8(problem: Problem, sm: int) -> None:
+    """Raise NotOffered for a problem in fp8 that cuBLASLt does not compute on compute capability `sm`.
+
+    It may refuse others by itself.
+    """
+    if not problem.precision.is_scaled:
+        return
+    if problem.layout != "nt" and sm not in _EVERY_LAYOUT:
+        raise NotOffered(f"cuBLASLt has {problem.precision_name} in layout nt only, not in {problem.layout}")
+    if problem.N % _GRAIN or problem.K % _GRAIN:
+        raise NotOffered(f"cuBLASLt has {problem.precision_name} only where N and K are multiples of {_GRAIN}")
+
+
+def list_fp8_attributes(precision: Precision, scale: int) -> dict[str, int]:
+    """Attributes of cublasLtMatmulDesc_t; `scale` is the address of the factor of both operands."""
+    fast = not precision.accumulator.promoted_every
+    return {"A_SCALE_POINTER": scale, "B_SCALE_POINTER": scale, "FAST_ACCUM": int(fast)}
+
+
+class UnitScale:
+    """The number 1 in device memory, from its first use on."""
+
+    def __init__(self) -> None:
+        self._memory: DeviceMemory | None = None
+
+    @property
+    def address(self) -> int:
+        """Where the number is. Raises OutOfMemory."""
+        if self._memory is None:
+            ones = np.ones(1, np.float32)
+            self._memory = DeviceMemory(ones.nbytes)
+            self._memory.write(0, ones)
+        return self._memory.address
+
+    def free(self) -> None:
+        """Free the memory."""
+        if self._memory is not None:
+            self._memory.free()
+
+
+_EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6}  # cublasLtEpilogue_t
+_SUMS_IN_ACCUMULATOR = 2  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts of K are not added in f16 or bf16
+_ALIGNED = 256  # the largest alignment, in bytes, that the heuristic uses
+
+
+class CublasLt:
+    """A cuBLASLt handle with a workspace of its own, queueing on one stream; `sm` is 90 for 9.0."""
+
+    def __init__(self, stream: Any, sm: int):
+        """Open cuBLASLt. Raises NotOffered if nvmath-python or the library is missing."""
+        self._sm, self._stream = sm, stream
+        self._api, self._handle = open_library("cublasLt")
+        self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
+        self._workspace = LibraryWorkspace()
+        self._scale = UnitScale()
+
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+        """Fix the arguments of a matmul on each operand set.
+
+        Sums in f32 of f16 or bf16 products are not rounded before the last addition. The
+        configuration's ALGO is the rank in the heuristic's list; raises NotOffered if
+        that list is shorter, or if it has no fp8 for this problem. A bias belongs to a column of C, a row of
+        what cuBLASLt computes.
+        """
+        self._workspace.reserve(plan.workspace)
+        types = library_types(plan.problem, self._sm, PEDANTIC)
+        check_fp8(plan.problem, self._sm)
+        limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(addresses)}
+        if plan.problem.precision.rounds_result:
+            limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
+        matmul, offered = self._choose(plan, types, limits, biases)
+        algorithm = _algorithm_address(offered, dict(plan.config.values)["ALGO"])
+        scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
+        at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
+        how = algorithm, self._workspace.address, self._workspace.nbytes, self._stream.handle
+        first, second, result = matmul.layouts
+
+        def bound(operation: int, A: int, B: int, C: int) -> partial[None]:
+            multiply = partial(self._api.matmul, self._handle, operation, at_alpha)
+            return partial(multiply, B, first, A, second, at_beta, C, result, C, result, *how)
+
+        operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(addresses)
+        queue = tuple(bound(operation, *at) for operation, at in zip(operations, addresses, strict=True))
+        return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, offered, scalars))
+
+    def _choose(
+        self, plan: Plan, types: Types, limits: Mapping[str, int], biases: Sequence[int]
+    ) -> tuple[_Matmul, np.ndarray]:
+        """The descriptors of a product and the algorithms for them.
+
+        If pedantic f32 has no algorithm with this epilogue, plain f32 is used: it does not use
+        tensor cores either.
+        """
+        attributes, kinds = {"EPILOGUE": _EPILOGUES[plan.epilogue]}, [types]
+        if plan.problem.precision.is_scaled:
+            attributes |= list_fp8_attributes(plan.problem.precision, self._scale.address)
+        if plan.epilogue and computes_in_f32(plan.problem.precision):
+            kinds.append(replace(types, compute=int(import_module("nvmath.bindings.cublas").ComputeType.COMPUTE_32F)))
+        for kind in kinds:
+            matmul = _Matmul(self._api, to_column_major(plan.problem), kind, attributes)
+            try:
+                offered = matmul.list_algorithms(self._handle, limits, *biases[:1])
+            except self._api.cuBLASLtError as fault:
+                if kind is kinds[-1] or "NOT_SUPPORTED" not in str(fault):
+                    raise
+                continue
+            if len(offered) or kind is kinds[-1]:
+                break
+        return matmul, offered
+
+    def close(self) -> None:
+        """Free handle, workspace and scale."""
+        self._api.destroy(self._handle)
+        self._workspace.free()
+        self._scale.free()
+
+
+class _Matmul:
+    """The descriptors of one product, freed with the object.
+
+    It is column-major, so B is its first operand. `attributes` are further ones of cublasLtMatmulDesc_t.
+    """
+
+    def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, attributes: Mapping[str, int]):
+        self._api, self._types, self._shape, self._attributes = api, types, shape, attributes
+        self._held = ExitStack()
+        weakref.finalize(self, self._held.close)
+        self.layouts = (
+            self._layout(types.b, shape.m, shape.k, shape.trans_b, shape.ld_b),
+            self._layout(types.a, shape.k, shape.n, shape.trans_a, shape.ld_a),
+            self._layout(types.c, shape.m, shape.n, False, shape.ld_c),
+        )
+
+    def operation(self, bias: int = 0) -> int:
+        """A descriptor of the product and what follows it.
+
+        The address of the bias is part of it.
+        """
+        api, types = self._api, self._types
+        created = self._keep(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
+        values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), **self._attributes}
+        if bias:
+            values["BIAS_POINTER"] = bias
+        for name, value in values.items():
+            which = api.MatmulDescAttribute[name]
+            _set_attribute(
+                api.matmul_desc_set_attribute, created, which, api.get_matmul_desc_attribute_dtype(which), value
+            )
+        return created
+
+    def list_algorithms(self, handle: int, limits: Mapping[str, int], bias: int = 0) -> np.ndarray:
+        """The algorithms within these limits, best first, as cublasLtMatmulHeuristicResult_t.
+
+        `limits` are attributes of cublasLtMatmulPreference_t.
+        """
+        results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
+        count = np.zeros(1, np.int32)
+        first, second, result = self.layouts
+        self._api.matmul_algo_get_heuristic(
+            handle,
+            self.operation(bias),
+            first,
+            second,
+            result,
+            result,
+            self._preference(limits),
+            ALGORITHMS,
+            results.ctypes.data,
+            count.ctypes.data,
+        )
+        results = results[: count[0]]
+        usable: np.ndarray = results[results["state"] == 0]
+        return usable
+
+    def _preference(self, limits: Mapping[str, int]) -> int:
+        api = self._api
+        wish = self._keep(api.matmul_preference_create(), api.matmul_preference_destroy)
+        for name, value in limits.items():
+            which = api.MatmulPreferenceAttribute[name]
+            dtype = api.get_matmul_preference_attribute_dtype(which)
+            _set_attribute(api.matmul_preference_set_attribute, wish, which, dtype, value)
+        return wish
+
+    def _layout(self, kind: int, rows: int, columns: int, transposed: bool, ld: int) -> int:
+        """A descriptor of the stored array of an operand used as rows x columns."""
+        stored = (columns, rows) if transposed else (rows, columns)
+        return self._keep(self._api.matrix_layout_create(kind, *stored, ld), self._api.matrix_layout_destroy)
+
+    def _keep(self, descriptor: int, destroy: Callable[[int], None]) -> int:
+        self._held.callback(destroy, descriptor)
+        return descriptor
+
+
+def _set_attribute(setter: Callable[..., None], target: int, which: int, dtype: Any, value: int) -> None:
+    held = np.array([value], dtype)
+    setter(target, which, held.ctypes.data, held.nbytes)
+
+
+def _limit_alignments(addresses: Addresses) -> dict[str, int]:
+    """The alignment of the operands as preferences; D is C."""
+    b, a, c = _alignments(addresses)  # column-major, so B comes first
+    return {f"MIN_ALIGNMENT_{name}_BYTES": nbytes for name, nbytes in zip("ABCD", (b, a, c, c), strict=True)}
+
+
+def _alignments(addresses: Addresses) -> tuple[int, int, int]:
+    """The power of two up to 256 that divides every address of B, of A and of C."""
+    first, second, third = (reduce(int.__or__, column, _ALIGNED) for column in zip(*addresses, strict=True))
+    return second & -second, first & -first, third & -third
+
+
+def _algorithm_address(offered: np.ndarray, rank: int) -> int:
+    """Address of the algorithm with this rank: the first field of its result."""
+    if rank >= len(offered):
+        raise NotOffered(f"the heuristic offers only {len(offered)} algorithms for this problem")
+    return offered.ctypes.data + rank * offered.itemsize

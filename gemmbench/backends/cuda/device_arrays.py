@@ -1,0 +1,173 @@
+"""What a Python function gets: the problem, and A, B and C as arrays on the device, also as DLPack capsules."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+from gemmbench.planning.precisions import StorageType
+from gemmbench.planning.problems import Problem
+
+CUDA_DEVICE = 2  # kDLCUDA
+
+_NAME = b"dltensor"  # the capsule keeps the pointer
+_SIGNED, _FLOAT, _BFLOAT = 0, 2, 4  # DLDataTypeCode
+_E4M3, _E5M2 = 10, 12
+_TYPES = {
+    "float16": (_FLOAT, 16),
+    "float32": (_FLOAT, 32),
+    "float64": (_FLOAT, 64),
+    "bfloat16": (_BFLOAT, 16),
+    "float8_e4m3fn": (_E4M3, 8),
+    "float8_e5m2": (_E5M2, 8),
+    "int8": (_SIGNED, 8),
+    "int32": (_SIGNED, 32),
+}
+_RANK = 2
+
+
+class _Device(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int32), ("number", ctypes.c_int32))
+
+
+class _DataType(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("rank", ctypes.c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    """DLManagedTensor, followed by the numbers that it points to: one block, which `free` can delete."""
+
+    _fields_ = (
+        ("tensor", _Tensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("shape", ctypes.c_int64 * _RANK),
+        ("strides", ctypes.c_int64 * _RANK),
+    )
+
+
+def make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -> Any:
+    """A capsule of a packed row-major array on a GPU.
+
+    The memory belongs to gemmbench: a consumer deletes only the description of it, with the C library's
+    `free`, which works in any thread and after the interpreter has ended.
+    """
+    libc, new_capsule = _load_functions()
+    block = libc.malloc(ctypes.sizeof(_Managed))
+    if not block:
+        raise MemoryError("no memory for a DLPack capsule")
+    managed = _Managed.from_address(block)
+    managed.shape[:] = list(shape)
+    managed.strides[:] = [prod(shape[axis + 1 :]) for axis in range(_RANK)]
+    numbers = (block + field.offset for field in (_Managed.shape, _Managed.strides))
+    kind = _DataType(*_TYPES[dtype], 1)
+    managed.tensor = _Tensor(address, _Device(CUDA_DEVICE, device), _RANK, kind, *numbers, 0)
+    managed.context = None
+    managed.deleter = ctypes.cast(libc.free, ctypes.c_void_p)
+    return new_capsule(block, _NAME, None)
+
+
+@cache
+def _load_functions() -> tuple[Any, Any]:
+    """The C library, and PyCapsule_New."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype, new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return libc, new_capsule
+
+
+_NUMPY_TYPES = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "int8": "|i1", "int32": "<i4"}
+_INTERFACE_VERSION = 3  # of the CUDA Array Interface
+
+
+@dataclass(frozen=True)
+class GemmProblem:
+    """C = alpha op(A) op(B) + beta C, with op(A) M x K, op(B) K x N and C M x N.
+
+    `precision` is its name, such as `bf16`. With `trans_a` the array A is stored K x M and used
+    transposed, with `trans_b` the array B is stored N x K.
+    """
+
+    M: int
+    N: int
+    K: int
+    alpha: float
+    beta: float
+    precision: str
+    trans_a: bool
+    trans_b: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> GemmProblem:
+        """The problem of a plan."""
+        size = problem.M, problem.N, problem.K
+        transposed = problem.trans_a, problem.trans_b
+        return cls(*size, problem.alpha, problem.beta, problem.precision_name, *transposed)
+
+
+@dataclass(frozen=True)
+class DeviceArray:
+    """A packed row-major matrix in the memory of a GPU.
+
+    `ptr` is its address, `shape` its rows and columns, `dtype` the name of the type of its elements,
+    such as `bfloat16`, and `device` the number of the GPU. It offers DLPack, and, where NumPy has the
+    type, `__cuda_array_interface__`. What was written to it is complete, so no stream has to wait.
+    """
+
+    ptr: int
+    shape: tuple[int, int]
+    dtype: str
+    device: int
+
+    @classmethod
+    def at(cls, address: int, shape: tuple[int, int], storage: StorageType, device: int) -> DeviceArray:
+        """The array of this shape at an address."""
+        return cls(address, shape, storage.name, device)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule of this memory. Raises BufferError for a copy, or for another device."""
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("the array is passed without a copy, on the GPU where it is")
+        return make_capsule(self.ptr, self.shape, self.dtype, self.device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's type and number of the device."""
+        return CUDA_DEVICE, self.device
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The CUDA Array Interface. Raises AttributeError for a type that NumPy does not have."""
+        if self.dtype not in _NUMPY_TYPES:
+            raise AttributeError(f"NumPy has no {self.dtype}, so there is no __cuda_array_interface__; use DLPack")
+        return {
+            "shape": self.shape,
+            "typestr": _NUMPY_TYPES[self.dtype],
+            "data": (self.ptr, False),
+            "strides": None,
+            "stream": None,
+            "version": _INTERFACE_VERSION,
+        }

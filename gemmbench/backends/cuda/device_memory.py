@@ -1,0 +1,212 @@
+"""Bytes on the GPU, compared and scaled there: a copy to the host takes longer than a GEMM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.base import Range, ScaledArray
+from gemmbench.backends.cuda.driver import load_driver, pack_launch, translate_errors
+from gemmbench.errors import OutOfMemory
+from gemmbench.planning.precisions import StorageType
+
+_THREADS, _BLOCKS = 256, 1024
+_BYTES_PER_BLOCK = _THREADS * 64
+"""A block of a short array has at least this much to do."""
+
+Addresses = tuple[int, int, float]
+"""Source, target, and the factor between them."""
+_SCALED = np.dtype([("source", "u8"), ("target", "u8"), ("factor", "f8")])
+_RANGE = np.dtype([("start", "u8"), ("end", "u8")])
+
+
+class ArrayKernels:
+    """The kernels of helpers.cu that work on arrays, from their loaded `module`.
+
+    Every argument is an address on the GPU; every method waits until it is done, and raises
+    pycuda's errors.
+    """
+
+    def __init__(self, module: Any, stream: Any):
+        self._cuda: Any = load_driver()
+        self._module, self._stream = module, stream
+
+    def are_equal(self, one: int, other: int, nbytes: int) -> bool:
+        """Whether the `nbytes` at two addresses, multiples of 16, are the same."""
+        (found,) = self._count("differ", 1, nbytes, "PPQ", one, other, nbytes)
+        return not found
+
+    def scale(self, arrays: Sequence[Addresses], kind: StorageType, count: int) -> None:
+        """Write factor * source to every target; each array has `count` elements."""
+        table = self._upload(np.array(arrays, _SCALED))
+        self._launch(f"scale_{kind.name}", len(arrays), kind.nbytes(count), "PQ", int(table), count)
+        self._stream.synchronize()
+
+    def count_unlike(self, arrays: Sequence[Addresses], kind: StorageType, count: int) -> list[int]:
+        """How many elements of each target are not factor * source, as `base.Memory` counts them."""
+        table = self._upload(np.array(arrays, _SCALED))
+        numbers = int(table), count, kind.smallest_normal, kind.subnormal_step
+        return self._count(f"count_unlike_{kind.name}", len(arrays), kind.nbytes(count), "PQdd", *numbers)
+
+    def checksums(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
+        """A checksum of the bytes between each pair of addresses."""
+        table = self._upload(np.array(ranges, _RANGE))
+        longest = max(end - start for start, end in ranges)
+        return self._count("checksum", len(ranges), longest, "P", int(table))
+
+    def _upload(self, table: np.ndarray) -> Any:
+        uploaded = self._cuda.mem_alloc(table.nbytes)
+        self._cuda.memcpy_htod(uploaded, table)
+        return uploaded
+
+    def _count(self, kernel: str, rows: int, nbytes: int, layout: str, *arguments: float) -> list[int]:
+        """Run a kernel that adds to `rows` counters, its last argument, and return them."""
+        counters = np.zeros(rows, np.uint64)
+        uploaded = self._upload(counters)
+        self._launch(kernel, rows, nbytes, f"{layout}P", *arguments, int(uploaded))
+        self._cuda.memcpy_dtoh(counters, uploaded)  # on the default stream, which waits for the other
+        return [int(counter) for counter in counters]
+
+    def _launch(self, kernel: str, rows: int, nbytes: int, layout: str, *arguments: float) -> None:
+        """Launch a kernel, for each of `rows` arrays as many blocks as its `nbytes` can use."""
+        blocks = max(1, min(_BLOCKS, nbytes // _BYTES_PER_BLOCK))
+        grid, block = (blocks, rows, 1), (_THREADS, 1, 1)
+        pack_launch(self._module.get_function(kernel), grid, block, self._stream, layout, *arguments)()
+
+
+_MANY = 16
+"""Fewer ranges are filled one by one."""
+
+
+class DeviceMemory:
+    """A `base.Memory` of one allocation; offsets are added to `address`.
+
+    Copies run on the legacy default stream: they wait for the back end's stream, and it waits for
+    them. Each raises LaunchError if a kernel crashed before, ValueError for a range outside the
+    allocation.
+    """
+
+    def __init__(self, nbytes: int, kernels: ArrayKernels | None = None):
+        """Allocate `nbytes`. Raises OutOfMemory."""
+        cuda = load_driver()
+        self._kernels = kernels
+        self.nbytes, self.starts = nbytes, tuple[int, ...]((0,))
+        self._cuda: Any = cuda
+        self._allocation = _allocate(cuda, nbytes)
+        self.address = int(self._allocation)
+
+    def write(self, offset: int, array: np.ndarray) -> None:
+        """Copy a contiguous array to the device."""
+        with translate_errors((self._cuda.Error,)):
+            self._cuda.memcpy_htod(self._at(offset, array.nbytes), array)
+
+    def read(self, offset: int, out: np.ndarray) -> None:
+        """Fill the contiguous array `out` from the device."""
+        with translate_errors((self._cuda.Error,)):
+            self._cuda.memcpy_dtoh(out, self._at(offset, out.nbytes))
+
+    def copy(self, source: int, target: int, nbytes: int) -> None:
+        """Copy inside the device."""
+        with translate_errors((self._cuda.Error,)):
+            self._cuda.memcpy_dtod(self._at(target, nbytes), self._at(source, nbytes), nbytes)
+
+    def fill(self, offset: int, nbytes: int, byte: int) -> None:
+        """Set every byte of a range to `byte`."""
+        with translate_errors((self._cuda.Error,)):
+            self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
+
+    def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
+        """Set every byte of several ranges; many at equal distances in one call."""
+        distance = self._find_distance(offsets) if len(offsets) >= _MANY else 0
+        if distance < nbytes:
+            for offset in offsets:
+                self.fill(offset, nbytes, byte)
+            return
+        start = self._at(offsets[0], distance * (len(offsets) - 1) + nbytes)
+        with translate_errors((self._cuda.Error,)):
+            self._cuda.memset_d2d8(start, distance, byte, nbytes, len(offsets))
+
+    def _find_distance(self, offsets: Sequence[int]) -> int:
+        """From each of these ranges to the next, or 0 if it differs."""
+        distances = {after - before for before, after in pairwise(offsets)}
+        return distances.pop() if len(distances) == 1 else 0
+
+    def equal(self, one: int, other: int, nbytes: int) -> bool:
+        """Whether two ranges hold the same bytes; as the methods below, only for a memory with kernels."""
+        with self._use_kernels() as kernels:
+            return kernels.are_equal(self._at(one, nbytes), self._at(other, nbytes), nbytes)
+
+    def scale(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> None:
+        """Write factor * source to every target; each array has `count` elements."""
+        with self._use_kernels() as kernels:
+            kernels.scale(self._find(arrays, kind.nbytes(count)), kind, count)
+
+    def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
+        """For each pair, how many of `count` elements of target are not factor * source."""
+        with self._use_kernels() as kernels:
+            return kernels.count_unlike(self._find(arrays, kind.nbytes(count)), kind, count)
+
+    def checksums(self, ranges: Sequence[Range]) -> list[int]:
+        """A checksum of each range."""
+        with self._use_kernels() as kernels:
+            starts = [(self._at(each.start, each.end - each.start), each.end - each.start) for each in ranges]
+            return kernels.checksums([(start, start + nbytes) for start, nbytes in starts])
+
+    @contextmanager
+    def _use_kernels(self) -> Iterator[ArrayKernels]:
+        assert self._kernels is not None
+        with translate_errors((self._cuda.Error,)):
+            yield self._kernels
+
+    def _find(self, arrays: Sequence[ScaledArray], nbytes: int) -> list[Addresses]:
+        return [(self._at(each.source, nbytes), self._at(each.target, nbytes), each.factor) for each in arrays]
+
+    def free(self) -> None:
+        """Free the memory."""
+        with translate_errors((self._cuda.Error,)):
+            self._allocation.free()
+
+    def _at(self, offset: int, nbytes: int) -> int:
+        if offset < 0 or offset + nbytes > self.nbytes:
+            raise ValueError(f"bytes {offset} to {offset + nbytes} are outside an allocation of {self.nbytes}")
+        return self.address + offset
+
+
+class SeparateMemory(DeviceMemory):
+    """An allocation for each of `sizes`; offsets are addresses."""
+
+    def __init__(self, sizes: Sequence[int], kernels: ArrayKernels | None = None):
+        """Allocate. Raises OutOfMemory."""
+        cuda = load_driver()
+        self._kernels = kernels
+        self._cuda, self.address, self.nbytes, self._sizes = cuda, 0, sum(sizes), tuple(sizes)
+        self._allocations = [_allocate(cuda, size) for size in sizes]
+        self.starts = tuple(map(int, self._allocations))
+
+    def free(self) -> None:
+        """Free the memory."""
+        with translate_errors((self._cuda.Error,)):
+            for allocation in self._allocations:
+                allocation.free()
+
+    def _find_distance(self, offsets: Sequence[int]) -> int:
+        """None: no call may reach over several allocations."""
+        return 0
+
+    def _at(self, offset: int, nbytes: int) -> int:
+        for start, size in zip(self.starts, self._sizes, strict=True):
+            if start <= offset and offset + nbytes <= start + size:
+                return offset
+        raise ValueError(f"bytes {offset:#x} to {offset + nbytes:#x} are in none of {len(self.starts)} allocations")
+
+
+def _allocate(cuda: Any, nbytes: int) -> Any:
+    try:
+        return cuda.mem_alloc(nbytes)
+    except (cuda.MemoryError, OverflowError) as fault:
+        free, total = cuda.mem_get_info()
+        raise OutOfMemory(f"cannot allocate {nbytes:,} bytes: {free:,} of {total:,} are free") from fault

@@ -1,0 +1,130 @@
+"""The edges of pycuda and of the driver: their import, loading cubins, launching, and errors in plain words."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from gemmbench.backends.cuda.system import probe
+from gemmbench.errors import DeviceError, DeviceLost, LaunchError, LaunchTimeout, NotOffered, OutOfMemory, PlanError
+
+
+def load_driver() -> ModuleType:
+    """`pycuda.driver`, initialised. Raises DeviceError with what is missing."""
+    try:
+        module = import_module("pycuda.driver")
+    except ImportError as fault:
+        raise DeviceError(f"the CUDA back end cannot be used: {probe.why_no_gpu() or fault}") from fault
+    try:
+        module.init()
+    except module.Error as fault:
+        raise DeviceError(f"CUDA does not start: {probe.why_no_gpu() or fault}") from fault
+    return module
+
+
+def load_bindings(purpose: str) -> ModuleType:
+    """`cuda.bindings.driver`, for what `purpose` names: "graphs". Raises NotOffered if it is not installed."""
+    try:
+        return import_module("cuda.bindings.driver")
+    except ImportError as fault:
+        raise NotOffered(f"{purpose} need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
+
+
+_OPERANDS = "a thread accessed memory outside the operands: look for a missing bound check"
+# Part of cuGetErrorString's text (all that pycuda keeps of an error), its name, its meaning.
+# These leave the context unusable ("sticky" errors in the CUDA C++ Programming Guide).
+_DEADLY = (
+    ("illegal memory access", "CUDA_ERROR_ILLEGAL_ADDRESS", _OPERANDS),
+    ("misaligned address", "CUDA_ERROR_MISALIGNED_ADDRESS", "a load or store is not aligned to its width"),
+    ("illegal instruction", "CUDA_ERROR_ILLEGAL_INSTRUCTION", "an instruction that this GPU does not have"),
+    ("address space", "CUDA_ERROR_INVALID_ADDRESS_SPACE", "a pointer to another kind of memory"),
+    ("invalid program counter", "CUDA_ERROR_INVALID_PC", "the kernel jumped out of its code"),
+    ("hardware stack", "CUDA_ERROR_HARDWARE_STACK_ERROR", "the stack overflowed or was overwritten"),
+    ("device-side assert triggered", "CUDA_ERROR_ASSERT", "an assert() in the kernel is false"),
+    ("unspecified launch failure", "CUDA_ERROR_LAUNCH_FAILED", "the kernel crashed; try compute-sanitizer"),
+    ("ECC", "CUDA_ERROR_ECC_UNCORRECTABLE", "the GPU's memory is faulty"),
+)
+_HARMLESS = (
+    (
+        "too many resources",
+        "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+        "a block needs more than this GPU has",
+    ),
+    ("no kernel image", "CUDA_ERROR_NO_BINARY_FOR_GPU", "the code is for another architecture"),
+    ("symbol not found", "CUDA_ERROR_NOT_FOUND", "the code has no kernel of this name"),
+    ("invalid argument", "CUDA_ERROR_INVALID_VALUE", "grid, block or shared memory exceeds this GPU's limits"),
+)
+
+
+def to_plan_error(fault: Exception, launch: str = "") -> PlanError:
+    """The error of gemmbench for `fault`; `launch` describes what was running."""
+    text = " ".join(str(fault).split())
+    where = f" [{launch}]" if launch else ""
+    if "out of memory" in text or "ALLOC_FAILED" in text:
+        return OutOfMemory(f"{text}{where}")
+    if "launch timed out" in text:
+        return LaunchTimeout(f"CUDA_ERROR_LAUNCH_TIMEOUT: the display's watchdog ended the kernel{where}")
+    if "NOT_SUPPORTED" in text:
+        return NotOffered(f"the library does not support this: {text}{where}")
+    for kind, meanings in ((DeviceLost, _DEADLY), (LaunchError, _HARMLESS)):
+        for part, name, meaning in meanings:
+            if part in text:
+                return kind(f"{name}: {meaning}; {text}{where}")
+    return LaunchError(f"{text}{where}")
+
+
+@contextmanager
+def translate_errors(kinds: tuple[type[Exception], ...], launch: str = "") -> Iterator[None]:
+    """Turn exceptions of the types `kinds` that are raised inside into the PlanError that fits."""
+    try:
+        yield
+    except kinds as fault:
+        raise to_plan_error(fault, launch) from fault
+
+
+class _ReadyCubin:
+    """The half of a CubinModule that comes before pycuda's: it loads a file where SourceModule compiles."""
+
+    module: Any
+
+    def __init__(self, path: str, arch: str):
+        pycuda_half: Any = self
+        pycuda_half._check_arch(f"sm_{arch}")
+        self.module = load_driver().module_from_file(path)
+        pycuda_half._bind_module()
+
+
+@cache
+def cubin_module_class() -> type:
+    """CubinModule, a subclass of pycuda.compiler.SourceModule; made when pycuda is first needed."""
+    source_module = import_module("pycuda.compiler").SourceModule
+    return type("CubinModule", (_ReadyCubin, source_module), {"__doc__": "A SourceModule of a ready cubin."})
+
+
+def load_cubin(path: str, arch: str) -> Any:
+    """A SourceModule of the cubin at `path`, which was compiled for `arch` ("90a"). Raises pycuda's errors.
+
+    The code is unloaded with the last reference to the module or one of its functions.
+    """
+    return cubin_module_class()(path, arch)
+
+
+Shape = tuple[int, int, int]
+
+
+def pack_launch(
+    kernel: Any, grid: Shape, block: Shape, stream: Any, layout: str, *arguments: float, shared: int = 0
+) -> partial[None]:
+    """A callable that queues one launch of a pycuda function; its arguments are packed here, once.
+
+    `layout` has a letter of the struct module for each argument ("i", "f", "P" for an address);
+    native alignment is that of kernel parameters. pycuda's own prepared calls pack again at each
+    launch and first call cuFuncSetBlockShape, deprecated since CUDA 4; they end in
+    `_launch_kernel`, which is called directly here.
+    """
+    return partial(kernel._launch_kernel, grid, block, struct.pack(f"@{layout}", *arguments), shared, stream)

@@ -1,0 +1,130 @@
+"""Several launches as one: queued in turn, or recorded as a CUDA graph and replayed.
+
+pycuda has no graphs; cuda.bindings, which nvmath-python brings, shares its stream.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+from gemmbench.backends.cuda.driver import load_bindings
+from gemmbench.backends.cuda.window import Calls, queue_in_turn
+from gemmbench.errors import LaunchError
+
+_MOST_COPIES = 4
+"""Of a graph that is launched again and again: it must not be launched again while its last launch waits."""
+
+
+def join_calls(parts: Sequence[Calls]) -> Calls:
+    """The calls of several plans on the same operand sets as calls of one.
+
+    Those of one plan are returned as they are.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    queues = zip(*(part.queue for part in parts), strict=True)
+    words = ", then ".join(part.launch for part in parts)
+    kernels = sum(part.kernels for part in parts)
+    choice = ", ".join(dict.fromkeys(part.choice for part in parts if part.choice))
+    keep = [part.keep for part in parts]
+    return Calls(tuple(queue_in_turn(queue) for queue in queues), words, kernels, keep, choice=choice)
+
+
+def record_graphs(calls: Calls, stream: Any) -> Calls:
+    """The same launches as one CUDA graph for each operand set. Raises LaunchError, NotOffered."""
+    driver = _prepare_recording(calls, stream)
+    copies = max(1, _MOST_COPIES // len(calls.queue))
+    graphs = [GraphCopies(driver, queue, stream, copies) for queue in calls.queue]
+    queue = tuple(each.launch for each in graphs)
+    return Calls(queue, f"graph of {calls.launch}", calls.kernels, calls, choice=calls.choice)
+
+
+def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
+    """The same launches with a CUDA graph of `turns` turns over the operand sets.
+
+    Raises LaunchError, NotOffered.
+    """
+    driver = _prepare_recording(calls, stream)
+    graphs = GraphCopies(driver, queue_in_turn(calls.queue * turns), stream)
+    return replace(calls, turns=turns, graphs=graphs, keep=calls)
+
+
+def count_nodes(queue: Callable[[], object], stream: Any) -> int:
+    """How many kernels and copies a graph of what `queue` queues has. Raises LaunchError, NotOffered."""
+    driver = load_bindings("graphs")
+    graph = _record(driver, queue, stream)
+    code, *found = driver.cuGraphGetNodes(graph)
+    _ask(driver, "cuGraphDestroy", graph)
+    if code != driver.CUresult.CUDA_SUCCESS:
+        raise LaunchError(f"cuGraphGetNodes failed: {code.name}")
+    return int(found[-1])
+
+
+def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
+    """Open the driver, and launch once. Raises NotOffered."""
+    driver = load_bindings("graphs")
+    calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
+    stream.synchronize()
+    return driver
+
+
+class GraphCopies:
+    """A graph of what `queue` queues, in equal copies that are launched in turn; freed with this object."""
+
+    def __init__(self, driver: Any, queue: Callable[[], object], stream: Any, copies: int = 1):
+        self._driver, self._stream = driver, stream
+        self._recorded = _record(driver, queue, stream)
+        weakref.finalize(self, driver.cuGraphDestroy, self._recorded).atexit = False
+        self._copies: list[_GraphCopy] = []
+        self._launched = 0
+        self.prepare(copies)
+
+    def prepare(self, launches: int) -> None:
+        """Make copies for so many launches without a wait between them, at most 4. Raises LaunchError."""
+        missing = min(launches, _MOST_COPIES) - len(self._copies)
+        if missing > 0:
+            self._copies += [_GraphCopy(self._driver, self._recorded, self._stream) for _ in range(missing)]
+            self._stream.synchronize()
+
+    def launch(self) -> None:
+        """Queue the next copy. Raises LaunchError."""
+        self._copies[self._launched % len(self._copies)].launch()
+        self._launched += 1
+
+
+class _GraphCopy:
+    """An executable graph, uploaded."""
+
+    def __init__(self, driver: Any, recorded: Any, stream: Any):
+        self._driver, self._stream = driver, driver.CUstream(stream.handle)
+        self._graph = _ask(driver, "cuGraphInstantiate", recorded, 0)
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context is gone by then
+        _ask(driver, "cuGraphUpload", self._graph, self._stream)  # otherwise the first launch would, behind a gate
+
+    def launch(self) -> None:
+        """Queue it. Raises LaunchError."""
+        _ask(self._driver, "cuGraphLaunch", self._graph, self._stream)
+
+
+def _record(driver: Any, queue: Callable[[], object], stream: Any) -> Any:
+    """Record what `queue` queues. Raises LaunchError, and what `queue` raises."""
+    recorded = driver.CUstream(stream.handle)
+    _ask(driver, "cuStreamBeginCapture", recorded, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+    try:
+        queue()
+    except BaseException:
+        driver.cuStreamEndCapture(recorded)  # otherwise the stream would be unusable
+        raise
+    return _ask(driver, "cuStreamEndCapture", recorded)
+
+
+def _ask(driver: Any, call: str, *arguments: Any) -> Any:
+    """The value a driver call returns, if any. Raises LaunchError."""
+    code, *values = getattr(driver, call)(*arguments)
+    if code != driver.CUresult.CUDA_SUCCESS:
+        raise LaunchError(f"{call} failed: {code.name}")
+    return values[0] if values else None

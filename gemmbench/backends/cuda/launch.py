@@ -1,0 +1,364 @@
+"""Launches: kernels bound to operands, with packed arguments and tensor maps, in clusters or overlapping (PDL)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.cuda.device_memory import DeviceMemory
+from gemmbench.backends.cuda.driver import Shape, load_bindings, load_cubin, load_driver, pack_launch
+from gemmbench.backends.cuda.window import Calls, queue_in_turn
+from gemmbench.errors import LaunchError, NotOffered
+from gemmbench.planning.manifests.variant import NULL, SCALARS
+from gemmbench.planning.plans.plan import Geometry, PassedArgument, Plan, TiledTensor
+from gemmbench.planning.precisions import BFLOAT16
+
+
+class BindingsError(Exception):
+    """An error of a call through cuda.bindings, in the words of the driver as in pycuda's errors."""
+
+
+class BindingsModule:
+    """A cubin that cuda.bindings loads in the current context, as far as kernels use pycuda's module."""
+
+    def __init__(self, path: str):
+        """Load the cubin at `path`. Raises NotOffered, BindingsError."""
+        self._driver = load_bindings("launches that overlap or have clusters")
+        self._module = _ask(self._driver, "cuModuleLoad", os.fsencode(path))
+        weakref.finalize(self, self._driver.cuModuleUnload, self._module).atexit = False  # the context is gone by then
+
+    def get_function(self, symbol: str) -> BindingsFunction:
+        """The kernel of this name in the machine code. Raises BindingsError."""
+        handle = _ask(self._driver, "cuModuleGetFunction", self._module, symbol.encode())
+        return BindingsFunction(self._driver, handle, self)
+
+
+class BindingsFunction:
+    """A kernel of a BindingsModule, as far as kernels use pycuda's function."""
+
+    def __init__(self, driver: Any, handle: Any, module: BindingsModule):
+        self.driver, self.handle, self._module = driver, handle, module
+
+    @property
+    def shared_size_bytes(self) -> int:
+        """Static shared memory of a block."""
+        return self._read_attribute("SHARED_SIZE_BYTES")
+
+    @property
+    def num_regs(self) -> int:
+        """Registers of a thread."""
+        return self._read_attribute("NUM_REGS")
+
+    def set_attribute(self, attribute: int, value: int) -> None:
+        """Set an attribute, by its number in the driver. Raises BindingsError."""
+        _ask(self.driver, "cuFuncSetAttribute", self.handle, self.driver.CUfunction_attribute(int(attribute)), value)
+
+    def _read_attribute(self, name: str) -> int:
+        attribute = getattr(self.driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+        return int(_ask(self.driver, "cuFuncGetAttribute", attribute, self.handle))
+
+
+def pack_bindings_launch(
+    kernel: BindingsFunction,
+    grid: Shape,
+    block: Shape,
+    stream: Any,
+    layout: str,
+    *arguments: float,
+    shared: int = 0,
+    pdl: bool = True,
+    cluster: int = 1,
+) -> BindingsLaunch:
+    """A callable that queues one launch, as pack_launch makes it of pycuda's functions.
+
+    With `pdl` it may begin before the launch before it has ended; `cluster` blocks along x form a cluster.
+    """
+    config = _make_config(kernel.driver, grid, block, stream, shared)
+    config.attrs = _list_attributes(kernel.driver, pdl, cluster)
+    config.numAttrs = len(config.attrs)
+    return BindingsLaunch(kernel, config, struct.pack(f"@{layout}", *arguments))
+
+
+class BindingsLaunch:
+    """A launch of `kernel` that is ready to be queued: everything is converted here, once."""
+
+    def __init__(self, kernel: BindingsFunction, config: Any, arguments: bytes):
+        driver = kernel.driver
+        self._kernel, self._config = kernel, config
+        self._arguments = ctypes.create_string_buffer(arguments, len(arguments))
+        self._size = ctypes.c_size_t(len(arguments))
+        pairs = (
+            *(driver.CU_LAUNCH_PARAM_BUFFER_POINTER, ctypes.addressof(self._arguments)),
+            *(driver.CU_LAUNCH_PARAM_BUFFER_SIZE, ctypes.addressof(self._size)),
+            driver.CU_LAUNCH_PARAM_END,
+        )
+        self._extra = (ctypes.c_void_p * len(pairs))(*pairs)
+        self._queue = partial(driver.cuLaunchKernelEx, config, kernel.handle, None, ctypes.addressof(self._extra))
+
+    def __call__(self) -> None:
+        """Queue the launch. Raises BindingsError."""
+        (code,) = self._queue()
+        if code:
+            raise BindingsError(_describe_error(self._kernel.driver, "cuLaunchKernelEx", code))
+
+
+def _make_config(driver: Any, grid: Shape, block: Shape, stream: Any, shared: int) -> Any:
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes, config.hStream = shared, driver.CUstream(stream.handle)
+    return config
+
+
+def _list_attributes(driver: Any, pdl: bool, cluster: int) -> list[Any]:
+    attributes = []
+    if pdl:
+        overlap = driver.CUlaunchAttribute()
+        overlap.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        overlap.value.programmaticStreamSerializationAllowed = 1
+        attributes.append(overlap)
+    if cluster > 1:
+        shape = driver.CUlaunchAttribute()
+        shape.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        shape.value.clusterDim.x, shape.value.clusterDim.y, shape.value.clusterDim.z = cluster, 1, 1
+        attributes.append(shape)
+    return attributes
+
+
+def _ask(driver: Any, call: str, *arguments: Any) -> Any:
+    """The value that a driver call returns, if any. Raises BindingsError."""
+    code, *values = getattr(driver, call)(*arguments)
+    if code:
+        raise BindingsError(_describe_error(driver, call, code))
+    return values[0] if values else None
+
+
+def _describe_error(driver: Any, call: str, code: Any) -> str:
+    """`cuLaunchKernelEx failed: invalid argument`."""
+    _, text = driver.cuGetErrorString(code)
+    return f"{call} failed: {text.decode() if text else code.name}"
+
+
+_LETTERS = {
+    "int": "i",
+    "unsigned": "I",
+    "long long": "q",
+    "unsigned long long": "Q",
+    "float": "f",
+    "double": "d",
+    "__half": "e",
+    "__nv_bfloat16": "H",
+}
+_POINTER = "P"
+
+Packed = tuple[str, list[float]]
+"""Letters of the struct module, and a number for each."""
+
+
+def list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
+    """The arguments of the standard signature; `at` has the address of every operand."""
+    problem, pointers = plan.problem, [at["A"], at["B"], at["C"]]
+    trailing = [at[name] for name in plan.variant.trailing]
+    letters = _POINTER * len(trailing)
+    if plan.network:
+        return f"iPPP{letters}", [problem.M, *pointers, *trailing]
+    scalar, (A, B, C) = _LETTERS[problem.precision.scalar.ctype], pointers
+    numbers = [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
+    return f"iii{scalar}PP{scalar}P{letters}", [*numbers, *trailing]
+
+
+def list_declared(plan: Plan, at: Mapping[str, int], scalars: ScalarMemory) -> Packed:
+    """The arguments that the manifest declares, in its order."""
+    packed = [_pack(plan, argument, at, scalars) for argument in plan.arguments]
+    return "".join(letter for letter, _ in packed), [number for _, number in packed]
+
+
+def _pack(plan: Plan, argument: PassedArgument, at: Mapping[str, int], scalars: ScalarMemory) -> tuple[str, float]:
+    if argument.by_pointer:
+        return _POINTER, scalars.find(argument)
+    if argument.role and argument.role not in SCALARS:
+        return _POINTER, 0 if argument.role == NULL else at[argument.role]
+    return _LETTERS[argument.ctype], _find_number(plan, argument)
+
+
+def _find_number(plan: Plan, argument: PassedArgument) -> float:
+    problem = plan.problem
+    number = {"alpha": problem.alpha, "beta": problem.beta}.get(argument.role, argument.value)
+    return _to_bfloat16(number) if argument.ctype == BFLOAT16.ctype else number
+
+
+def pack_scalars(plan: Plan) -> dict[PassedArgument, bytes]:
+    """The bytes of each scalar that is passed by pointer."""
+    passed = dict.fromkeys(argument for argument in plan.arguments if argument.by_pointer)
+    return {argument: struct.pack(f"={_LETTERS[argument.ctype]}", _find_number(plan, argument)) for argument in passed}
+
+
+def _to_bfloat16(number: float) -> int:
+    return int(np.array(number, BFLOAT16.numpy_type()).view(np.uint16))
+
+
+class ScalarMemory:
+    """The scalars of a plan that its kernels read from device memory; nothing if there are none."""
+
+    _STEP = 16
+
+    def __init__(self, plan: Plan):
+        """Raises OutOfMemory."""
+        scalars = pack_scalars(plan)
+        self._offsets = {argument: self._STEP * number for number, argument in enumerate(scalars)}
+        self.memory = DeviceMemory(self._STEP * len(scalars)) if scalars else None
+        if self.memory:
+            padded = b"".join(packed.ljust(self._STEP, b"\0") for packed in scalars.values())
+            self.memory.write(0, np.frombuffer(padded, np.uint8))
+
+    def find(self, argument: PassedArgument) -> int:
+        """The address of a scalar."""
+        assert self.memory is not None, "only arguments that are passed by pointer are looked up"
+        return self.memory.address + self._offsets[argument]
+
+
+BYTES = 128
+"""Size of one map; its address must be a multiple of 64."""
+_GRAIN = 16
+# Element types of CUtensorMapDataType by storage type; other types are moved as bytes.
+_TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32"}
+_BYTES = "UINT8"
+_OPERANDS = ("A", "B", "C", "workspace")
+
+Places = Sequence[tuple[int, int, int, int]]
+"""Device addresses of A, B, C and the workspace, for each operand set."""
+
+
+def write_maps(plan: Plan, places: Places) -> DeviceMemory:
+    """The maps of every operand set, one array after the other, on the device.
+
+    Raises NotOffered, OutOfMemory.
+    """
+    words = encode_maps(plan, places)
+    memory = DeviceMemory(words.nbytes)
+    memory.write(0, words)
+    return memory
+
+
+def encode_maps(plan: Plan, places: Places) -> np.ndarray:
+    """Sets x maps x 16 words (uint64); a map that the plan does not use is zero.
+
+    Raises NotOffered.
+    """
+    driver = load_bindings("tensor maps")
+    words = np.zeros((len(places), len(plan.tensor_maps), BYTES // 8), np.uint64)
+    for index, place in enumerate(places):
+        at = dict(zip(_OPERANDS, place, strict=True))
+        for number, tensor in enumerate(plan.tensor_maps):
+            if tensor is not None:
+                kind = _TYPES.get(plan.problem.storage(tensor.operand).name, _BYTES)
+                words[index, number] = _encode(driver, kind, tensor, at[tensor.operand] + tensor.offset)
+    return words
+
+
+def _encode(driver: Any, kind: str, tensor: TiledTensor, address: int) -> list[int]:
+    if address % _GRAIN:
+        raise NotOffered(f"tensor map of {tensor.operand}: its address is not a multiple of {_GRAIN} here")
+    none, swizzle = "NONE", f"{tensor.swizzle}B" if tensor.swizzle else "NONE"
+    code, made = driver.cuTensorMapEncodeTiled(
+        _constant(driver.CUtensorMapDataType, "DATA_TYPE", kind),
+        len(tensor.shape),
+        address,
+        [driver.cuuint64_t(elements) for elements in tensor.shape],
+        [driver.cuuint64_t(stride) for stride in tensor.strides],
+        [driver.cuuint32_t(elements) for elements in tensor.box],
+        [driver.cuuint32_t(1)] * len(tensor.box),
+        _constant(driver.CUtensorMapInterleave, "INTERLEAVE", none),
+        _constant(driver.CUtensorMapSwizzle, "SWIZZLE", swizzle),
+        _constant(driver.CUtensorMapL2promotion, "L2_PROMOTION", "L2_256B"),
+        _constant(driver.CUtensorMapFloatOOBfill, "FLOAT_OOB_FILL", none),
+    )
+    if code != driver.CUresult.CUDA_SUCCESS:
+        raise NotOffered(f"tensor map of {tensor.operand}: the driver rejects {tensor}: {code.name}")
+    return [int(word) for word in made.opaque]
+
+
+def _constant(kind: Any, group: str, name: str) -> Any:
+    return getattr(kind, f"CU_TENSOR_MAP_{group}_{name}")
+
+
+# Shared memory of a block, static and dynamic, that every GPU gives by default.
+_PORTABLE_SHARED = 48 * 1024
+Addresses = Sequence[tuple[int, int, int]]
+"""Device addresses of A, B and C, for each operand set."""
+
+
+class Kernel:
+    """All kernels that a plan launches, from one loaded cubin.
+
+    `smem` is the most shared memory of a block.
+    """
+
+    errors: tuple[type[Exception], ...] = (BindingsError,)
+
+    def __init__(self, path: str, arch: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
+        """Load a cubin for `arch` ("90a").
+
+        If one of its launches may overlap with the one before it, or has clusters, all are launched through
+        cuda.bindings, so that they share the variables of one module. Raises LaunchError if a block needs more shared
+        memory than `smem`, NotOffered, BindingsError, and pycuda's errors.
+        """
+        attributes = any(geometry.pdl or geometry.cluster > 1 for _, geometry in launches)
+        module = BindingsModule(path) if attributes else load_cubin(path, arch)
+        self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
+        self._stream = stream
+
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+        """Fix the arguments of a launch on each operand set.
+
+        `biases` are addresses, empty without a bias; `workspace` is an address, 0 if the plan has
+        none. The tensor maps and scalars live as long as what is returned. Raises NotOffered, OutOfMemory.
+        """
+        maps = write_maps(plan, [(*each, workspace) for each in addresses]) if plan.tensor_maps else None
+        scalars = ScalarMemory(plan)
+        queue = []
+        for index, (A, B, C) in enumerate(addresses):
+            at = {"A": A, "B": B, "C": C, "bias": biases[index] if biases else 0, "workspace": workspace}
+            at["maps"] = maps.address + index * BYTES * len(plan.tensor_maps) if maps else 0
+            layout, arguments = list_declared(plan, at, scalars) if plan.arguments else list_standard(plan, at)
+            queue.append(queue_in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
+        words = ", then ".join(launch.words for launch in self._launches)
+        return Calls(tuple(queue), words, len(self._launches), (maps, scalars))
+
+
+class _KernelLaunch:
+    """One kernel with its grid, block and shared memory."""
+
+    def __init__(self, function: Any, symbol: str, geometry: Geometry, smem: int):
+        cuda = load_driver()
+        shared = function.shared_size_bytes + geometry.shared
+        if shared > smem:
+            raise LaunchError(f"a block needs {shared:,} bytes of shared memory, but this GPU has {smem:,} for a block")
+        if shared > _PORTABLE_SHARED:
+            function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared)
+        self._function, self._geometry = function, geometry
+        self.words = _describe_launch(symbol, geometry, function.num_regs)
+
+    def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> Callable[[], None]:
+        """A callable that queues the launch with these arguments."""
+        function, geometry = self._function, self._geometry
+        launch = geometry.grid, geometry.block, stream, layout, *arguments
+        if isinstance(function, BindingsFunction):
+            return pack_bindings_launch(
+                function, *launch, shared=geometry.shared, pdl=geometry.pdl, cluster=geometry.cluster
+            )
+        return pack_launch(function, *launch, shared=geometry.shared)
+
+
+def _describe_launch(symbol: str, geometry: Geometry, registers: int) -> str:
+    grid, block = ("x".join(map(str, shape)) for shape in (geometry.grid, geometry.block))
+    clusters = f" in clusters of {geometry.cluster}" if geometry.cluster > 1 else ""
+    threads = f"{geometry.threads} threads per block, {registers} registers per thread"
+    return f"{symbol}: grid {grid}{clusters}, block {block}, {threads}, {geometry.shared} dynamic shared bytes"

@@ -1,0 +1,171 @@
+"""What cuBLAS and cuBLASLt share: their variants, and a row-major problem in column-major terms.
+
+This module imports neither: the variants are listed on machines without a GPU too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from gemmbench.errors import NotOffered
+from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
+from gemmbench.planning.problems import LAYOUTS, Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+WORKSPACE = 32 << 20
+"""Bytes of device memory that each library may use in addition to the operands; more if a kernel of the
+sweep has a larger workspace.
+"""
+
+KERNELS = 2
+"""Kernels a library may queue for one GEMM: the product and, if K is split, the sum of its parts."""
+
+ALGORITHMS = 64
+"""How many algorithms to request from the heuristic of cuBLASLt."""
+
+DEFAULT, PEDANTIC = "default math", "pedantic math"
+"""The two ways in which cuBLAS computes f32 without tensor cores; pedantic restricts its choice of kernels."""
+
+MATH = (
+    "f32 and 3xtf32 in f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, "
+    "summed in f32, f16_f16 in f16"
+)
+_MATH_LT = "f32 and 3xtf32 in pedantic f32, tf32 fast, f16, bf16 and fp8 on tensor cores, summed in f32, f16_f16 in f16"
+
+_UNSCALED = tuple(name for name, precision in PRECISIONS.items() if not precision.is_scaled)
+"""The precisions of cuBLAS: only cuBLASLt takes scale factors."""
+_IN_F32 = ("f32", "3xtf32")
+# cublasComputeType_t by the accumulator's type; sums in f32 of f32 products are distinguished
+# by the class of the product.
+_COMPUTE = {"float32": "COMPUTE_32F", "float64": "COMPUTE_64F", "float16": "COMPUTE_16F", "int32": "COMPUTE_32I"}
+_COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F", "3xtf32": "COMPUTE_32F", "tf32": "COMPUTE_32F_FAST_TF32"}
+# cudaDataType_t
+_TYPES = {"float32": 0, "float64": 1, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14}
+_TYPES |= {"float8_e4m3fn": 28, "float8_e5m2": 29}
+
+CUBLAS = Variant(
+    name="cublas",
+    summary=f"cuBLAS, its own choice; {MATH}; at least 32 MiB workspace",
+    order=1000,
+    kind="library",
+    devices=("cuda",),
+    precisions=_UNSCALED,
+    layouts=LAYOUTS,
+    workspace=parse(WORKSPACE),
+    source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
+)
+CUBLAS_DEFAULT, CUBLAS_PEDANTIC = (
+    replace(CUBLAS, name=name, summary=f"cuBLAS in f32 with {math} only", order=order, precisions=_IN_F32)
+    for name, math, order in (("cublas_default", DEFAULT, 1001), ("cublas_pedantic", PEDANTIC, 1002))
+)
+CUBLASLT = Variant(
+    name="cublaslt",
+    summary=f"cuBLASLt, algorithm ALGO of its heuristic; {_MATH_LT}; at least 32 MiB workspace",
+    order=1010,
+    kind="library",
+    devices=("cuda",),
+    precisions=tuple(PRECISIONS),
+    layouts=LAYOUTS,
+    params=(("ALGO", tuple(range(ALGORITHMS))),),
+    epilogue=("bias", "relu"),
+    shortlist=3,
+    workspace=parse(WORKSPACE),
+    source="https://docs.nvidia.com/cuda/cublas/#cublasltmatmul",
+)
+
+
+@dataclass(frozen=True)
+class ColumnMajor:
+    """A row-major C = op(A) op(B) as the column-major C^T = op(B)^T op(A)^T: B comes first.
+
+    A row-major array is the transpose of the same bytes read column-major, so an operand
+    that is stored as it is used needs no transposition here either. `ld_b`, `ld_a` and `ld_c` are
+    leading dimensions.
+    """
+
+    m: int
+    n: int
+    k: int
+    trans_b: bool
+    trans_a: bool
+    ld_b: int
+    ld_a: int
+    ld_c: int
+
+
+def to_column_major(problem: Problem) -> ColumnMajor:
+    """The problem as cuBLAS sees it."""
+    M, N, K = problem.M, problem.N, problem.K
+    ld_b, ld_a = K if problem.trans_b else N, M if problem.trans_a else K
+    return ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, ld_b, ld_a, N)
+
+
+@dataclass(frozen=True)
+class Types:
+    """How a library computes a problem.
+
+    `a`, `b`, `c` and `scale` (of alpha and beta) are `cudaDataType_t`, `compute` is
+    `cublasComputeType_t`; `scalar` is the NumPy type of alpha and beta.
+    """
+
+    a: int
+    b: int
+    c: int
+    scale: int
+    compute: int
+    scalar: str
+
+    def scalars(self, alpha: float, beta: float) -> np.ndarray:
+        """alpha and beta in the type that the library reads."""
+        import numpy as np  # slow, and not needed to list the variants
+
+        return np.array([alpha, beta], self.scalar)
+
+
+def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
+    """The types of a problem; `math` is for what is computed in f32.
+
+    Raises NotOffered on GPUs before the precision, such as TF32 before sm_80.
+    """
+    precision = problem.precision
+    if sm < precision.min_sm:
+        needed, present = (f"{number // 10}.{number % 10}" for number in (precision.min_sm, sm))
+        raise NotOffered(f"{precision.name} needs compute capability {needed}; this GPU has {present}")
+    compute = import_module("nvmath.bindings.cublas").ComputeType[_compute_type(precision, math)]
+    a, b, c = (_TYPES[problem.storage(operand).name] for operand in "ABC")
+    return Types(a, b, c, _TYPES[precision.scalar.name], int(compute), precision.scalar.name)
+
+
+def computes_in_f32(precision: Precision) -> bool:
+    """Whether cuBLAS multiplies float32 without tensor cores; 3xtf32 is compared with that."""
+    return precision.name in _IN_F32
+
+
+def _compute_type(precision: Precision, math: str = DEFAULT) -> str:
+    """The name of the compute type of a precision. Raises NotOffered where cuBLAS has none."""
+    if precision.a != FLOAT32:
+        return _COMPUTE[precision.accumulator.type.name]
+    if precision.product_class not in _COMPUTE_FLOAT32:
+        raise NotOffered(f"cuBLAS has no compute type for {precision.name}")
+    pedantic = computes_in_f32(precision) and math == PEDANTIC
+    return "COMPUTE_32F_PEDANTIC" if pedantic else _COMPUTE_FLOAT32[precision.product_class]
+
+
+def open_library(name: str) -> tuple[ModuleType, int]:
+    """Open a library: nvmath's bindings and a handle. Raises NotOffered if either is missing."""
+    try:
+        api = import_module(f"nvmath.bindings.{name}")
+    except ImportError as fault:
+        raise NotOffered("nvmath-python is not installed: pip install 'gemmbench[cuda]'") from fault
+    try:
+        return api, api.create()
+    except Exception as fault:  # a missing library, one of another CUDA, no memory: each raises its own class
+        raise NotOffered(f"cannot open {name}: {fault}") from fault

@@ -1,0 +1,357 @@
+"""nvcc, called directly: compiles plans to cubins with their build facts, to PTX and to SASS.
+
+It needs the toolkit only; pycuda's compiler module loads the driver even to compile.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib import metadata
+from pathlib import Path
+
+from gemmbench.analysis.toolkit import COMPILER_NICENESS, find_cuobjdump, find_nvcc, nvcc_version, run_limited
+from gemmbench.backends import code_cache
+from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
+from gemmbench.backends.cuda.launcher_code import explain_call_errors, wrap_launcher
+from gemmbench.backends.sources import (
+    compiler_text,
+    has_local_headers,
+    list_include_folders,
+    list_package_folders,
+    quote_path,
+    split_text,
+    suggest_fix,
+)
+from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.files import display_path
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sweeps.overrides import TimeLimits
+
+_TAG = "gemmbench_kernel"
+_SUBSTITUTION = re.compile(r"S[0-9A-Z]*_")
+
+
+def write_tags(plan: Plan) -> str:
+    """The text that instantiates the kernels of a plan; "" if their names are not mangled.
+
+    Errors in it are reported at the line of the manifest that names the kernel.
+    """
+    launches = [launch for launch in plan.variant.launches if launch.mangled]
+    if not launches:
+        return ""
+    lines = ["", f"template <int Number, auto Function> __global__ void {_TAG}() {{}}"]
+    for number, symbol in enumerate(plan.symbols):
+        name = symbol.partition("<")[0]
+        line = next((launch.line for launch in launches if launch.symbol == name), 0)
+        address = f"{_TAG}_{number}"
+        lines += [f"#line {line or 1} {quote_path(plan.variant.path)}", f"constexpr auto {address} = &{symbol};"]
+        lines += [f"template __global__ void {_TAG}<{number}, {address}>();"]
+    return "\n".join([*lines, ""])
+
+
+def find_names(symbols: Sequence[str], kernels: Sequence[str]) -> tuple[str, ...] | None:
+    """The names in the machine code of kernels that the text calls `symbols`; None if one is missing."""
+    names = [_find_name(number, symbol, kernels) for number, symbol in enumerate(symbols)]
+    return tuple(name for name in names if name) if all(names) else None
+
+
+def list_own(kernels: Sequence[str]) -> list[str]:
+    """The kernels of the text, without those that only name others."""
+    return [kernel for kernel in kernels if _TAG not in kernel]
+
+
+def _find_name(number: int, symbol: str, kernels: Sequence[str]) -> str | None:
+    if symbol in kernels:
+        return symbol
+    tag = next((kernel for kernel in kernels if f"{_TAG}ILi{number}E" in kernel), "")
+    return next((kernel for kernel in list_own(kernels) if f"L{_normalise(kernel)}E" in _normalise(tag)), None)
+
+
+def _normalise(name: str) -> str:
+    return _SUBSTITUTION.sub("S_", name)
+
+
+_SECTION = re.compile(r"Compiling entry function '([^']+)'")
+_SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
+_STACK = re.compile(r"(\d+) bytes stack frame")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_LOCATION = re.compile(r"^(\S[^(\n]*)\((\d+)\): ")
+_NOISE = re.compile(r"^ptxas info|^\s*$|^Remark: |errors? detected in the compilation of")
+
+
+def list_kernels(output: str) -> list[str]:
+    """The compiled kernels, by their names in the machine code."""
+    return _SECTION.findall(output)
+
+
+def read_build_facts(output: str, symbol: str) -> Build | None:
+    """The build facts of one kernel, or None if it was not compiled.
+
+    Spilled bytes are stores plus loads, including called functions; the stack is the largest frame.
+    """
+    parts = _SECTION.split(output)  # text, name, text, name, text ...
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if symbol not in sections:
+        return None
+    section = sections[symbol]
+    registers, shared = _REGISTERS.search(section), _SHARED.search(section)
+    return Build(
+        registers=int(registers[1]) if registers else -1,
+        shared=int(shared[1]) if shared else 0,
+        spills=sum(map(int, _SPILLS.findall(section))),
+        stack=max(map(int, _STACK.findall(section)), default=-1),
+    )
+
+
+def extract_errors(output: str) -> list[str]:
+    """The lines from the first error on, without noise; locations are written `file:line:`."""
+    lines = [_LOCATION.sub(r"\1:\2: ", line) for line in output.splitlines() if not _NOISE.search(line)]
+    first = next((number for number, line in enumerate(lines) if _is_error(line)), 0)
+    return lines[first:]
+
+
+def find_first_error(lines: list[str]) -> str:
+    """The first line that is an error; "" if there is none."""
+    return next(filter(_is_error, lines), "")
+
+
+def _is_error(line: str) -> bool:
+    return re.search(r"\b(error|fatal)\b", line) is not None
+
+
+_FLAGS = ("-O3", "-std=c++17", "-lineinfo")
+_REPLACED = ("-O", "-std=")
+"""Beginnings of flags of which nvcc takes only one."""
+
+CUBIN, LAUNCHER = ".cubin", ".so"
+"""What becomes of a unit: machine code of kernels, or a shared library with a host function that launches them."""
+
+_AS_LIBRARY = ("-shared", "-cudart=static", "-Xcompiler", "-fPIC,-fno-gnu-unique", "-Xlinker", "-Bsymbolic")
+MODES = {CUBIN: ("-cubin",), LAUNCHER: _AS_LIBRARY}
+"""How to make each kind of file.
+
+A launcher has a runtime of its own, which uses whatever context is current. It shares neither functions nor
+static variables with other libraries of the process, such as another configuration of the same code.
+"""
+
+Explain = Callable[[str], str]
+"""(what nvcc printed) -> why it refused the text, "" if only its own lines say."""
+
+
+def explain_nothing(output: str) -> str:
+    """Leave it to the compiler's own lines."""
+    return ""
+
+
+@dataclass(frozen=True)
+class CompilerUnit:
+    """A text for nvcc, compiled for `arch` ("90a"); `symbols` are the kernels that are launched.
+
+    `location` is how messages name the file. With `headers` the text may read headers that do not belong
+    to the toolkit, found in `folders`. It becomes a file with this `suffix`.
+    """
+
+    text: str
+    arch: str
+    symbols: tuple[str, ...]
+    location: str
+    flags: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    headers: bool = False
+    suffix: str = CUBIN
+    explain: Explain = explain_nothing
+
+    @property
+    def options(self) -> list[str]:
+        """The options for nvcc, without the architecture."""
+        kept = [flag for flag in _FLAGS if not any(_replaces(own, flag) for own in self.flags)]
+        own = [word for flag in self.flags for word in flag.split()]
+        return [*kept, *own, *(f"-I{folder}" for folder in self.folders)]
+
+
+def write_text(plan: Plan) -> str:
+    """The text of a plan that stands alone: local headers are in it. Its first line says how to compile it."""
+    unit = make_unit(plan)
+    packages = [f"-I{folder}" for folder in list_package_folders(plan.variant)]
+    options = [option for option in unit.options if not option.startswith("-I")]
+    target = f"-gencode=arch=compute_{unit.arch},code=sm_{unit.arch}"
+    command = shlex.join(["nvcc", *MODES[unit.suffix], *options, target, *packages])
+    text = f"{split_text(plan, inline=True).join()}{write_tags(plan)}"
+    return f"// {command}\n{wrap_launcher(plan, text) if plan.variant.is_launcher else text}"
+
+
+def _replaces(own: str, flag: str) -> bool:
+    return any(own.startswith(start) and flag.startswith(start) for start in _REPLACED)
+
+
+def make_unit(plan: Plan) -> CompilerUnit:
+    """The unit of a plan."""
+    variant, code = plan.variant, plan.variant.code
+    limit = [f"-maxrregcount={code.maxregcount}"] if code.maxregcount else []
+    headers = has_local_headers(variant)
+    folders = [Path(code.file).parent, *list_include_folders(variant)] if headers else []
+    unit = CompilerUnit(
+        compiler_text(plan) + write_tags(plan),
+        plan.arch,
+        plan.symbols,
+        variant.path,
+        (*plan.flags, *limit),
+        tuple(map(str, folders)),
+        headers,
+    )
+    if not variant.is_launcher:
+        return unit
+    explain = partial(explain_call_errors, plan)
+    return replace(unit, text=wrap_launcher(plan, unit.text), symbols=(), suffix=LAUNCHER, explain=explain)
+
+
+_MOST_LINES = 10
+_PLACE = re.compile(r"^/[^:]+(?=:\d+)")
+
+
+class NvccCompiler:
+    """Compiles plans; safe to call from several threads, since each compilation is a process.
+
+    nvcc is located at the first compilation, so a run of libraries does not need it. `limit` is
+    seconds for one compilation, which runs with this `niceness`.
+    """
+
+    def __init__(self, limit: float = TimeLimits.compile, niceness: int = COMPILER_NICENESS):
+        self._limit, self._niceness = limit, niceness
+
+    @cached_property
+    def path(self) -> str:
+        """Path of the compiler. Raises DeviceError."""
+        return find_nvcc()
+
+    def compile(self, plan: Plan) -> Artifact:
+        """Compile the plan or find it in the cache; a library and a Python function have nothing to compile.
+
+        The facts are those of the last kernel that the plan launches; a launcher has some if its code has
+        only one kernel. Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError
+        without a compiler.
+        """
+        if plan.variant.is_python:
+            return Artifact(content_key(["python", plan.variant.text]), plan.variant.path, Build())
+        if plan.variant.is_library:
+            return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
+        return self._fetch(make_unit(plan))
+
+    def cubin(self, text: str, arch: str, symbol: str, location: str) -> Artifact:
+        """Compile `text` for `arch` ("90a").
+
+        `symbol` is the kernel whose facts are kept, `location` its file.
+        """
+        return self._fetch(CompilerUnit(text, arch, (symbol,), location))
+
+    def _fetch(self, unit: CompilerUnit) -> Artifact:
+        return fetch_or_build(self._make_key(unit), unit.suffix, lambda draft: self._build(unit, draft))
+
+    def _build(self, unit: CompilerUnit, draft: Path) -> Build:
+        output = self._run([*MODES[unit.suffix], "-Xptxas", "-v"], unit, draft)
+        kernels = list_kernels(output)
+        if unit.suffix == LAUNCHER:
+            return (read_build_facts(output, kernels[0]) if len(kernels) == 1 else None) or Build()
+        names = find_names(unit.symbols, kernels)
+        facts = read_build_facts(output, names[-1]) if names else None
+        if names is None or facts is None:
+            others = ", ".join(list_own(kernels)) or "none"
+            raise BuildError(f"{unit.location}: no kernel '{unit.symbols[-1]}'; kernels here: {others}")
+        return facts if names == unit.symbols else replace(facts, symbols=names)
+
+    def is_compiled(self, plan: Plan) -> bool:
+        """As Compiler."""
+        if plan.variant.is_library or plan.variant.is_python:
+            return True
+        unit = make_unit(plan)
+        if not unit.headers:
+            return holds(self._text_key(unit), unit.suffix)
+        return code_cache.find_key(self._text_key(unit), unit.suffix) is not None
+
+    def _make_key(self, unit: CompilerUnit) -> str:
+        """The key of the code of a text; it depends on what is in the headers that the text reads."""
+        key = self._text_key(unit)
+        if not unit.headers:
+            return key
+        return code_cache.find_key(key, unit.suffix) or code_cache.make_key(key, lambda: self._list_headers(unit))
+
+    def _text_key(self, unit: CompilerUnit) -> str:
+        return content_key(["nvcc", nvcc_version(self.path), *unit.options, unit.arch, *unit.symbols[-1:], unit.text])
+
+    def _list_headers(self, unit: CompilerUnit) -> list[str]:
+        """Every file that nvcc reads for a unit. Raises as compile does."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "kernel.d"
+            self._run(["-M"], unit, out)
+            _, _, files = out.read_text(encoding="utf-8", errors="surrogateescape").partition(": ")
+            names = [name.replace("\\ ", " ") for name in re.findall(r"(?:\\ |[^\s\\])+", files)]
+            return [name for name in names if not name.startswith(folder)]
+
+    def text(self, plan: Plan) -> str:
+        """The text that is compiled, with its local headers in it. Raises BuildError."""
+        return write_text(plan)
+
+    def ptx(self, plan: Plan) -> str:
+        """The PTX of a plan. Raises as compile does."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "kernel.ptx"
+            self._run(["-ptx"], make_unit(plan), out)
+            return out.read_text(encoding="utf-8")
+
+    def sass(self, plan: Plan) -> str:
+        """The machine code of a plan, disassembled.
+
+        Raises as compile does, or DeviceError without cuobjdump.
+        """
+        command = [find_cuobjdump(), "--dump-sass", self.compile(plan).path]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+        if done.returncode:
+            raise DeviceError(f"cuobjdump failed: {done.stderr.strip()}")
+        return done.stdout
+
+    def _run(self, mode: list[str], unit: CompilerUnit, out: Path) -> str:
+        """Compile the text of `unit` to `out` and return the compiler's output."""
+        source = out.with_suffix(".cu")
+        source.write_text(unit.text, encoding="utf-8")
+        # With -arch=sm_90a some versions of nvcc would also compile for plain sm_90.
+        code = "compute" if "-ptx" in mode else "sm"
+        target = f"-gencode=arch=compute_{unit.arch},code={code}_{unit.arch}"
+        command = [self.path, *mode, *unit.options, target, "-o", str(out), str(source)]
+        done = run_limited(command, self._limit, niceness=self._niceness)
+        if done.returncode:
+            output = done.stderr or done.stdout
+            raise BuildError(unit.explain(output) or self._explain_errors(output, unit, source))
+        return done.stderr + done.stdout
+
+    def _explain_errors(self, output: str, unit: CompilerUnit, source: Path) -> str:
+        if "Unsupported gpu architecture" in output:
+            return (
+                f"{unit.location}: nvcc {nvcc_version(self.path)} does not compile for sm_{unit.arch}; "
+                "name the nvcc of another toolkit in CUDACXX"
+            )
+        errors = _shorten_paths(extract_errors(output.replace(str(source), unit.location)))
+        fix = suggest_fix(find_first_error(errors))
+        return "\n".join([f"{unit.location} does not compile{fix and f'; {fix}'}:", *errors[:_MOST_LINES]])
+
+
+def _shorten_paths(lines: list[str]) -> list[str]:
+    """Lines with files as other messages name them."""
+    return [_PLACE.sub(lambda place: display_path(Path(place[0])), line) for line in lines]
+
+
+def _find_cublas_release() -> str:
+    """The release of NVIDIA's cuBLAS wheel, "" if cuBLAS does not come from a wheel."""
+    for wheel in ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12"):
+        try:
+            return metadata.version(wheel)
+        except metadata.PackageNotFoundError:
+            continue
+    return ""

@@ -1,0 +1,254 @@
+"""Python functions that launch kernels: loading their module, binding them, and what their frameworks have to know."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gemmbench.backends.code_cache import content_key
+from gemmbench.backends.cuda.device_arrays import DeviceArray, GemmProblem
+from gemmbench.backends.cuda.driver import to_plan_error
+from gemmbench.backends.cuda.launch import Addresses
+from gemmbench.backends.cuda.window import Calls
+from gemmbench.backends.sources import find_pip_line
+from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory, PlanError
+from gemmbench.planning.manifests.kernel_code import FUNCTION
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Plan
+
+
+def make_current(stream: int, device: int) -> None:
+    """Make a stream of a GPU the current one, on which they queue what names no stream."""
+    if torch := sys.modules.get("torch"):
+        torch.cuda.set_stream(_wrap_for_torch(torch, stream, device))
+    if cupy := sys.modules.get("cupy"):
+        _wrap_for_cupy(cupy, stream, device).use()
+
+
+@lru_cache(maxsize=64)
+def _wrap_for_torch(torch: Any, stream: int, device: int) -> Any:
+    return torch.cuda.ExternalStream(stream, device=device)
+
+
+@lru_cache(maxsize=64)
+def _wrap_for_cupy(cupy: Any, stream: int, device: int) -> Any:
+    return cupy.cuda.ExternalStream(stream, device)
+
+
+@contextmanager
+def private_memory() -> Iterator[object]:
+    """Let them allocate from pools of their own inside the block; the pools live as long as what is yielded.
+
+    A graph keeps the addresses of temporary arrays. In the usual pool the next call would get the same memory.
+    """
+    pools: list[object] = []
+    with ExitStack() as held:
+        torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+        if torch and hasattr(torch.cuda, "use_mem_pool"):
+            pools.append(torch.cuda.MemPool())
+            held.enter_context(torch.cuda.use_mem_pool(pools[-1]))
+        if cupy:
+            pool = cupy.cuda.MemoryPool()
+            pools.append(pool)
+            held.enter_context(cupy.cuda.using_allocator(pool.malloc))
+        yield pools
+
+
+def release_memory() -> None:
+    """Give back to the GPU what they keep although nothing uses it."""
+    if torch := sys.modules.get("torch"):
+        with suppress(RuntimeError):  # after a crashed kernel nothing can be freed
+            torch.cuda.empty_cache()
+    if cupy := sys.modules.get("cupy"):
+        with suppress(RuntimeError):
+            cupy.get_default_memory_pool().free_all_blocks()
+
+
+MOST_RECORDS = 4
+"""How often calls may take more memory than ever before, once the first of them are over."""
+
+
+class MemoryWatch:
+    """Adds up the memory that the calls of one function keep.
+
+    `read_free` returns the free bytes of the GPU, and `is_shared` whether another process uses it.
+    """
+
+    def __init__(self, name: str, read_free: Callable[[], int], is_shared: Callable[[], bool]):
+        self._name, self._read_free, self._is_shared = name, read_free, is_shared
+        self._kept, self._most, self._records = 0, 0, 0
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Watch the calls inside the block, at whose end they are complete. Raises LaunchError for a leak."""
+        before = self._read_free()
+        yield
+        kept = self._kept + before - self._read_free()
+        if kept > self._most and self._is_shared():
+            return
+        self._kept = kept
+        if self._kept > self._most:
+            self._most = self._kept
+            self._records += 1
+        if self._records > MOST_RECORDS:
+            raise LaunchError(
+                f"leaks memory of the GPU: its calls keep {self._kept / 2**20:,.0f} MiB so far, and more each time; "
+                f"free or reuse what a call allocates ({self._name})"
+            )
+
+
+Gemm = Callable[..., object]
+
+_ADVICE_OF_TORCH = "CUDA kernel errors might be asynchronously reported"
+"""How the advice begins with which PyTorch ends every error of CUDA."""
+
+
+def load_function(variant: Variant) -> Gemm:
+    """Run the module of a variant and return its `gemm`.
+
+    The text is that of the plan: a file that was changed meanwhile does not matter. Raises PlanError.
+    """
+    name = _name_module(variant)
+    if name not in sys.modules:
+        with explain_errors(variant):
+            sys.modules[name] = _run_module(name, variant)
+    gemm: Gemm = getattr(sys.modules[name], FUNCTION)
+    return gemm
+
+
+def forget_module(variant: Variant) -> None:
+    """Let go of a module, and of what it keeps, once no function of it is in use."""
+    sys.modules.pop(_name_module(variant), None)
+
+
+def _name_module(variant: Variant) -> str:
+    return f"gemmbench_variant_{content_key([variant.path, variant.text])}"
+
+
+def _run_module(name: str, variant: Variant) -> ModuleType:
+    """Run the text. Triton reads the source of a function through linecache, which gets the same text."""
+    code = compile(variant.text, variant.path, "exec")
+    linecache.cache[variant.path] = len(variant.text), None, variant.text.splitlines(keepends=True), variant.path
+    module = ModuleType(name)
+    module.__file__ = variant.code.file
+    sys.modules[name] = module  # dataclasses and Triton look a class or a function up in its module
+    try:
+        with _import_from(str(Path(module.__file__).parent)):
+            exec(code, module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+@contextmanager
+def _import_from(folder: str) -> Iterator[None]:
+    """Find modules next to the variant too, behind all others."""
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+@contextmanager
+def explain_errors(variant: Variant) -> Iterator[None]:
+    """Turn what the code of a variant raises into a PlanError that names the line of its file."""
+    try:
+        yield
+    except (PlanError, KeyboardInterrupt):
+        raise
+    except ModuleNotFoundError as fault:
+        if fault.name is None:
+            raise _explain(variant, fault) from fault
+        pip = find_pip_line(fault.name.partition(".")[0])
+        raise NotOffered(f"{_find_place(variant, fault)}: Python finds no module {fault.name}; {pip}") from fault
+    except BaseException as fault:  # a module may call sys.exit()
+        raise _explain(variant, fault) from fault
+
+
+def _explain(variant: Variant, fault: BaseException) -> PlanError:
+    text = " ".join(str(fault).partition(_ADVICE_OF_TORCH)[0].split())
+    words = f"{_find_place(variant, fault)}: {type(fault).__name__}" + (f": {text}" if text else "")
+    known = to_plan_error(Exception(text))
+    if isinstance(known, DeviceLost | OutOfMemory):
+        return type(known)(words)
+    return LaunchError(f"the function raised: {words}")
+
+
+def _find_place(variant: Variant, fault: BaseException) -> str:
+    """The last line of the variant's file that took part; the file, if none did."""
+    lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == variant.path]
+    return f"{variant.path}:{lines[-1]}" if lines else variant.path
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the first calls of a function have shown.
+
+    `kernels` is how many it queues, `no_graph` why its calls cannot be recorded as a CUDA graph, or "".
+    If it `waits` for the device before it returns, it cannot be queued behind a gate.
+    """
+
+    kernels: int = 1
+    no_graph: str = ""
+    waits: bool = False
+
+
+class PythonFunction:
+    """The `gemm` of a variant, which launches on the stream with this handle of GPU number `device`.
+
+    `memory` watches what its calls keep. `findings` are None until its first calls were examined.
+    """
+
+    errors: tuple[type[Exception], ...] = ()
+
+    def __init__(self, variant: Variant, stream: int, device: int, memory: MemoryWatch):
+        """Load the module. Raises LaunchError, NotOffered for a missing package, OutOfMemory."""
+        self.variant, self._stream, self._device = variant, stream, device
+        self._gemm = load_function(variant)
+        self._memory = memory
+        self.findings: Findings | None = None
+        weakref.finalize(self, release_memory).atexit = False
+
+    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+        """Fix the arguments of a call on each operand set; a function adds no bias and has no workspace."""
+        problem, params = GemmProblem.of(plan.problem), dict(plan.config.values)
+
+        def bound(at: tuple[int, int, int]) -> partial[None]:
+            arrays = [self._find_array(plan, name, address) for name, address in zip("ABC", at, strict=True)]
+            return partial(self._call, partial(self._gemm, problem, *arrays, self._stream, **params))
+
+        return Calls(tuple(map(bound, addresses)), f"gemm of {self.variant.path}", keep=self)
+
+    @contextmanager
+    def watch_memory(self) -> Iterator[None]:
+        """Watch the calls inside the block, as MemoryWatch; what a function that leaks keeps is let go of."""
+        try:
+            with self._memory.watch():
+                yield
+        except LaunchError:
+            forget_module(self.variant)
+            raise
+
+    def _find_array(self, plan: Plan, operand: str, address: int) -> DeviceArray:
+        problem = plan.problem
+        return DeviceArray.at(address, problem.shape(operand), problem.storage(operand), self._device)
+
+    def _call(self, gemm: Callable[[], object]) -> None:
+        try:
+            with explain_errors(self.variant):
+                make_current(self._stream, self._device)
+                gemm()
+        except OutOfMemory:
+            forget_module(self.variant)
+            raise

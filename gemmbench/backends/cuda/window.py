@@ -1,0 +1,266 @@
+"""Timing: a window is a pair of events around launches that run back to back.
+
+Under a steady load the next window is queued while one runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from gemmbench.backends.base import Rotation, Window
+from gemmbench.backends.cuda.driver import load_driver, translate_errors
+from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, median_frequency
+
+_PAUSE = 1e-3
+"""Seconds between two looks at the sensors."""
+
+
+@dataclass(frozen=True)
+class _Boundary:
+    """Where one window ends and the next starts: two events, and the stamp between them."""
+
+    end: Any
+    stamp: np.ndarray
+    start: Any
+
+
+def run_back_to_back(
+    queue: Callable[[], None], launches: int, stream: Any, clock: Clock, watch: Callable[[], None]
+) -> Generator[Window, None, None]:
+    """Windows of `launches` launches each, which `queue` queues; as base.SteadyExecutable."""
+    boundaries = deque([_queue_boundary(stream, clock)])
+    try:
+        queue()
+        boundaries.append(_queue_boundary(stream, clock))
+        while True:
+            queue()
+            boundaries.append(_queue_boundary(stream, clock))
+            first, last = boundaries.popleft(), boundaries[0]
+            while not last.end.query():
+                watch()
+                time.sleep(_PAUSE)
+            last.start.synchronize()
+            yield Window(last.end.time_since(first.start) * 1e-3, launches, median_frequency(first.stamp, last.stamp))
+    finally:
+        stream.synchronize()
+
+
+def _queue_boundary(stream: Any, clock: Clock) -> _Boundary:
+    cuda = load_driver()
+    end, start = cuda.Event(), cuda.Event()
+    end.record(stream)
+    stamp = clock.mark()
+    start.record(stream)
+    return _Boundary(end, stamp, start)
+
+
+_MOST_GRAPHS = 32
+"""Graphs of turns queued behind a gate at most."""
+_WINDOWS_IN_QUEUE = 2
+"""Of a steady load."""
+
+
+class EqualGraphs(Protocol):
+    """Equal graphs that are launched in turn."""
+
+    def prepare(self, launches: int) -> None:
+        """Make ready for so many launches without a wait between them. Raises LaunchError."""
+
+    def launch(self) -> None:
+        """Queue the next one. Raises LaunchError."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What the timer needs of a bound plan.
+
+    `queue` holds a callable for each operand set; it queues one launch on the back end's stream.
+    `launch` describes a launch for error messages, `kernels` is the most kernels it may queue, and
+    `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times through all operand
+    sets, from the first one on. `choice` is what the library chose, in words, `no_graph` why the
+    launches cannot be recorded as a graph, "" if they can.
+    """
+
+    queue: tuple[Callable[[], object], ...]
+    launch: str
+    kernels: int = 1
+    keep: object = None
+    turns: int = 0
+    choice: str = ""
+    graphs: EqualGraphs | None = None
+    no_graph: str = ""
+
+    @property
+    def graph_launches(self) -> int:
+        """The launches in the graph; 0 without a graph."""
+        return self.turns * len(self.queue)
+
+
+def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
+    """One callable that calls several in turn."""
+    if len(queue) == 1:
+        return queue[0]
+
+    def launch() -> None:
+        for call in queue:
+            call()
+
+    return launch
+
+
+class WindowTimer:
+    """A `base.Executable`: runs and times a bound plan, of kernels or a library.
+
+    Launches take their operand sets from `rotation`, which other executables advance too. A gate
+    holds the stream until everything is queued, so the time excludes the host. The first window has
+    no gate: CUDA loads code at its first launch and would wait for the stream that the gate holds.
+
+    With a graph of turns a window holds whole graphs. They begin at the first operand set, so the
+    sets that the rotation has before it are launched on first, without being timed: otherwise the
+    graph would begin with sets that another executable has just left in the cache.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        errors: tuple[type[Exception], ...],
+        stream: Any,
+        clock: Clock,
+        gate: Gate | None,
+        rotation: Rotation | None = None,
+        loaded: bool = False,
+    ):
+        """`errors` are what queueing and waiting raise; `loaded` is whether the code has been launched before."""
+        cuda = load_driver()
+        self._errors = errors
+        self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
+        self._rotation = rotation or Rotation(len(calls.queue))
+        self._events = cuda.Event(), cuda.Event()
+        self._loaded = loaded
+
+    @property
+    def choice(self) -> str:
+        """As base.BoundExecutable."""
+        return self._calls.choice
+
+    @property
+    def no_graph(self) -> str:
+        """As base.BoundExecutable."""
+        return self._calls.no_graph
+
+    def queue(self) -> None:
+        """Queue the next launch on `stream`, without timing it or waiting."""
+        self._queue_launches(1)
+
+    def _queue_launches(self, launches: int) -> None:
+        for index in self._rotation.take(launches):
+            self._calls.queue[index]()
+
+    def _queue_window(self, launches: int) -> None:
+        if self._calls.graphs is None:
+            self._queue_launches(launches)
+            return
+        for _ in range(launches // self._calls.graph_launches):
+            self._calls.graphs.launch()
+
+    def _prepare_graphs(self, launches: int) -> None:
+        """Make ready for windows of so many launches, before a gate holds the stream."""
+        if self._calls.graphs is not None:
+            self._calls.graphs.prepare(launches // self._calls.graph_launches)
+
+    def _lead_to_first_set(self) -> None:
+        """Launch on the sets up to the last one, if windows begin at the first."""
+        if self._calls.graphs is not None:
+            self._queue_launches(-self._rotation.position % self._rotation.sets)
+
+    def time(self, launches: int) -> Window:
+        """Run `launches` launches and time them, in as many windows as the launch queue requires.
+
+        With a graph of turns `launches` is rounded up to whole graphs. If the gate opened by itself,
+        the window is void and repeated; if it does so again, the window is not `gated`. Raises LaunchError,
+        LaunchTimeout or OutOfMemory.
+        """
+        with translate_errors(self._errors, self._calls.launch):
+            return _join_windows([self._window(part) for part in self._split(launches)])
+
+    def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
+        """As base.SteadyExecutable; two windows are in the queue at any time."""
+        with translate_errors(self._errors, self._calls.launch):
+            fitting = min(launches, self._most_launches // 2)
+            if unit := self._calls.graph_launches:
+                fitting = max(1, fitting // unit) * unit
+            self._prepare_graphs(_WINDOWS_IN_QUEUE * fitting)
+            self._lead_to_first_set()
+            yield from run_back_to_back(partial(self._queue_window, fitting), fitting, self.stream, self._clock, watch)
+
+    @property
+    def _most_launches(self) -> int:
+        """The launches that the queue has room for."""
+        unit = self._calls.graph_launches
+        return _MOST_GRAPHS * unit if unit else QUEUE // self._calls.kernels
+
+    def _split(self, launches: int) -> Iterator[int]:
+        """The launches of each window that the launch queue has room for."""
+        if unit := self._calls.graph_launches:
+            return (unit * graphs for graphs in _split_launches(-(-launches // unit), _MOST_GRAPHS))
+        return _split_launches(launches, QUEUE // self._calls.kernels)
+
+    def profile(self) -> None:
+        """Run one launch, and nothing else, inside the range that a profiler records.
+
+        Raises as time does.
+        """
+        cuda = load_driver()
+        with translate_errors(self._errors, self._calls.launch):
+            cuda.start_profiler()
+            self._queue_launches(1)
+            self.stream.synchronize()
+            cuda.stop_profiler()
+
+    def _window(self, launches: int) -> Window:
+        gate = self._gate if self._loaded else None
+        self._loaded = True
+        window = self._time_window(launches, gate)
+        return window if window.gated or gate is None else self._time_window(launches, gate)
+
+    def _time_window(self, launches: int, gate: Gate | None) -> Window:
+        start, end = self._events
+        self._prepare_graphs(launches)
+        self._lead_to_first_set()
+        if gate is not None:
+            gate.close()
+        try:
+            self._clock.stamp(0)
+            start.record(self.stream)
+            self._queue_window(launches)
+            end.record(self.stream)
+            self._clock.stamp(1)
+        finally:
+            if gate is not None:
+                gate.open()
+        self.stream.synchronize()
+        gated = gate is not None and not gate.expired
+        return Window(end.time_since(start) * 1e-3, launches, self._clock.read(), gated=gated)
+
+
+def _split_launches(launches: int, most: int) -> Iterator[int]:
+    """Split `launches` into windows of at most `most`."""
+    for first in range(0, launches, most):
+        yield min(most, launches - first)
+
+
+def _join_windows(windows: list[Window]) -> Window:
+    """Several windows as one, gated if all are; its clock is the mean over time, or 0 if one is unknown."""
+    seconds = sum(window.seconds for window in windows)
+    cycles = sum(window.clock_hz * window.seconds for window in windows)
+    known = all(window.clock_hz for window in windows)
+    launches = sum(window.launches for window in windows)
+    clock = cycles / seconds if known and seconds else 0.0
+    return Window(seconds, launches, clock, gated=all(window.gated for window in windows))

@@ -1,0 +1,110 @@
+"""The devices of a run, which `--device` chose, what they and the host are, and checks of their health."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gemmbench.backends.base import Device
+from gemmbench.planning.files import exists
+from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.sizes import Amount, Rate
+
+Status = Literal["ok", "warning", "fault"]
+
+
+@dataclass(frozen=True)
+class HealthCheck:
+    """One line: what was checked, the result, and for a warning or a fault what to do next.
+
+    A warning costs something, such as a row or trust in a number. With a fault nothing can run.
+    """
+
+    subject: str
+    status: Status
+    message: str
+    next_step: str = ""
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """The best that a device reaches.
+
+    `copy` is bytes/s inside its memory, reads and writes added. `fma` is floating-point operations
+    a second from registers, at `clock_hz` (0: unknown). `launch` is seconds for an empty kernel
+    behind the gate, or without it if the gate is off; `ungated` always without it.
+    """
+
+    copy: Rate
+    fma: Rate
+    clock_hz: Amount
+    launch: Amount
+    ungated: Amount
+
+
+def passed_check(subject: str, message: str) -> HealthCheck:
+    """A check that found nothing wrong."""
+    return HealthCheck(subject, "ok", message)
+
+
+def failed_check(subject: str, message: str, next_step: str, fatal: bool = False) -> HealthCheck:
+    """A warning, or a fault if it is `fatal`."""
+    return HealthCheck(subject, "fault" if fatal else "warning", message, next_step)
+
+
+def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
+    """Check that files can be made in a folder, which need not exist yet."""
+    existing = next(each for each in (folder, *folder.absolute().parents) if exists(each))
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return passed_check(subject, str(folder))
+    except OSError as fault:
+        return failed_check(subject, f"{folder} is not writable: {fault.strerror}", next_step, fatal=True)
+
+
+@dataclass(frozen=True)
+class DeviceChoice:
+    """The back end that runs the kernels, its device's index or script, and a note for the user."""
+
+    primary: str
+    index: int = 0
+    script: str = ""
+    note: str = ""
+
+    @property
+    def option(self) -> str:
+        """The words of `--device` that choose it again."""
+        detail = self.script or (str(self.index) if self.index else "")
+        return f"{self.primary}:{detail}" if detail else self.primary
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The devices of a run by back end: the primary one, and the host if it can run rows too."""
+
+    choice: DeviceChoice
+    devices: Mapping[str, Device]
+    default_baseline: str = "cublas"
+
+    @property
+    def primary(self) -> Device:
+        """The device that kernels run on."""
+        return self.devices[self.choice.primary]
+
+    @property
+    def host(self) -> Device | None:
+        """The CPU, if rows can run on it."""
+        return next((device for device in self.devices.values() if not device.target.is_gpu), None)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Kernels run on the CPU."""
+        return not self.primary.target.is_gpu
+
+    @property
+    def targets(self) -> dict[str, Target]:
+        """What planning must know, by back end."""
+        return {name: device.target for name, device in self.devices.items()}

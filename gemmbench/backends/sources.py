@@ -1,0 +1,251 @@
+"""The text that a compiler gets, with the headers that it includes and the packages that it needs.
+
+Our own files: their includes of the toolkit, the macros of the plan, then the rest, in which the
+includes of local headers stay where they are. Macros are written into the text. On the command line,
+`-DN` or `-DT=16` would also change the toolkit's own headers, which the text includes first.
+
+A file of someone else: the macros that its manifest defines, then an `#include` of the file, so that it
+is read as it is and where it is.
+
+Where a text must stand alone, local headers are written into it; `#line` keeps the places of all lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from gemmbench.analysis.toolkit import find_nvcc
+from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.files import display_path, follow_links, is_file, read_text_file
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Plan
+
+_DISTRIBUTIONS = {"cupy": "cupy-cuda13x", "cutlass": "nvidia-cutlass-dsl"}
+"""Packages that pip knows under another name."""
+
+
+def explain_missing(packages: Sequence[str]) -> str:
+    """Why a module that needs these packages cannot run here, or ""; imports none of them."""
+    missing = [name for name in packages if not _is_installed(name)]
+    return f"{missing[0]} is not installed: {find_pip_line(missing[0])}" if missing else ""
+
+
+@cache
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def find_pip_line(package: str) -> str:
+    """The command that installs a package that is imported under this name."""
+    return f"pip install {_DISTRIBUTIONS.get(package, package)}"
+
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.MULTILINE)
+_MOST_LINES = 200_000
+
+
+def inline_headers(variant: Variant, text: str, path: str) -> str:
+    """`text`, which is at `path` as messages name it, with the local headers of a variant in it.
+
+    Raises BuildError for headers that include each other without end, SpecError for one that cannot be read.
+    """
+    folders = [Path(name) for name in variant.code.include if Path(name).is_absolute()]
+    return "\n".join(_Inliner(folders).inline(follow_links(Path(variant.code.file)), text, path))
+
+
+def find_local_header(line: str, folder: Path, folders: Sequence[Path]) -> Path | None:
+    """The file that an include of a file in `folder` means: next to it, or in one of `folders`."""
+    found = _INCLUDE.match(line)
+    if found is None:
+        return None
+    places = [*([folder] if found[1] else []), *folders]
+    return next((place / (found[1] or found[2]) for place in places if is_file(place / (found[1] or found[2]))), None)
+
+
+def quote_path(path: str) -> str:
+    """A path as a string of C++."""
+    return '"{}"'.format(path.replace("\\", r"\\").replace('"', r"\""))
+
+
+class _Inliner:
+    """Inlines the headers of one text; `folders` are searched after that of the including file."""
+
+    def __init__(self, folders: Sequence[Path]):
+        self.folders, self.guards = folders, dict[Path, str]()
+        self.open: list[Path] = []
+        self.lines = 0
+
+    def inline(self, file: Path, text: str, path: str) -> Iterator[str]:
+        """The lines of a text, those of its headers among them."""
+        self.open.append(file)
+        guard = self.guards.setdefault(file, f"GEMMBENCH_ONCE_{len(self.guards)}") if _ONCE.search(text) else ""
+        yield from [f"#ifndef {guard}", f"#define {guard}"] if guard else []
+        yield f"#line 1 {quote_path(path)}"
+        for number, line in enumerate(_ONCE.sub("", text).split("\n"), 1):
+            header = find_local_header(line, file.parent, self.folders)
+            if header is None:
+                yield self.count(line)
+            elif (real := follow_links(header)) not in self.open:  # the guard of an open one makes it empty
+                yield from self.inline(real, read_text_file(real), display_path(real))
+                yield f"#line {number + 1} {quote_path(path)}"
+            else:
+                yield ""
+        yield from ["#endif"] if guard else []
+        self.open.pop()
+
+    def count(self, line: str) -> str:
+        """The line, unless there are too many. Raises BuildError."""
+        self.lines += 1
+        if self.lines > _MOST_LINES:
+            raise BuildError(f"more than {_MOST_LINES:,} lines of headers; include fewer of them")
+        return line
+
+
+@dataclass(frozen=True)
+class _Package:
+    """A module of a wheel, the folder of the headers inside it, and how the wheel is installed.
+
+    A complete toolkit has the `header`, too; "" if it has none.
+    """
+
+    module: str
+    folder: str
+    install: str
+    header: str = ""
+
+    @property
+    def distribution(self) -> str:
+        """The name of the wheel."""
+        return self.install.split()[-1]
+
+
+_PACKAGES = {
+    "cutlass": _Package("cutlass_library", "source/include", "pip install --no-deps nvidia-cutlass"),
+    "cublas": _Package("nvidia", "cu13/include", "pip install nvidia-cublas", "cublas_v2.h"),
+}
+
+
+def find_header_folder(name: str) -> Path | None:
+    """The folder with the headers of a package; None if it is not installed."""
+    package = _PACKAGES[name]
+    spec = find_spec(package.module)
+    folders = [Path(root) / package.folder for root in (spec.submodule_search_locations or [])] if spec else []
+    if package.header:
+        folders += [folder for folder in _list_toolkit_folders() if (folder / package.header).is_file()]
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _list_toolkit_folders() -> list[Path]:
+    """The folder with the headers of the toolkit, if there is one."""
+    try:
+        return [Path(find_nvcc()).resolve().parent.parent / "include"]
+    except DeviceError:
+        return []
+
+
+def list_include_folders(variant: Variant) -> list[Path]:
+    """The folders of `include`, in order, those of packages included."""
+    found = [find_header_folder(name) if name in _PACKAGES else Path(name) for name in variant.code.include]
+    return [folder for folder in found if folder]
+
+
+def list_package_folders(variant: Variant) -> list[Path]:
+    """The folders of `include` that belong to packages, in order."""
+    found = [find_header_folder(name) for name in variant.code.include if name in _PACKAGES]
+    return [folder for folder in found if folder]
+
+
+def find_package_version(name: str) -> str:
+    """The version of a package with headers or of a Python package; "" if there is no wheel of it."""
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(_PACKAGES[name].distribution if name in _PACKAGES else name)
+    return ""
+
+
+def why_no_headers(variant: Variant) -> str:
+    """Which package with headers is missing, and how to install it; "" if none is."""
+    for name in variant.code.include:
+        if name in _PACKAGES and find_header_folder(name) is None:
+            return f"needs the headers of {name}, which are not installed: {_PACKAGES[name].install}"
+    return ""
+
+
+_INCLUDE_LINE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
+_MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]*: No such file or directory")
+_IN_MANIFEST = re.compile(r"[^:]+\.yaml:")
+_QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The parts of a text, in order: includes, macros, and the code with its places."""
+
+    includes: tuple[str, ...]
+    defines: tuple[str, ...]
+    code: str
+
+    def join(self) -> str:
+        """The whole text."""
+        return "\n".join([*self.includes, *self.defines, self.code])
+
+
+def compiler_text(plan: Plan) -> str:
+    """The text of `plan` with its macros; the compiler reports the files and lines as they were written."""
+    return split_text(plan).join()
+
+
+def split_text(plan: Plan, inline: bool = False) -> SourceText:
+    """The parts of the text of a plan; `inline` writes local headers into it."""
+    headers = tuple(f"#include <{header}>" for header in plan.problem.precision.headers)
+    defines = tuple(f"#define {name} {value}" for name, value in plan.defines)
+    variant, text = plan.variant, plan.variant.text
+    if variant.code.foreign:
+        code = _inline(variant, text) if inline else f"#include {quote_path(variant.code.file)}\n"
+        return SourceText(headers, defines, code)
+    hoisted = tuple(line for line in _INCLUDE_LINE.findall(text) if not _is_local(variant, line))
+    rest = _INCLUDE_LINE.sub(lambda line: line[0] if _is_local(variant, line[0]) else "", text)
+    code = _inline(variant, rest) if inline else f"#line 1 {quote_path(variant.path)}\n{rest}"
+    return SourceText((*headers, *hoisted), defines, code)
+
+
+def inline_text(variant: Variant) -> str:
+    """The text of a variant with its local headers in it, and no macros. Raises BuildError."""
+    return _inline(variant, variant.text)
+
+
+def has_local_headers(variant: Variant) -> bool:
+    """Whether the code may read headers that do not belong to the toolkit."""
+    code = variant.code
+    return code.foreign or bool(code.include) or any(_QUOTED.finditer(variant.text))
+
+
+def suggest_fix(error: str) -> str:
+    """What to do about an error of a compiler, where that is known; "" otherwise."""
+    if missing := _MISSING_PACKAGE.search(error):
+        return f"write `include: [{'cublas' if missing[1] == 'cublas' else 'cutlass'}]`"
+    if "No such file or directory" in error:
+        return "add the folder of the header to `include`"
+    if 'cannot deduce "auto" type' in error or "no matching function for call" in error:
+        return "no kernel takes these template arguments and `args`; correct `symbol` or `args`"
+    return "correct `symbol` or `args`" if _IN_MANIFEST.match(error) else ""
+
+
+def _inline(variant: Variant, text: str) -> str:
+    path = display_path(Path(variant.code.file)) if variant.code.foreign else variant.path
+    return inline_headers(variant, text, path)
+
+
+def _is_local(variant: Variant, line: str) -> bool:
+    folders = [Path(name) for name in variant.code.include if Path(name).is_absolute()]
+    return bool(variant.code.file) and find_local_header(line, Path(variant.code.file).parent, folders) is not None
